@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
+/*
+ * The ioctl ABI of /dev/djprobe: all that userspace knows of the module.
+ *
+ * /dev/djprobe (mode 0600) gives a control fd; DJPROBE_IOC_ATTACH on it gives
+ * a probe fd. A probe lives as long as its fd: closing the last copy of it,
+ * also by SIGKILL, detaches the probe and leaves no byte behind.
+ *
+ * Every open and every ioctl needs CAP_SYS_ADMIN, CAP_BPF and CAP_PERFMON in
+ * the initial user namespace (what loading a kprobe program needs, and root's
+ * word for patching the kernel): else EPERM.
+ *
+ * Extension rule: each struct begins with its own `size` as the caller knows
+ * it. A shorter struct than the module's is read as if zero-filled and written
+ * back up to `size`; a longer one is accepted when all the bytes that the
+ * module does not know are zero (else E2BIG). Reserved fields and unknown flag
+ * bits must be zero (else EINVAL). Integers are native-endian; all structs
+ * have the same layout for 32- and 64-bit callers.
+ *
+ * Errors common to all: EPERM (see above), EFAULT (unreadable or unwritable
+ * argument), EINVAL (size below the first published one, reserved not zero),
+ * E2BIG (see above), ENOTTY (not an ioctl of this kind of fd).
+ */
+#ifndef DJPROBE_H
+#define DJPROBE_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#include "djprobe_reason.h"
+
+#define DJPROBE_DEVICE "/dev/djprobe"
+
+/* Changes when an old loader could misread a new module, or the reverse. */
+#define DJPROBE_ABI_VERSION 1
+
+/* How a probe may be built. */
+enum djprobe_mode {
+	DJPROBE_MODE_AUTO = 0, /* int3 first, a jump as soon as that is proven safe */
+	DJPROBE_MODE_INT3 = 1, /* int3 for good */
+};
+
+/* A site's state; see docs/architecture.md for the transitions. */
+enum djprobe_state {
+	DJPROBE_STATE_DISARMED = 0,	/* original bytes */
+	DJPROBE_STATE_ARMED = 1,	/* int3; stays so, `reason` says why */
+	DJPROBE_STATE_OPTIMIZING = 2,	/* int3; the jump comes after quiescence */
+	DJPROBE_STATE_OPTIMIZED = 3,	/* the jump is in the text */
+	DJPROBE_STATE_UNOPTIMIZING = 4, /* int3 again; the jump's tail is being removed */
+	DJPROBE_STATE_GONE = 5,		/* the text was freed with its module */
+};
+
+/* What a CPU meets at the site now. */
+enum djprobe_mechanism {
+	DJPROBE_MECHANISM_NONE = 0,
+	DJPROBE_MECHANISM_INT3 = 1,
+	DJPROBE_MECHANISM_JUMP = 2,
+};
+
+/* Why a handler was skipped on a hit; index into djprobe_query.missed[]. */
+enum djprobe_miss {
+	DJPROBE_MISS_RECURSION = 0, /* hit from within a probe's handler on this CPU */
+	DJPROBE_MISS_BPF_BUSY = 1,  /* another BPF tracing program was active on this CPU */
+	DJPROBE_MISS_KINDS = 2,
+};
+#define DJPROBE_MISS_MAX 8 /* room in the ABI; entries past DJPROBE_MISS_KINDS are 0 */
+
+/*
+ * Control fd: who are you?
+ * No side effect. Loaders compare abi_version before all else.
+ */
+struct djprobe_info {
+	__u32 size;	   /* in */
+	__u32 abi_version; /* out: DJPROBE_ABI_VERSION of the module */
+	char release[64];  /* out: the running kernel's release (uname -r), NUL-terminated */
+};
+#define DJPROBE_IOC_INFO _IO('j', 0)
+
+/*
+ * Control fd: attach a probe. Returns the probe fd (O_CLOEXEC).
+ *
+ * The site is `symbol` + `offset`, or `address` when `symbol` is 0. A symbol
+ * is "NAME" or "MODULE:NAME". The first byte of a function means the function
+ * entry: the first instruction after endbr64 and the ftrace call, where
+ * registers and stack still hold the arguments. Any other place is taken
+ * literally and must be the first byte of an instruction.
+ *
+ * The handler is a loaded BPF_PROG_TYPE_KPROBE program. The module holds its
+ * own reference until no CPU can run it any more; prog_fd may be closed.
+ *
+ * The probe is armed (int3) on return; the jump follows asynchronously, see
+ * DJPROBE_IOC_WAIT. May sleep. On failure nothing has changed, and `reason` and
+ * `detail` are written when the request itself could be read:
+ *   ENOENT      NO_SUCH_SYMBOL
+ *   ENOTUNIQ    AMBIGUOUS_SYMBOL
+ *   ERANGE      PAST_END
+ *   EILSEQ      NOT_BOUNDARY, UNDECODABLE
+ *   EBUSY       FOREIGN_PATCH, OVERLAP (inside the region of another probe),
+ *               MODULE_LEAVING
+ *   EBADF       PROG_FD
+ *   EOPNOTSUPP  PROG_TYPE, PROG_SLEEPABLE, PROG_OVERRIDE, PROG_ATTACH_TYPE
+ *   ENOMEM      NO_MEMORY
+ *   EPERM       LOCKDOWN (reason is NONE where capabilities are missing)
+ *   EACCES      any other reason below DJPROBE_REASON_FIRST_JUMP: not a site
+ */
+struct djprobe_attach {
+	__u32 size;	/* in */
+	__u32 flags;	/* in: 0 */
+	__u64 symbol;	/* in: user pointer to a NUL-terminated name (at most 575 bytes), or 0 */
+	__u64 offset;	/* in: bytes from the symbol; 0 without one */
+	__u64 address;	/* in: kernel virtual address without a symbol, else 0; out: the IA */
+	__u64 cookie;	/* in: what bpf_get_attach_cookie() returns to the program */
+	__s32 prog_fd;	/* in */
+	__u32 mode;	/* in: enum djprobe_mode */
+	__u32 reason;	/* out: enum djprobe_reason; on success why it will stay int3, or NONE */
+	__u32 reserved; /* 0 */
+	__u64 detail[2];/* out: see djprobe_reason.h */
+};
+#define DJPROBE_IOC_ATTACH _IO('j', 1)
+
+/*
+ * Probe fd: what is this probe, and what has it done?
+ *
+ * Counters are sums over all CPUs, exact once the callers have stopped; while
+ * they run each is a value it had during the call. May sleep.
+ */
+struct djprobe_query {
+	__u32 size;		/* in */
+	__u32 state;		/* out: enum djprobe_state of the site */
+	__u32 mechanism;	/* out: enum djprobe_mechanism */
+	__u32 reason;		/* out: enum djprobe_reason; why not a jump, or NONE */
+	__u64 detail[2];	/* out: see djprobe_reason.h */
+	__u64 address;		/* out: the IA */
+	__u64 offset;		/* out: IA - start of `symbol` */
+	__u64 cookie;		/* out */
+	__u64 hits;		/* out: times the program ran */
+	__u64 missed[DJPROBE_MISS_MAX]; /* out: times it was skipped, by enum djprobe_miss */
+	__u32 displaced_len;	/* out: bytes of the DCR (jump) or of the one instruction (int3) */
+	__u32 reserved;		/* 0 */
+	__u8 displaced[32];	/* out: the original bytes from the IA on, displaced_len of them */
+	char symbol[512];	/* out: symbol that holds the IA, NUL-terminated */
+	char module[64];	/* out: its module, "" for the kernel itself */
+};
+#define DJPROBE_IOC_QUERY _IO('j', 2)
+
+/*
+ * Probe fd: sleep until the optimizer has made up its mind about the site,
+ * that is until its state is not OPTIMIZING. No argument. EINTR on a signal.
+ */
+#define DJPROBE_IOC_WAIT _IO('j', 3)
+
+#endif
