@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# What every script of vm/ shares: where things are, and how to speak.
+# shellcheck disable=SC2034  # the variables are for those who source this
+
+TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+BUILD=$TOP/build
+KERNELS=(6.1 6.12) # the matrix: an alias each, see lib/kernels.sh
+
+note() { printf '%s: %s\n' "${SELF:-${0##*/}}" "$*" >&2; }
+
+# Exit codes that a script promises differ; 1 fits those that promise none.
+die() {
+    note "$@"
+    exit "${DIE_STATUS:-1}"
+}
+
+# `set -e` alone ends a script without a word.
+set -E
+trap 'note "line $LINENO: failed ($?): $BASH_COMMAND"' ERR
+
+# quietly LOG COMMAND...: the command's output matters only when it fails.
+quietly() {
+    local log=$1 status=0
+    shift
+    mkdir -p "$(dirname "$log")"
+    "$@" >"$log" 2>&1 || status=$?
+    if ((status)); then
+        tail -n 20 "$log" >&2
+        note "failed ($status): $* (all of its output: $log)"
+    fi
+    return "$status"
+}

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Debian's kernels and their headers, unpacked beside the build, not installed:
+# a test must not change what the user's machine boots.
+#
+# build/kernels/ALIAS/: release, vmlinuz, modules, headers, vmlinux, and root/,
+# the unpacked packages that the first ones point into.
+
+# Prints the newest release of ALIAS that the package lists know.
+newest_release() {
+    case $1 in
+    6.1)
+        apt-cache depends linux-image-cloud-amd64 |
+            sed -n 's/^ *Depends: linux-image-\(6\.1\..*-cloud-amd64\)$/\1/p' | head -n 1
+        ;;
+    6.12)
+        # The signed image has no suffix; -unsigned and -dbg do not end so.
+        apt-cache search --names-only '^linux-image-6\.12\..*\+deb12-cloud-amd64$' |
+            sed -n 's/^linux-image-\(6\.12\.[^ ]*\) .*/\1/p' | sort -V | tail -n 1
+        ;;
+    esac
+}
+
+# The packages that make an image bootable and its modules buildable.
+kernel_packages() {
+    local release=$1
+    printf '%s\n' "linux-image-$release" "linux-headers-$release"
+    apt-cache depends "linux-headers-$release" |
+        sed -n 's/^ *Depends: \(linux-headers-.*-common\|linux-kbuild-.*\)$/\1/p'
+}
+
+# The payload of a bzImage is where its setup header says (boot protocol 2.08):
+# a search for magic numbers, as extract-vmlinux does, may find a wrong one.
+# The kernel's build appends the unpacked size (4 bytes), which xz and lz4
+# would take for garbage.
+extract_vmlinux() {
+    local image=$1 out=$2 sects offset length tool
+    sects=$(od -An -tu1 -j $((0x1f1)) -N 1 "$image")
+    offset=$(od -An -tu4 -j $((0x248)) -N 4 "$image")
+    length=$(od -An -tu4 -j $((0x24c)) -N 4 "$image")
+    offset=$(((sects + 1) * 512 + offset))
+    case $(od -An -tx1 -j "$offset" -N 4 "$image" | tr -d ' ') in
+    fd377a58) tool=xz ;;
+    28b52ffd) tool=zstd ;;
+    02214c18) tool=lz4 ;;
+    1f8b*) tool=gzip ;;
+    *) die "$image: unknown compression of the kernel" ;;
+    esac
+    head -c $((offset + length - 4)) "$image" | tail -c +$((offset + 1)) | "$tool" -dc >"$out"
+}
+
+# Debian's headers find their common part by an absolute path; make it relative
+# to the Makefile itself, so that the tree works where it was unpacked.
+relocate_headers() {
+    # shellcheck disable=SC2016  # make is to expand this, not the shell
+    sed -i 's|^include /usr/src/|include $(dir $(realpath $(lastword $(MAKEFILE_LIST))))../|' \
+        "$1/Makefile"
+    if grep -q '/usr/src' "$1/Makefile" "$1/.kernelvariables"; then
+        die "$1: still refers to /usr/src; its layout is a new one, see lib/kernels.sh"
+    fi
+}
+
+# fetch_kernel ALIAS RELEASE: all or nothing; an existing one is replaced at the end.
+fetch_kernel() {
+    local alias=$1 release=$2 dir=$BUILD/kernels/$1 new=$BUILD/kernels/.new-$1 deb
+    local -a packages
+    note "fetching the kernel $release"
+    rm -rf "$new"
+    mkdir -p "$new/debs" "$new/root"
+    mapfile -t packages < <(kernel_packages "$release")
+    # The download is into our own tree, which apt's sandbox user may not enter.
+    (cd "$new/debs" && quietly "$BUILD/log/apt-download-$alias.log" \
+        apt-get -q -o APT::Sandbox::User=root download "${packages[@]}")
+    for deb in "$new"/debs/*.deb; do
+        dpkg-deb -x "$deb" "$new/root"
+    done
+    rm -r "$new/debs"
+    ln -s "root/boot/vmlinuz-$release" "$new/vmlinuz"
+    ln -s "root/lib/modules/$release" "$new/modules"
+    ln -s "root/usr/src/linux-headers-$release" "$new/headers"
+    relocate_headers "$new/headers"
+    quietly "$BUILD/log/depmod-$alias.log" depmod -b "$new/root" "$release"
+    extract_vmlinux "$new/vmlinuz" "$new/vmlinux"
+    printf '%s\n' "$release" >"$new/release"
+    rm -rf "$dir"
+    mv "$new" "$dir"
+}
+
+# setup_kernel ALIAS UPGRADE: what is here is kept unless UPGRADE is 1.
+setup_kernel() {
+    local alias=$1 upgrade=$2 have='' newest
+    if [[ -r $BUILD/kernels/$alias/release ]]; then
+        have=$(<"$BUILD/kernels/$alias/release")
+        ((upgrade)) || return 0
+    fi
+    need_root "the kernel $alias is to be fetched"
+    refresh_lists
+    newest=$(newest_release "$alias")
+    [[ -n $newest ]] || die "no package of a $alias cloud kernel: is this Debian 12 with its security suite?"
+    [[ $newest == "$have" ]] || fetch_kernel "$alias" "$newest"
+}

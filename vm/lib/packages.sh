@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# The Debian packages that the project needs, and how they get here.
+
+# To build and to run the VM. pahole is what Kbuild uses for a module's BTF;
+# gcc-12/g++-12 are the compilers that Debian's kernel headers name.
+PACKAGES=(
+    g++ gcc-12 g++-12 make cmake ninja-build clang llvm bpftool pahole
+    libbpf-dev libelf-dev zlib1g-dev libzydis-dev libzycore-dev libcli11-dev libfmt-dev
+    nlohmann-json3-dev libgtest-dev libbenchmark-dev
+    qemu-system-x86 busybox-static cpio kmod xz-utils lz4 zstd dpkg-dev
+)
+# Only for vm/check.
+CHECK_PACKAGES=(clang-format clang-tidy shellcheck)
+
+# Prints those of its arguments that are not installed.
+missing_packages() {
+    local installed
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+        sed -n 's/^installed //p' || true)
+    comm -23 <(printf '%s\n' "$@" | sort -u) <(sort -u <<<"$installed")
+}
+
+# Once per run, before the first download: the lists of a fresh machine may be
+# absent or name versions that the mirror no longer has.
+refresh_lists() {
+    [[ -z ${LISTS_FRESH:-} ]] || return 0
+    quietly "$BUILD/log/apt-update.log" apt-get -q update
+    LISTS_FRESH=1
+}
+
+install_packages() {
+    local missing
+    mapfile -t missing < <(missing_packages "$@")
+    ((${#missing[@]})) || return 0
+    need_root "packages are missing (${missing[*]})"
+    note "installing ${missing[*]}"
+    refresh_lists
+    DEBIAN_FRONTEND=noninteractive quietly "$BUILD/log/apt-install.log" \
+        apt-get -qy -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}"
+}
+
+need_root() {
+    ((EUID == 0)) || die "$1: run it once as root"
+}
