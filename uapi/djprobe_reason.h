@@ -51,6 +51,7 @@
 	  "address asked, negative errno")                                                         \
 	X(23, ENDBR, "endbr", "an indirect-branch landing pad (endbr64)", "its address")           \
 	X(24, MODULE_LEAVING, "module-leaving", "its module is loading or unloading", "-")         \
+	X(25, ALTERNATIVE, "alternative", "an alternative that the kernel may still rewrite", "-") \
 	/* 64..127: int3 stays, the jump is refused. */                                            \
 	X(64, MODE_INT3, "mode-int3", "int3 was asked for", "-")                                   \
 	X(65, SHORT_REGION, "short-region", "fewer than 5 bytes up to the end of the function",    \

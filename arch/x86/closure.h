@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+// All functions that direct calls and tail jumps can reach from some roots.
+#pragma once
+
+#include "snapshot.h"
+
+namespace djprobe::x86 {
+
+/// What the closure needs to know of the text.
+/// Functions::function_at(address, Code&) -> bool: the whole function that holds the address.
+/// Functions::is_leaf(const Code&) -> bool: it belongs to the closure, its callees do not.
+///
+/// Fills `members` with the start addresses of the roots' functions and of all they reach, in
+/// breadth-first order, and returns how many. NO_MEMORY when they do not fit, UNSCANNABLE when a
+/// member cannot be decoded: then the closure is not known.
+template <class Functions>
+Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64> members,
+                     size_t& count);
+
+}  // namespace djprobe::x86
+
+#include "scan.h"
+
+namespace djprobe::x86 {
+
+template <class Functions>
+Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64> members,
+                     size_t& count) {
+    count = 0;
+    const auto add = [&](u64 address) {
+        Code code;
+        if (!functions.function_at(address, code)) return true;
+        for (size_t i = 0; i < count; ++i)
+            if (members[i] == code.address) return true;
+        if (count == members.size()) return false;
+        members[count++] = code.address;
+        return true;
+    };
+    for (const u64 root : roots)
+        if (!add(root)) return Refusal{Reason::NO_MEMORY, root};
+    for (size_t next = 0; next < count; ++next) {
+        Code code;
+        if (!functions.function_at(members[next], code) || functions.is_leaf(code)) continue;
+        Refusal full;
+        const Refusal scan = for_each_insn(code, code.range().end, [&](const Insn& insn) {
+            const bool leaves = insn.rel_size == 4 && !code.range().contains(insn.target);
+            if (leaves && !add(insn.target)) full = Refusal{Reason::NO_MEMORY, insn.address};
+            return !full;
+        });
+        if (full) return full;
+        if (scan) return scan;
+    }
+    return {};
+}
+
+}  // namespace djprobe::x86

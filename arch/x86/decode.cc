@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "decode.h"
+
+#include <Zydis/Decoder.h>
+
+namespace djprobe::x86 {
+namespace {
+
+Kind kind_of(const ZydisDecodedInstruction& raw) {
+    switch (raw.mnemonic) {
+        case ZYDIS_MNEMONIC_INT3:
+            return Kind::Int3;
+        case ZYDIS_MNEMONIC_ENDBR64:
+        case ZYDIS_MNEMONIC_ENDBR32:
+            return Kind::Endbr;
+        case ZYDIS_MNEMONIC_UD0:
+        case ZYDIS_MNEMONIC_UD1:
+        case ZYDIS_MNEMONIC_UD2:
+            return Kind::Trap;
+        case ZYDIS_MNEMONIC_STI:
+            return Kind::InterruptShadow;
+        case ZYDIS_MNEMONIC_MOV:
+        case ZYDIS_MNEMONIC_POP: {
+            // 8e /2 (mov ss, r/m); `pop ss` does not exist in 64-bit mode, pop fs/gs have no
+            // shadow.
+            const bool to_segment =
+                raw.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && raw.opcode == 0x8e;
+            return to_segment && raw.raw.modrm.reg == 2 ? Kind::InterruptShadow : Kind::Plain;
+        }
+        case ZYDIS_MNEMONIC_HLT:
+        case ZYDIS_MNEMONIC_MWAIT:
+        case ZYDIS_MNEMONIC_MWAITX:
+        case ZYDIS_MNEMONIC_UMWAIT:
+        case ZYDIS_MNEMONIC_TPAUSE:
+        case ZYDIS_MNEMONIC_RSM:
+        case ZYDIS_MNEMONIC_SWAPGS:
+        case ZYDIS_MNEMONIC_SENDUIPI:
+        case ZYDIS_MNEMONIC_UIRET:
+            return Kind::SystemFlow;
+        case ZYDIS_MNEMONIC_XBEGIN:
+        case ZYDIS_MNEMONIC_XABORT:
+        case ZYDIS_MNEMONIC_XEND:
+            return Kind::Transaction;
+        case ZYDIS_MNEMONIC_LOOP:
+        case ZYDIS_MNEMONIC_LOOPE:
+        case ZYDIS_MNEMONIC_LOOPNE:
+        case ZYDIS_MNEMONIC_JRCXZ:
+        case ZYDIS_MNEMONIC_JECXZ:
+            return Kind::CounterJump;
+        default:
+            break;
+    }
+    const bool far = raw.meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;
+    const bool direct = raw.raw.imm[0].is_relative;
+    switch (raw.meta.category) {
+        case ZYDIS_CATEGORY_NOP:
+        case ZYDIS_CATEGORY_WIDENOP:
+            return Kind::Nop;
+        case ZYDIS_CATEGORY_CALL:
+            return far ? Kind::SystemFlow : direct ? Kind::Call : Kind::IndirectCall;
+        case ZYDIS_CATEGORY_UNCOND_BR:
+            return far ? Kind::SystemFlow : direct ? Kind::Jump : Kind::IndirectJump;
+        case ZYDIS_CATEGORY_COND_BR:
+            return Kind::CondJump;
+        case ZYDIS_CATEGORY_RET:
+            return raw.mnemonic == ZYDIS_MNEMONIC_RET && !far ? Kind::Return : Kind::SystemFlow;
+        case ZYDIS_CATEGORY_INTERRUPT:
+            return Kind::Trap;
+        case ZYDIS_CATEGORY_SYSCALL:
+        case ZYDIS_CATEGORY_SYSRET:
+        case ZYDIS_CATEGORY_VTX:
+        case ZYDIS_CATEGORY_SGX:
+            return Kind::SystemFlow;
+        default:
+            return Kind::Plain;
+    }
+}
+
+/// Memory operand based on rsp: SIB with base 4, which without REX.B is no other register.
+bool is_stack_relative(const ZydisDecodedInstruction& raw) {
+    const auto& r = raw.raw;
+    return (raw.attributes & ZYDIS_ATTRIB_HAS_SIB) && r.modrm.mod != 3 && r.sib.base == 4 &&
+           !r.rex.B;
+}
+
+}  // namespace
+
+bool decode(Span<const u8> bytes, u64 address, Insn& out) {
+    ZydisDecoder decoder;
+    ZydisDecodedInstruction raw;
+    if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+        return false;
+    const size_t available = bytes.size() < kMaxInsnLength ? bytes.size() : kMaxInsnLength;
+    if (!ZYAN_SUCCESS(
+            ZydisDecoderDecodeInstruction(&decoder, nullptr, bytes.data(), available, &raw)))
+        return false;
+
+    out = Insn{};
+    out.address = address;
+    out.length = raw.length;
+    out.kind = kind_of(raw);
+    out.stack_relative = is_stack_relative(raw);
+    if (raw.attributes & ZYDIS_ATTRIB_HAS_MODRM) {
+        out.modrm_offset = raw.raw.modrm.offset;
+        const bool rip = raw.raw.modrm.mod == 0 && raw.raw.modrm.rm == 5 && raw.raw.disp.size == 32;
+        if (rip) out.rip_disp_offset = raw.raw.disp.offset;
+        out.immovable = rip && raw.address_width != 64;
+    }
+    if (raw.raw.imm[0].is_relative) {
+        out.rel_offset = raw.raw.imm[0].offset;
+        out.rel_size = raw.raw.imm[0].size / 8;
+        out.target = out.end() + static_cast<u64>(raw.raw.imm[0].value.s);
+        // With an operand-size prefix vendors disagree on the size of a branch's displacement.
+        out.immovable |= (out.rel_size != 1 && out.rel_size != 4) ||
+                         (raw.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE);
+    }
+    return true;
+}
+
+}  // namespace djprobe::x86

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+// Detour emission: from a plan to the bytes of a slot.
+#pragma once
+
+#include "plan.h"
+#include "relocate.h"
+
+namespace djprobe::x86 {
+
+/// The kernel's struct pt_regs for x86-64, which a detour builds on the stack and hands to the
+/// handler. Layout is kernel ABI (arch/x86/include/uapi/asm/ptrace.h).
+struct Frame {
+    u64 r15, r14, r13, r12, bp, bx;
+    u64 r11, r10, r9, r8, ax, cx, dx, si, di;
+    u64 orig_ax, ip, cs, flags, sp, ss;
+};
+static_assert(sizeof(Frame) == 21 * 8);
+
+/// What a detour calls and what it must know of the machine.
+struct DetourConfig {
+    /// void handler(Frame*, argument), called with the site's flags but DF clear (and AC clear
+    /// with `smap`); may use all caller-saved general registers, no vector ones.
+    u64 handler = 0;
+    u64 argument = 0;
+    u16 cs = 0;  ///< Frame::cs, a constant of the environment
+    u16 ss = 0;  ///< Frame::ss
+    bool smap =
+        false;  ///< the CPU has clac: the handler must not inherit an open user-access window
+};
+
+/// Offsets within the slot.
+struct DetourLayout {
+    u16 entry = 0;        ///< target of the site's jump
+    u16 displaced = 0;    ///< the displaced instructions: where an int3 hit resumes once optimized
+    u16 out_of_line = 0;  ///< the probed instruction alone: where an int3 hit resumes before
+    u16 size = 0;
+};
+
+/// Upper bound of a detour's size; see DetourTest.LargestDetourFits.
+inline constexpr size_t kMaxDetour = 256;
+
+/// Emit what the plan needs to run at `address`: with a jump the whole detour, always the
+/// out-of-line copy of the probed instruction. OUT_OF_REACH when the slot is too far from the site.
+Refusal emit_detour(const Plan& plan, const DetourConfig& config, u64 address, Span<u8> out,
+                    DetourLayout& layout);
+
+/// Only the out-of-line copy: all that a site needs which stays at int3.
+Refusal emit_out_of_line(const Plan& plan, u64 address, Span<u8> out, DetourLayout& layout);
+
+}  // namespace djprobe::x86

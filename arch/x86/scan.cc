@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "scan.h"
+
+namespace djprobe::x86 {
+namespace {
+
+bool is_padding(const Insn& insn, Span<const u8> bytes) {
+    // Linkers fill with zeros, which decode as `add %al,(%rax)`.
+    return insn.kind == Kind::Int3 || insn.kind == Kind::Nop ||
+           (insn.length == 2 && bytes[0] == 0 && bytes[1] == 0);
+}
+
+}  // namespace
+
+Refusal find_boundary(const Code& function, u64 address, Boundary& out) {
+    out = {function.address, function.range().end};
+    return for_each_insn(function, address + 1, [&](const Insn& insn) {
+        out = {insn.address, insn.end()};
+        return insn.end() <= address;
+    });
+}
+
+u64 real_end(const Code& function) {
+    u64 end = function.address;
+    const Refusal refusal = for_each_insn(function, function.range().end, [&](const Insn& insn) {
+        if (!is_padding(insn, function.from(insn.address))) end = insn.end();
+        return true;
+    });
+    return refusal ? function.range().end : end;
+}
+
+Refusal find_branch_into(const Code& code, Range targets) {
+    Refusal found;
+    const Refusal scan = for_each_insn(code, code.range().end, [&](const Insn& insn) {
+        // An xbegin's fallback address is a branch target like any other.
+        if (insn.rel_size && targets.contains(insn.target))
+            found = Refusal{Reason::BRANCH_INTO_REGION, insn.address, insn.target};
+        return !found;
+    });
+    return found ? found : scan;
+}
+
+Refusal find_indirect_jump(const Snapshot& snapshot) {
+    Refusal found;
+    const Refusal scan =
+        for_each_insn(snapshot.function, snapshot.function.range().end, [&](const Insn& insn) {
+            const bool thunk =
+                insn.kind == Kind::Jump && snapshot.indirect_thunks.contains(insn.target);
+            // A thunk only exists where the compiler was told to make no jump tables; a raw
+            // indirect jump may be hand-written assembly with a table of its own.
+            if (insn.kind == Kind::IndirectJump || (thunk && !snapshot.no_jump_tables))
+                found = Refusal{Reason::INDIRECT_JUMP, insn.address};
+            return !found;
+        });
+    return found ? found : scan;
+}
+
+}  // namespace djprobe::x86

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+// Walking a function instruction by instruction.
+#pragma once
+
+#include "snapshot.h"
+
+namespace djprobe::x86 {
+
+/// Where an address stands among the instructions of a function.
+struct Boundary {
+    u64 before = 0;  ///< the last instruction start <= the address
+    u64 after = 0;   ///< the first one > the address
+    constexpr bool is_start(u64 address) const { return before == address; }
+};
+
+/// Decode `code` from its first byte up to `stop` and call visit(const Insn&) -> bool (false:
+/// enough). UNSCANNABLE when an instruction before `stop` cannot be decoded or runs past the code's
+/// end.
+template <class Visit>
+Refusal for_each_insn(const Code& code, u64 stop, Visit&& visit) {
+    for (u64 at = code.address; at < stop;) {
+        Insn insn;
+        if (!decode(code.from(at), at, insn)) return Refusal{Reason::UNSCANNABLE, at};
+        if (!visit(insn)) break;
+        at = insn.end();
+    }
+    return {};
+}
+
+/// Find the instruction boundaries around `address` within `function`.
+Refusal find_boundary(const Code& function, u64 address, Boundary& out);
+
+/// End of the function's last instruction that is not padding (int3, nop, zero bytes).
+/// Returns the code's end when it cannot be decoded to the end.
+u64 real_end(const Code& function);
+
+/// Refuse when a direct branch in `code` lands in `targets`, or when `code` cannot be decoded.
+Refusal find_branch_into(const Code& code, Range targets);
+
+/// Refuse when `function` has an indirect jump that may lead anywhere within it.
+Refusal find_indirect_jump(const Snapshot& snapshot);
+
+}  // namespace djprobe::x86

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+// What the analysis is told: the bytes around a site and every fact that bytes cannot show.
+// Whoever fills it (kernel, offline tool, test) answers for its completeness.
+#pragma once
+
+#include "decode.h"
+#include "reason.h"
+
+namespace djprobe::x86 {
+
+/// How control may arrive at an address other than by falling through or by a branch that the
+/// snapshot's own functions show.
+struct Landing {
+    Reason reason;  ///< BRANCH_, FIXUP_, POINTER_ or LABEL_INTO_REGION
+    u64 source;     ///< the branch, the stored pointer or the label; 0 for a fixup
+    u64 target;
+};
+
+/// Bytes that somebody else owns or that must stay where they are, with the reason why.
+struct Reserved {
+    Range range;
+    Reason reason;
+};
+
+/// All that is known about one site.
+///
+/// `function` is the whole symbol that holds the site, padding up to the next symbol included;
+/// `neighbours` are the symbols from which a short branch can reach the region. Branches that are
+/// not in these (a `.cold` part anywhere in the kernel) come as `landings`.
+struct Snapshot {
+    u64 site = 0;
+    Code function;
+    Span<const Code> neighbours;
+    Span<const Landing> landings;
+    Span<const Reserved> reserved;
+    /// The compiler made no jump tables (retpolines or IBT), so `jmp *reg` in C code is a tail
+    /// call.
+    bool no_jump_tables = false;
+    /// Out-of-line thunks that the compiler calls instead of `jmp *reg`; empty if there are none.
+    Range indirect_thunks;
+};
+
+/// A short branch reaches at most this far from its first byte (2 bytes + 127).
+inline constexpr u64 kShortReach = 130;
+
+}  // namespace djprobe::x86
