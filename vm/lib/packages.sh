@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 # The Debian packages that the project needs, and how they get here.
+# shellcheck disable=SC2034  # the lists are for vm/setup
 
 # To build and to run the VM. pahole is what Kbuild uses for a module's BTF;
 # gcc-12/g++-12 are the compilers that Debian's kernel headers name.

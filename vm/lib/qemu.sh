@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Boots the resolved kernel and waits for what the guest has to say.
+
+# Lines that a healthy kernel never prints. Anchored in the forms that the
+# kernel uses: boot messages like "RETBleed: WARNING: ..." are none of ours.
+SPLAT='\bBUG: |kernel BUG at |^(\[[^]]*\] )?(WARNING|UBSAN): |\bOops: |\bCall Trace:|KASAN: |Kernel panic - '
+SPLAT+='|general protection fault|scheduling while atomic|lockdep|rcu.*(stall|self-detected)|double fault'
+SPLAT+='|INFO: task .* blocked for more than|list_(add|del) corruption|kmemleak: .*new suspected'
+
+# Prints the console from its first splat on; fails if there is none.
+splat_of() {
+    # The command line is echoed at boot and may hold any word.
+    grep -av 'ommand line' "$1" | tr -d '\r' | grep -aE -m 1 -A 60 "$SPLAT"
+}
+
+# qemu_command DIR ACCEL IMAGE INITRD APPEND CPUS MEM CPU: fills QEMU.
+qemu_command() {
+    local dir=$1 accel=$2 image=$3 initrd=$4 append=$5 cpus=$6 mem=$7 cpu=$8 port
+    QEMU=(qemu-system-x86_64 -no-user-config -nodefaults -display none -no-reboot
+        -machine pc -accel "$accel" -cpu "$cpu" -smp "$cpus" -m "$mem"
+        -kernel "$image" -initrd "$initrd" -serial "file:$dir/console" -device virtio-serial-pci)
+    for port in out err status; do
+        QEMU+=(-chardev "file,id=$port,path=$dir/$port"
+            -device "virtserialport,chardev=$port,name=djprobe.$port")
+    done
+    # An oops ends the run at once instead of leaving a guest that may hang.
+    QEMU+=(-append "console=ttyS0 panic=-1 oops=panic no_timer_check random.trust_cpu=on $append")
+}
+
+# start_qemu DIR: DIR/out and DIR/err are regular files, which QEMU can always
+# write to: when the guest's last word has come, all output before it is there.
+start_qemu() {
+    local dir=$1
+    : >"$dir/out"
+    : >"$dir/err"
+    : >"$dir/console"
+    mkfifo "$dir/status"
+    # QEMU inherits a writing end, so its death is the end of the file.
+    "${QEMU[@]}" 8>"$dir/status" </dev/null >"$dir/qemu" 2>&1 &
+    QEMU_PID=$!
+    exec 7<"$dir/status"
+}
+
+# await_guest TIMEOUT sets GUEST to the guest's last word, "dead" or "late".
+await_guest() {
+    local status=0
+    read -r -t "$1" -u 7 GUEST || status=$?
+    exec 7<&-
+    if ((status > 128)); then
+        GUEST=late
+    elif ((status)); then
+        GUEST=dead
+    fi
+    stop_qemu
+}
+
+# SIGTERM lets QEMU finish what it is at: output that the guest wrote before
+# its last word may still be in a queue.
+stop_qemu() {
+    local attempt
+    [[ -n ${QEMU_PID:-} ]] || return 0
+    kill -TERM "$QEMU_PID" 2>/dev/null || true
+    for attempt in {1..40}; do
+        kill -0 "$QEMU_PID" 2>/dev/null || break
+        ((attempt < 40)) || kill -KILL "$QEMU_PID" 2>/dev/null || true
+        sleep 0.05
+    done
+    wait "$QEMU_PID" 2>/dev/null || true
+    QEMU_PID=
+}
+
+# accelerator IMAGE INITRD: a /dev/kvm that exists may still be unable to run
+# a kernel (nested, emulated), so a real boot decides, once.
+accelerator() {
+    local image=$1 initrd=$2 key answer work
+    [[ -w /dev/kvm ]] || { echo tcg,thread=multi && return; }
+    key=$({ qemu-system-x86_64 --version && stat -Lc '%n %s %Y' "$image" && uname -r; } | sha256sum | cut -c 1-16)
+    answer=$BUILD/vm/cache/accel-$key
+    if [[ ! -r $answer ]]; then
+        work=$(mktemp -d)
+        mkdir -p "$work/root/.vm"
+        echo true >"$work/root/.vm/command"
+        { cat "$initrd" && archive "$work/root"; } >"$work/initrd"
+        qemu_command "$work" kvm "$image" "$work/initrd" '' 1 512 host
+        start_qemu "$work"
+        await_guest 10
+        if [[ $GUEST == 'exit 0' ]]; then echo kvm; else echo tcg,thread=multi; fi >"$answer"
+        rm -r "$work"
+    fi
+    cat "$answer"
+}
