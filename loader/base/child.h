@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0
+// Other programs that probeload runs: clang, and the COMMAND of -c.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+namespace djprobe::loader {
+
+/// Where a child's stdout goes. Our own stdout belongs to the events.
+enum class ChildOutput { kInherit, kToStderr };
+
+/// A started child process. The destructor sends SIGTERM to a child that still runs and reaps it.
+class Child {
+  public:
+    /// Starts argv[0], searched for in PATH. Throws std::system_error with the errno of the start.
+    static Child start(const std::vector<std::string>& argv, ChildOutput output);
+    Child(Child&& other) noexcept;
+    Child& operator=(Child&&) = delete;
+    ~Child();
+
+    /// Readable when the child has ended; for poll().
+    [[nodiscard]] int fd() const noexcept { return pidfd_.get(); }
+    /// Waits for the end. The status as of waitpid().
+    int wait();
+    /// Asks a running child to end.
+    void terminate() noexcept;
+
+  private:
+    Child(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}
+
+    pid_t pid_;
+    UniqueFd pidfd_;
+};
+
+/// "status 3" or "signal 15 (Terminated)".
+std::string describe_wait_status(int status);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "base/output.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+
+namespace djprobe::loader {
+
+void Output::flush() {
+    std::size_t done = 0;
+    while (!closed_ && done < buffer_.size()) {
+        const ssize_t written = write(fd_, buffer_.data() + done, buffer_.size() - done);
+        if (written >= 0) {
+            done += static_cast<std::size_t>(written);
+        } else if (errno == EPIPE) {
+            closed_ = true;
+        } else if (errno != EINTR) {
+            const int error = errno;
+            closed_ = true;
+            buffer_.clear();
+            fail(ExitCode::kFailure, "stdout: {}", std::strerror(error));
+        }
+    }
+    buffer_.clear();
+}
+
+}  // namespace djprobe::loader

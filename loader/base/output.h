@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+// stdout for events: formatted in place into one reused buffer, written in large pieces.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstddef>
+
+namespace djprobe::loader {
+
+/// Grows until the longest batch fits and is then never reallocated.
+using Buffer = fmt::basic_memory_buffer<char, 4096>;
+
+class Output {
+  public:
+    explicit Output(int fd) noexcept : fd_(fd) {}
+
+    /// Where events are appended.
+    Buffer& buffer() noexcept { return buffer_; }
+    /// Writes when enough has gathered; to be called after each event.
+    void flush_if_full() {
+        if (buffer_.size() >= kFlushAt) flush();
+    }
+    /// Writes all. After the reader has gone (EPIPE) everything is discarded. Throws Error when
+    /// the write fails otherwise (disk full).
+    void flush();
+    /// True once the reader of stdout has gone.
+    [[nodiscard]] bool closed() const noexcept { return closed_; }
+    void set_closed() noexcept { closed_ = true; }
+    [[nodiscard]] int fd() const noexcept { return fd_; }
+
+  private:
+    static constexpr std::size_t kFlushAt = 64 * 1024;
+
+    int fd_;
+    bool closed_ = false;
+    Buffer buffer_;
+};
+
+}  // namespace djprobe::loader

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cli/app.h"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "cli/attach.h"
+#include "djprobe.h"
+
+namespace djprobe::loader {
+namespace {
+
+std::string exit_code_table() {
+    std::string table = "Exit status:\n";
+#define DJPROBE_EXIT_CODE_LINE(number, constant, meaning) \
+    table += fmt::format("  {:>2}  {}\n", number, meaning);
+    DJPROBE_EXIT_CODES(DJPROBE_EXIT_CODE_LINE)
+#undef DJPROBE_EXIT_CODE_LINE
+    return table;
+}
+
+int report(ExitCode code, const std::string& message) {
+    fmt::print(stderr, "probeload: {}\n", message);
+    return static_cast<int>(code);
+}
+
+}  // namespace
+
+int run_probeload(int argc, const char* const* argv) {
+    CLI::App app("Run BPF programs on jump-optimized probes anywhere in the kernel.", "probeload");
+    app.set_version_flag(
+        "--version", fmt::format("probeload {} (ABI {})", DJPROBE_VERSION, DJPROBE_ABI_VERSION));
+    app.require_subcommand(1);
+    const std::vector<Command> commands = {add_attach(app)};
+    const std::string table = exit_code_table();
+    app.footer(table);
+    for (const Command& command : commands) {
+        command.app->footer(command.app->get_footer() + "\n" + table);
+    }
+
+    try {
+        app.parse(argc, argv);
+        for (const Command& command : commands) {
+            if (command.app->parsed()) return command.run();
+        }
+        return static_cast<int>(ExitCode::kUsage);
+    } catch (const CLI::ParseError& error) {
+        // --help and --version come here too, with 0.
+        if (error.get_exit_code() == 0) return app.exit(error);
+        return report(ExitCode::kUsage, fmt::format("{} (see --help)", error.what()));
+    } catch (const Error& error) {
+        return report(error.code(), error.what());
+    } catch (const std::exception& error) {
+        return report(ExitCode::kFailure, error.what());
+    }
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+// The command line as a whole.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <functional>
+
+namespace djprobe::loader {
+
+/// A subcommand: its place in the command line, and what it does. The return value is the exit
+/// status; Error is for everything that goes wrong.
+struct Command {
+    CLI::App* app;
+    std::function<int()> run;
+};
+
+/// Parses, runs the subcommand, prints errors as one line on stderr. Returns the exit status.
+int run_probeload(int argc, const char* const* argv);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cli/attach.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "session/attach_session.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  probeload attach --func vfs_read vfs_read.bpf.o
+      events of every vfs_read() call, until Ctrl-C
+  probeload attach --func vfs_read+0x1c --func ext4:ext4_readdir -d 5 -j handler.bpf.c
+      two sites for five seconds, a handler compiled on the fly, NDJSON
+  probeload attach -c 'cat /etc/passwd' vfs_read.bpf.o
+      the site from SEC("kprobe/vfs_read"), while the command runs
+
+Events go to stdout, all else to stderr (also the output of COMMAND).
+A ring buffer named 'events' holds records of 'struct event' (or struct events, events_t,
+event_t). Lost events are counted by the program in a global '__u64 lost'.
+)";
+
+void add_options(CLI::App& command, AttachOptions& options) {
+    command
+        .add_option_function<std::vector<std::string>>(
+            "-f,--func",
+            [&options](const std::vector<std::string>& functions) {
+                for (const std::string& text : functions) {
+                    options.sites.push_back(parse_function(text));
+                }
+            },
+            "Probe SYM, SYM+OFFSET or MODULE:SYM; may be repeated")
+        ->type_name("SYM[+OFF]")
+        ->allow_extra_args(false);
+    command
+        .add_option_function<std::vector<std::string>>(
+            "--address",
+            [&options](const std::vector<std::string>& addresses) {
+                for (const std::string& text : addresses) {
+                    options.sites.push_back(parse_address(text));
+                }
+            },
+            "Probe a kernel address; may be repeated")
+        ->type_name("0xADDRESS")
+        ->allow_extra_args(false);
+    command.add_option("--prog", options.program, "Program to run, if FILE has several")
+        ->type_name("NAME");
+    command.add_option("--cookie", options.cookie, "What bpf_get_attach_cookie() returns")
+        ->type_name("N");
+    command.add_option("--mode", options.mode, "auto: a jump where it is safe; int3: never")
+        ->type_name("auto|int3")
+        ->transform(
+            CLI::CheckedTransformer(std::map<std::string, djprobe_mode>{
+                                        {"auto", DJPROBE_MODE_AUTO}, {"int3", DJPROBE_MODE_INT3}})
+                .description(""));
+    command.add_option("-d,--duration", options.seconds, "Stop after so many seconds")
+        ->type_name("SECONDS")
+        ->check(CLI::Validator(CLI::PositiveNumber).description(""));
+    command
+        .add_option("-c,--command", options.command,
+                    "Run by /bin/sh once attached; stop at its end")
+        ->type_name("COMMAND");
+    command.add_flag("-j,--json", options.json, "Events and summary as NDJSON");
+    command.add_flag("-v,--verbose", options.verbose, "Show what libbpf says");
+    command.add_option("FILE", options.file, "BPF object (.bpf.o) or its source (.bpf.c)")
+        ->required();
+}
+
+}  // namespace
+
+Command add_attach(CLI::App& app) {
+    CLI::App* const command =
+        app.add_subcommand("attach", "Run a BPF program at sites of the kernel");
+    command->footer(kFooter);
+    const auto options = std::make_shared<AttachOptions>();
+    add_options(*command, *options);
+    return {command, [options] { return run_attach(*options); }};
+}
+
+}  // namespace djprobe::loader

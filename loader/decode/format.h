@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0
+#pragma once
+
+namespace djprobe::loader {
+
+/// How events are printed.
+enum class Format { kText, kJson };
+
+}  // namespace djprobe::loader

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "decode/plan.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "decode/btf_util.h"
+
+namespace djprobe::loader {
+
+class PlanCompiler {
+  public:
+    PlanCompiler(const btf& btf, Format format) : btf_(btf) { plan_.format_ = format; }
+
+    Plan run(std::uint32_t type_id, std::string_view head, std::string_view tail) {
+        outermost_ = btf__type_by_id(&btf_, skip_modifiers(btf_, type_id));
+        const std::int64_t size = btf__resolve_size(&btf_, type_id);
+        if (size < 0) {
+            fail(ExitCode::kBadFile, "BTF type {} has no size: it cannot be decoded", type_id);
+        }
+        plan_.size_ = static_cast<std::uint32_t>(size);
+        pending_ = head;
+        add_value(type_id, 0, Place::kTop);
+        pending_ += tail;
+        if (!pending_.empty()) add_op({});
+        return std::move(plan_);
+    }
+
+  private:
+    // Only the members of the outermost struct get columns; inside, widths would not line up
+    // anyway.
+    enum class Place { kTop, kMember, kInside };
+
+    [[nodiscard]] bool json() const { return plan_.format_ == Format::kJson; }
+    [[nodiscard]] const char* name_of(std::uint32_t at) const {
+        return btf__name_by_offset(&btf_, at);
+    }
+
+    Op& add_op(Op op) {
+        op.literal_at = static_cast<std::uint32_t>(plan_.literals_.size());
+        op.literal_size = static_cast<std::uint32_t>(pending_.size());
+        plan_.literals_ += pending_;
+        pending_.clear();
+        return plan_.ops_.emplace_back(op);
+    }
+
+    void add_leaf(Op op, Place place) {
+        if (place == Place::kMember && !json()) op.column = plan_.columns_++;
+        add_op(op);
+    }
+
+    void add_value(std::uint32_t type_id, std::uint32_t offset, Place place) {
+        type_id = skip_modifiers(btf_, type_id);
+        const btf_type& type = *btf__type_by_id(&btf_, type_id);
+        if (btf_is_composite(&type)) return add_struct(type, offset, place);
+        if (btf_is_array(&type)) return add_array(type, offset, place, btf_array(&type)->nelems);
+        add_leaf(scalar(type_id, offset), place);
+    }
+
+    Op scalar(std::uint32_t type_id, std::uint32_t offset) {
+        const btf_type& type = *btf__type_by_id(&btf_, type_id);
+        Op op{.offset = offset};
+        op.size = static_cast<std::uint32_t>(btf__resolve_size(&btf_, type_id));
+        const bool fits = op.size == 1 || op.size == 2 || op.size == 4 || op.size == 8;
+        if (btf_is_ptr(&type)) {
+            op.kind = OpKind::kPointer;
+        } else if (btf_is_any_enum(&type)) {
+            op.kind = OpKind::kEnum;
+            op.enumeration = add_enumeration(type);
+        } else if (btf_is_float(&type)) {
+            op.kind = op.size == 4 || op.size == 8 ? OpKind::kFloat : OpKind::kBytes;
+        } else if (btf_is_int(&type) && fits) {
+            const auto encoding = btf_int_encoding(&type);
+            op.kind = (encoding & BTF_INT_BOOL) != 0     ? OpKind::kBool
+                      : (encoding & BTF_INT_SIGNED) != 0 ? OpKind::kSigned
+                                                         : OpKind::kUnsigned;
+        } else {
+            op.kind = OpKind::kBytes;
+        }
+        return op;
+    }
+
+    std::uint32_t add_enumeration(const btf_type& type) {
+        Enumeration enumeration;
+        enumeration.is_signed = btf_kflag(&type);
+        const std::uint64_t mask = type.size >= 8 ? ~0ULL : (1ULL << (type.size * 8)) - 1;
+        for (std::uint32_t i = 0; i < btf_vlen(&type); ++i) {
+            if (btf_is_enum64(&type)) {
+                const struct btf_enum64& entry = btf_enum64(&type)[i];
+                enumeration.entries.push_back({btf_enum64_value(&entry), name_of(entry.name_off)});
+            } else {
+                const struct btf_enum& entry = btf_enum(&type)[i];
+                // Compilers before enum64 do not tell the sign; a negative name does.
+                enumeration.is_signed |= entry.val < 0;
+                enumeration.entries.push_back(
+                    {static_cast<std::uint64_t>(std::int64_t{entry.val}) & mask,
+                     name_of(entry.name_off)});
+            }
+        }
+        // Stable: of several names for one value the first declared is the one to print.
+        std::ranges::stable_sort(enumeration.entries, {}, &Enumeration::Entry::value);
+        plan_.enumerations_.push_back(std::move(enumeration));
+        return static_cast<std::uint32_t>(plan_.enumerations_.size() - 1);
+    }
+
+    void add_struct(const btf_type& type, std::uint32_t offset, Place place) {
+        // The outermost struct's members follow its name in text.
+        const bool bare = place == Place::kTop && !json();
+        if (!bare) pending_ += '{';
+        bool first = !bare;
+        add_members(type, offset, place == Place::kTop ? Place::kMember : Place::kInside, first);
+        if (!bare) pending_ += '}';
+    }
+
+    void add_members(const btf_type& type, std::uint32_t offset, Place place, bool& first) {
+        for (std::uint32_t i = 0; i < btf_vlen(&type); ++i) {
+            const btf_member& member = btf_members(&type)[i];
+            const std::uint32_t member_type = skip_modifiers(btf_, member.type);
+            const btf_type& resolved = *btf__type_by_id(&btf_, member_type);
+            const std::uint32_t bits = btf_member_bit_offset(&type, i);
+            const char* const name = name_of(member.name_off);
+            if (*name == '\0') {
+                // C names the members of an anonymous struct or union as the outer one's.
+                if (btf_is_composite(&resolved)) {
+                    add_members(resolved, offset + bits / 8, place, first);
+                }
+                continue;
+            }
+            add_member_name(name, first);
+            const bool last = &type == outermost_ && i + 1 == btf_vlen(&type);
+            if (last && is_flexible_array(resolved)) {
+                plan_.flexible_ = true;
+                add_array(resolved, offset + bits / 8, place, kToRecordEnd);
+            } else if (const std::uint32_t width = bitfield_width(type, i, resolved)) {
+                const std::uint32_t inner = btf_is_int(&resolved) ? btf_int_offset(&resolved) : 0;
+                add_bitfield(member_type, offset * 8 + bits + inner, width, place);
+            } else {
+                add_value(member_type, offset + bits / 8, place);
+            }
+        }
+    }
+
+    void add_member_name(const char* name, bool& first) {
+        if (!first) pending_ += json() ? ',' : ' ';
+        pending_ += json() ? fmt::format("\"{}\":", name) : fmt::format("{}=", name);
+        first = false;
+    }
+
+    // Bitfields are the member's matter with kind_flag, and the int's own in older BTF.
+    static std::uint32_t bitfield_width(const btf_type& type, std::uint32_t index,
+                                        const btf_type& resolved) {
+        if (const std::uint32_t width = btf_member_bitfield_size(&type, index)) return width;
+        if (btf_is_int(&resolved) && btf_int_bits(&resolved) < resolved.size * 8) {
+            return btf_int_bits(&resolved);
+        }
+        return 0;
+    }
+
+    void add_bitfield(std::uint32_t type_id, std::uint32_t bits, std::uint32_t width, Place place) {
+        Op op = scalar(type_id, bits / 8);
+        op.bit_size = static_cast<std::uint8_t>(width);
+        op.bit_shift = static_cast<std::uint8_t>(bits % 8);
+        add_leaf(op, place);
+    }
+
+    void add_array(const btf_type& type, std::uint32_t offset, Place place, std::uint32_t count) {
+        const struct btf_array& array = *btf_array(&type);
+        const std::uint32_t element = skip_modifiers(btf_, array.type);
+        Op op{.offset = offset};
+        op.count = count;
+        op.size = static_cast<std::uint32_t>(
+            std::max<std::int64_t>(0, btf__resolve_size(&btf_, element)));
+        if (is_char(btf_, element)) {
+            op.kind = OpKind::kString;
+            return add_leaf(op, place);
+        }
+        op.kind = OpKind::kArray;
+        pending_ += '[';
+        add_op(op);
+        const std::size_t at = plan_.ops_.size() - 1;
+        add_value(element, 0, Place::kInside);
+        if (!pending_.empty()) add_op({});
+        plan_.ops_[at].body = static_cast<std::uint32_t>(plan_.ops_.size() - 1 - at);
+        pending_ += ']';
+    }
+
+    static bool is_flexible_array(const btf_type& type) {
+        return btf_is_array(&type) && btf_array(&type)->nelems == 0;
+    }
+
+    const btf& btf_;
+    const btf_type* outermost_ = nullptr;
+    std::string pending_;
+    Plan plan_;
+};
+
+Plan Plan::compile(const btf& btf, std::uint32_t type_id, Format format, std::string_view head,
+                   std::string_view tail) {
+    return PlanCompiler(btf, format).run(type_id, head, tail);
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+// Bytes of unknown content as a quoted string.
+#pragma once
+
+#include <string_view>
+
+#include "base/output.h"
+#include "decode/format.h"
+
+namespace djprobe::loader {
+
+/// Appends the bytes as "...". Valid, printable UTF-8 stays as it is. In JSON, control characters
+/// take JSON's escapes and bytes that are not UTF-8 become the four characters \xNN; in text, both
+/// become \xNN (or \n, \t), and a backslash is doubled.
+void append_quoted(Buffer& out, std::string_view bytes, Format format);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "events/map_dump.h"
+
+#include <bpf/bpf.h>
+#include <bpf/btf.h>
+#include <fmt/core.h>
+
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <span>
+
+#include "decode/btf_util.h"
+#include "decode/formatter.h"
+#include "decode/hexdump.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr std::uint32_t kMaxEntries = 16;
+
+enum class Layout { kPlain, kPerCpu, kOther };
+
+Layout layout(const bpf_map* map) {
+    switch (bpf_map__type(map)) {
+        case BPF_MAP_TYPE_ARRAY:
+        case BPF_MAP_TYPE_HASH:
+        case BPF_MAP_TYPE_LRU_HASH:
+            return Layout::kPlain;
+        case BPF_MAP_TYPE_PERCPU_ARRAY:
+        case BPF_MAP_TYPE_PERCPU_HASH:
+        case BPF_MAP_TYPE_LRU_PERCPU_HASH:
+            return Layout::kPerCpu;
+        default:
+            return Layout::kOther;
+    }
+}
+
+// Decodes values of one type; bytes of an unknown type become hexadecimal.
+class ValuePrinter {
+  public:
+    ValuePrinter(const btf* btf, std::uint32_t type_id, std::size_t size) {
+        if (btf == nullptr || type_id == 0) return;
+        Plan text = Plan::compile(*btf, type_id, Format::kText);
+        if (!text.accepts(size)) return;
+        text_.emplace(std::move(text));
+        json_.emplace(Plan::compile(*btf, type_id, Format::kJson));
+        is_integer_ = btf_is_int(btf__type_by_id(btf, skip_modifiers(*btf, type_id)));
+    }
+
+    [[nodiscard]] bool is_integer() const { return is_integer_; }
+
+    std::string text(std::span<const std::byte> value) {
+        Buffer out;
+        text_ ? text_->append(out, value) : append_hex(out, value);
+        return {out.data(), out.size()};
+    }
+
+    nlohmann::ordered_json json(std::span<const std::byte> value) {
+        if (!json_) return text(value);
+        Buffer out;
+        json_->append(out, value);
+        return nlohmann::ordered_json::parse(out.begin(), out.end());
+    }
+
+  private:
+    bool is_integer_ = false;
+    std::optional<Formatter> text_;
+    std::optional<Formatter> json_;
+};
+
+class MapDumper {
+  public:
+    MapDumper(const btf* btf, const bpf_map* map)
+        : map_(map),
+          cpus_(layout(map) == Layout::kPerCpu
+                    ? static_cast<std::size_t>(libbpf_num_possible_cpus())
+                    : 1),
+          size_(bpf_map__value_size(map)),
+          // The kernel rounds each CPU's slot up to 8 bytes.
+          stride_(layout(map) == Layout::kPerCpu ? (size_ + 7) / 8 * 8 : size_),
+          keys_(btf, bpf_map__btf_key_type_id(map), bpf_map__key_size(map)),
+          values_(btf, bpf_map__btf_value_type_id(map), size_) {}
+
+    void dump(std::vector<MapEntry>& entries) {
+        std::vector<std::byte> key(bpf_map__key_size(map_));
+        std::vector<std::byte> next(key.size());
+        std::vector<std::byte> value(stride_ * cpus_);
+        const void* previous = nullptr;
+        const int fd = bpf_map__fd(map_);
+        while (bpf_map_get_next_key(fd, previous, next.data()) == 0) {
+            key = next;
+            previous = key.data();
+            if (bpf_map_lookup_elem(fd, key.data(), value.data()) != 0) continue;
+            MapEntry entry;
+            entry.map = bpf_map__name(map_);
+            entry.key_text = keys_.text(key);
+            entry.key = keys_.json(key);
+            describe_value(value, entry);
+            entries.push_back(std::move(entry));
+        }
+    }
+
+  private:
+    [[nodiscard]] std::span<const std::byte> of_cpu(const std::vector<std::byte>& value,
+                                                    std::size_t cpu) const {
+        return std::span(value).subspan(cpu * stride_, size_);
+    }
+
+    void describe_value(const std::vector<std::byte>& value, MapEntry& entry) {
+        if (cpus_ == 1) {
+            entry.value_text = values_.text(value);
+            entry.value = values_.json(value);
+        } else if (values_.is_integer() && size_ <= 8) {
+            // Two's complement: the low bytes of the sum are right for signed integers too.
+            std::uint64_t sum = 0;
+            for (std::size_t cpu = 0; cpu < cpus_; ++cpu) {
+                std::uint64_t part = 0;
+                std::memcpy(&part, of_cpu(value, cpu).data(), size_);
+                sum += part;
+            }
+            const auto bytes = std::as_bytes(std::span(&sum, 1)).first(size_);
+            entry.value_text = values_.text(bytes);
+            entry.value = values_.json(bytes);
+        } else {
+            entry.value = nlohmann::ordered_json::array();
+            for (std::size_t cpu = 0; cpu < cpus_; ++cpu) {
+                entry.value_text += fmt::format("{}cpu{}={{{}}}", cpu == 0 ? "" : " ", cpu,
+                                                values_.text(of_cpu(value, cpu)));
+                entry.value.push_back(values_.json(of_cpu(value, cpu)));
+            }
+        }
+    }
+
+    const bpf_map* map_;
+    std::size_t cpus_;
+    std::size_t size_;
+    std::size_t stride_;
+    ValuePrinter keys_;
+    ValuePrinter values_;
+};
+
+}  // namespace
+
+std::vector<MapEntry> dump_small_maps(const bpf_object* object) {
+    std::vector<MapEntry> entries;
+    const bpf_map* map = nullptr;
+    bpf_object__for_each_map(map, object) {
+        const bool small = bpf_map__max_entries(map) <= kMaxEntries;
+        if (bpf_map__is_internal(map) || !small || layout(map) == Layout::kOther) continue;
+        MapDumper(bpf_object__btf(object), map).dump(entries);
+    }
+    return entries;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "events/printer.h"
+
+#include <fmt/core.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "decode/hexdump.h"
+#include "decode/record_type.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr std::size_t kPerfPadding = 7;
+
+}  // namespace
+
+RecordPrinter::RecordPrinter(const btf* btf, std::string map_name, bool is_only_event_map,
+                             Format format, RecordSize record_size)
+    : map_name_(std::move(map_name)),
+      format_(format),
+      record_size_(record_size),
+      has_btf_(btf != nullptr) {
+    const auto type = find_record_type(btf, map_name_, is_only_event_map);
+    if (!type) return;
+    type_name_ = type->name;
+    if (format == Format::kJson) {
+        const std::string head = fmt::format(R"({{"type":"event","name":"{}","data":)", type->name);
+        formatter_.emplace(Plan::compile(*btf, type->type_id, format, head, "}\n"));
+    } else {
+        formatter_.emplace(Plan::compile(*btf, type->type_id, format, type->name, "\n"));
+    }
+}
+
+bool RecordPrinter::fits(std::size_t size) const {
+    const Plan& plan = formatter_->plan();
+    if (plan.accepts(size)) return true;
+    return record_size_ == RecordSize::kPadded && size >= plan.size() &&
+           size - plan.size() <= kPerfPadding;
+}
+
+void RecordPrinter::print(Buffer& out, std::span<const std::byte> record) {
+    if (formatter_ && fits(record.size())) return formatter_->append(out, record);
+    if (!explained_) explain(record.size());
+    explained_ = true;
+    print_raw(out, record);
+}
+
+void RecordPrinter::print_raw(Buffer& out, std::span<const std::byte> record) {
+    if (format_ == Format::kJson) {
+        fmt::format_to(fmt::appender(out), R"({{"type":"raw","map":"{}","size":{},"hex":")",
+                       map_name_, record.size());
+        append_hex(out, record);
+        fmt::format_to(fmt::appender(out), "\"}}\n");
+    } else {
+        fmt::format_to(fmt::appender(out), "{}: {} bytes\n", map_name_, record.size());
+        append_hexdump(out, record);
+    }
+}
+
+void RecordPrinter::explain(std::size_t size) {
+    if (!has_btf_) {
+        fmt::print(stderr,
+                   "probeload: map '{}': the object has no types, its records are dumped: compile "
+                   "with -g\n",
+                   map_name_);
+    } else if (formatter_) {
+        fmt::print(stderr,
+                   "probeload: map '{}': a record of {} bytes is not a '{}' of {} bytes and is "
+                   "dumped: send whole records of that type, or name the record's type after the "
+                   "map\n",
+                   map_name_, size, type_name_, formatter_->plan().size());
+    } else {
+        fmt::print(stderr, "probeload: map '{}': no type for its records, they are dumped: {}\n",
+                   map_name_, anchor_hint(map_name_));
+    }
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+// The event maps of an object, read.
+#pragma once
+
+#include <bpf/libbpf.h>
+
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "base/output.h"
+#include "base/stop_signals.h"
+#include "events/printer.h"
+
+namespace djprobe::loader {
+
+/// Reads every ring buffer and perf event array of a loaded object and prints their records.
+class EventReader {
+  public:
+    /// Throws Error when a map cannot be read.
+    EventReader(bpf_object* object, Format format, Output& output, const StopSignals& stop);
+    EventReader(const EventReader&) = delete;
+    EventReader& operator=(const EventReader&) = delete;
+
+    /// True if the object has a map that carries events.
+    [[nodiscard]] bool has_sources() const noexcept { return !sources_.empty(); }
+    /// Readable when there are events; for poll().
+    [[nodiscard]] const std::vector<int>& fds() const noexcept { return fds_; }
+
+    /// Prints what is there; returns early when a signal or a closed stdout asks to stop.
+    void read();
+    /// Prints the rest, whatever the signals: for the end, when nobody sends any more.
+    void drain();
+
+    [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
+    /// Records that the kernel reports as lost (perf event arrays do; ring buffers cannot).
+    [[nodiscard]] std::uint64_t lost_by_perf() const noexcept { return lost_by_perf_; }
+    /// True if loss is only known to the program: the object has a ring buffer.
+    [[nodiscard]] bool has_ring_buffer() const noexcept { return ring_ != nullptr; }
+
+  private:
+    struct Source {
+        EventReader* reader;
+        RecordPrinter printer;
+    };
+    struct FreeRing {
+        void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
+    };
+    struct FreePerf {
+        void operator()(perf_buffer* perf) const { perf_buffer__free(perf); }
+    };
+
+    void add_ring(bpf_map* map, Source& source);
+    void add_perf(bpf_map* map, Source& source);
+    void consume();
+    void on_record(Source& source, const void* data, std::size_t size);
+    [[nodiscard]] bool must_stop() const {
+        return !draining_ && (stop_.requested() || output_.closed());
+    }
+
+    Output& output_;
+    const StopSignals& stop_;
+    bool draining_ = false;
+    std::uint64_t received_ = 0;
+    std::uint64_t lost_by_perf_ = 0;
+    std::list<Source> sources_;  // the kernel-side callbacks hold their addresses
+    std::unique_ptr<ring_buffer, FreeRing> ring_;
+    std::vector<std::unique_ptr<perf_buffer, FreePerf>> perf_;
+    std::vector<int> fds_;
+};
+
+}  // namespace djprobe::loader

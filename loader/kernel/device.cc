@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "kernel/device.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "kernel/reason.h"
+
+namespace djprobe::loader {
+namespace {
+
+[[noreturn]] void fail_open(const char* path, int error) {
+    switch (error) {
+        case ENOENT:
+        case ENXIO:
+        case ENODEV:
+            fail(ExitCode::kNotLoaded, "no {}: load the module first (insmod djprobe.ko)", path);
+        case EACCES:
+        case EPERM:
+            fail(ExitCode::kNoPermission,
+                 "{}: not permitted: needs root with CAP_SYS_ADMIN, CAP_BPF and CAP_PERFMON", path);
+        default:
+            fail(ExitCode::kFailure, "{}: {}", path, std::strerror(error));
+    }
+}
+
+}  // namespace
+
+void check_abi(std::uint32_t module_abi) {
+    if (module_abi == DJPROBE_ABI_VERSION) return;
+    fail(ExitCode::kAbiMismatch,
+         "the loaded module speaks ABI {}, this probeload ABI {}: build and load both from the "
+         "same source",
+         module_abi, DJPROBE_ABI_VERSION);
+}
+
+Device Device::open(const char* path) {
+    UniqueFd fd(::open(path, O_RDWR | O_CLOEXEC));
+    if (!fd) fail_open(path, errno);
+
+    djprobe_info info = {};
+    info.size = sizeof info;
+    if (ioctl(fd.get(), DJPROBE_IOC_INFO, &info) < 0) {
+        // A module of another ABI may not even know this request.
+        if (errno == ENOTTY || errno == EINVAL || errno == E2BIG) {
+            fail(ExitCode::kAbiMismatch,
+                 "{} does not answer as djprobe ABI {} ({}): build and load module and probeload "
+                 "from the same source",
+                 path, DJPROBE_ABI_VERSION, std::strerror(errno));
+        }
+        fail_open(path, errno);
+    }
+    check_abi(info.abi_version);
+    return Device(std::move(fd));
+}
+
+Probe Device::attach(const SiteSpec& site, const AttachRequest& request,
+                     Symbolizer& symbolizer) const {
+    djprobe_attach attach = {};
+    attach.size = sizeof attach;
+    if (!site.symbol.empty()) attach.symbol = reinterpret_cast<std::uintptr_t>(site.symbol.c_str());
+    attach.offset = site.offset;
+    attach.address = site.address;
+    attach.cookie = request.cookie;
+    attach.prog_fd = request.prog_fd;
+    attach.mode = request.mode;
+    const int fd = ioctl(fd_.get(), DJPROBE_IOC_ATTACH, &attach);
+    if (fd < 0) {
+        const Reason reason{attach.reason, {attach.detail[0], attach.detail[1]}};
+        throw refusal(site, request.prog_name, reason, errno, symbolizer);
+    }
+    return Probe(UniqueFd(fd));
+}
+
+bool Probe::wait(const StopSignals& stop) const {
+    while (!stop.requested()) {
+        if (ioctl(fd_.get(), DJPROBE_IOC_WAIT) == 0) return true;
+        if (errno != EINTR) {
+            fail(ExitCode::kFailure, "waiting for the probe: {}", std::strerror(errno));
+        }
+    }
+    return false;
+}
+
+djprobe_query Probe::query() const {
+    djprobe_query query = {};
+    query.size = sizeof query;
+    if (ioctl(fd_.get(), DJPROBE_IOC_QUERY, &query) < 0) {
+        fail(ExitCode::kFailure, "querying the probe: {}", std::strerror(errno));
+    }
+    return query;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0
+// /dev/djprobe: the only way to the module. Thin: each call is one ioctl.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/stop_signals.h"
+#include "base/unique_fd.h"
+#include "djprobe.h"
+#include "kernel/site_spec.h"
+#include "kernel/symbolizer.h"
+
+namespace djprobe::loader {
+
+/// An attached probe: lives until it is destroyed.
+class Probe {
+  public:
+    explicit Probe(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
+
+    /// Sleeps until the optimizer has made up its mind; false when a signal came first.
+    bool wait(const StopSignals& stop) const;
+    /// State and counters now.
+    [[nodiscard]] djprobe_query query() const;
+
+  private:
+    UniqueFd fd_;
+};
+
+/// What DJPROBE_IOC_ATTACH wants to know beside the site.
+struct AttachRequest {
+    int prog_fd;
+    std::string_view prog_name;  ///< for messages
+    std::uint64_t cookie;
+    djprobe_mode mode;
+};
+
+class Device {
+  public:
+    /// Opens the device and compares ABIs. Throws Error when the module is not there, not ours to
+    /// use or of another ABI.
+    static Device open(const char* path = DJPROBE_DEVICE);
+
+    /// Throws Error with the module's reason in words.
+    Probe attach(const SiteSpec& site, const AttachRequest& request, Symbolizer& symbolizer) const;
+
+  private:
+    explicit Device(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
+
+    UniqueFd fd_;
+};
+
+/// Throws Error(kAbiMismatch) unless the module speaks our ABI.
+void check_abi(std::uint32_t module_abi);
+
+}  // namespace djprobe::loader

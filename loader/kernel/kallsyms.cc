@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "kernel/kallsyms.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "base/unique_fd.h"
+
+namespace djprobe::loader {
+namespace {
+
+// A line is "ADDRESS TYPE NAME" with "\t[MODULE]" behind it for a module's symbol.
+std::optional<Symbol> parse_line(std::string_view line) {
+    Symbol symbol{};
+    const char* const end = line.data() + line.size();
+    const auto [after, error] = std::from_chars(line.data(), end, symbol.address, 16);
+    if (error != std::errc{} || end - after < 4 || after[0] != ' ' || after[2] != ' ') {
+        return std::nullopt;
+    }
+    symbol.type = after[1];
+    std::string_view rest(after + 3, static_cast<std::size_t>(end - (after + 3)));
+    const std::size_t tab = rest.find('\t');
+    symbol.name = rest.substr(0, tab);
+    if (tab != rest.npos) {
+        rest.remove_prefix(tab + 1);
+        if (rest.size() < 3 || rest.front() != '[' || rest.back() != ']') return std::nullopt;
+        symbol.module = rest.substr(1, rest.size() - 2);
+    }
+    return symbol;
+}
+
+// A name without a module matches in every module, as the kernel's own lookup does.
+bool matches(const Symbol& symbol, std::string_view name) {
+    const std::size_t colon = name.find(':');
+    if (colon == name.npos) return symbol.name == name;
+    return symbol.module == name.substr(0, colon) && symbol.name == name.substr(colon + 1);
+}
+
+}  // namespace
+
+std::string Symbol::qualified_name() const {
+    return module.empty() ? std::string(name) : fmt::format("{}:{}", module, name);
+}
+
+Kallsyms Kallsyms::read(const char* path) {
+    const UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
+    if (!fd) throw std::system_error(errno, std::generic_category(), path);
+    std::string text;
+    std::size_t used = 0;
+    for (;;) {
+        text.resize(std::max<std::size_t>(used * 2, 4 << 20));
+        const ssize_t got = ::read(fd.get(), text.data() + used, text.size() - used);
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) throw std::system_error(errno, std::generic_category(), path);
+        if (got == 0) break;
+        used += static_cast<std::size_t>(got);
+    }
+    text.resize(used);
+    return parse(std::move(text));
+}
+
+Kallsyms Kallsyms::parse(std::string text) {
+    Kallsyms table;
+    table.text_.assign(text.begin(), text.end());
+    std::string_view rest(table.text_.data(), table.text_.size());
+    table.symbols_.reserve(rest.size() / 40);
+    while (!rest.empty()) {
+        const std::size_t newline = rest.find('\n');
+        if (const auto symbol = parse_line(rest.substr(0, newline))) {
+            table.symbols_.push_back(*symbol);
+        }
+        rest.remove_prefix(newline == rest.npos ? rest.size() : newline + 1);
+    }
+    // Stable: of several names for one address the kernel means the first one.
+    std::ranges::stable_sort(table.symbols_, {}, &Symbol::address);
+    return table;
+}
+
+std::string Kallsyms::describe(std::uint64_t address) const {
+    auto above = std::ranges::upper_bound(symbols_, address, {}, &Symbol::address);
+    while (above != symbols_.begin()) {
+        const Symbol* best = &*--above;
+        if (!best->is_text() || best->address == 0) continue;
+        while (above != symbols_.begin() && (above - 1)->address == best->address) {
+            --above;
+            if (above->is_text()) best = &*above;
+        }
+        return fmt::format("{}+{:#x}", best->qualified_name(), address - best->address);
+    }
+    return fmt::format("{:#x}", address);
+}
+
+std::vector<Symbol> Kallsyms::find(std::string_view name) const {
+    std::vector<Symbol> found;
+    for (const Symbol& symbol : symbols_) {
+        if (symbol.is_text() && matches(symbol, name)) found.push_back(symbol);
+    }
+    return found;
+}
+
+bool Kallsyms::has_data_symbol(std::string_view name) const {
+    return std::ranges::any_of(
+        symbols_, [&](const Symbol& symbol) { return !symbol.is_text() && matches(symbol, name); });
+}
+
+}  // namespace djprobe::loader

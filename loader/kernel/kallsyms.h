@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+// The kernel's symbols: names for addresses in messages, and names like the one that is missing.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace djprobe::loader {
+
+struct Symbol {
+    std::uint64_t address;
+    std::string_view name;
+    std::string_view module;  ///< "" for the kernel itself
+    char type;                ///< as in nm(1)
+
+    [[nodiscard]] bool is_text() const noexcept {
+        return type == 't' || type == 'T' || type == 'w' || type == 'W';
+    }
+    /// "NAME" or "MODULE:NAME", as the command line takes it.
+    [[nodiscard]] std::string qualified_name() const;
+};
+
+/// A snapshot of /proc/kallsyms, sorted by address. Symbols view into the table's own text.
+class Kallsyms {
+  public:
+    /// Reads a whole file. Throws std::system_error.
+    static Kallsyms read(const char* path = "/proc/kallsyms");
+    /// Takes a text in /proc/kallsyms' format; lines that do not have it are skipped.
+    static Kallsyms parse(std::string text);
+
+    [[nodiscard]] const std::vector<Symbol>& symbols() const noexcept { return symbols_; }
+
+    /// "SYM+0xOFF", "MODULE:SYM+0xOFF" or, without a text symbol at or below it, "0xADDRESS".
+    [[nodiscard]] std::string describe(std::uint64_t address) const;
+    /// All text symbols of this name ("NAME" or "MODULE:NAME"), by address.
+    [[nodiscard]] std::vector<Symbol> find(std::string_view name) const;
+    /// True if a symbol of this name exists that is not text.
+    [[nodiscard]] bool has_data_symbol(std::string_view name) const;
+
+  private:
+    // Not a string: the symbols view into it, and a short string moves its characters.
+    std::vector<char> text_;
+    std::vector<Symbol> symbols_;
+};
+
+}  // namespace djprobe::loader

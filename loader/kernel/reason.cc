@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "kernel/reason.h"
+
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <cstring>
+#include <vector>
+
+#include "kernel/similar_names.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr std::size_t kSuggestions = 3;
+constexpr std::size_t kCandidates = 8;
+
+struct Word {
+    const char* name;
+    const char* text;
+};
+
+const Word* find_word(std::uint32_t number) {
+    static constexpr Word kUnknown{nullptr, nullptr};
+    switch (number) {
+#define DJPROBE_REASON_WORD(number, NAME, name, text, detail) \
+    case number: {                                            \
+        static constexpr Word kWord{name, text};              \
+        return &kWord;                                        \
+    }
+        DJPROBE_REASONS(DJPROBE_REASON_WORD)
+#undef DJPROBE_REASON_WORD
+    }
+    return &kUnknown;
+}
+
+std::string arrow(const Reason& reason, Symbolizer& symbolizer) {
+    return fmt::format(" ({} -> {})", symbolizer.describe(reason.detail[0]),
+                       symbolizer.describe(reason.detail[1]));
+}
+
+std::string at(std::uint64_t address, Symbolizer& symbolizer) {
+    return fmt::format(" (at {})", symbolizer.describe(address));
+}
+
+// What detail[] adds to the sentence. No default: a new reason must say what its details mean.
+std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
+    const auto& detail = reason.detail;
+    switch (static_cast<djprobe_reason>(reason.number)) {
+        case DJPROBE_REASON_NONE:
+        case DJPROBE_REASON_NO_SUCH_SYMBOL:
+        case DJPROBE_REASON_NOT_TEXT:
+        case DJPROBE_REASON_INIT_TEXT:
+        case DJPROBE_REASON_BLACKLISTED:
+        case DJPROBE_REASON_OWN_TEXT:
+        case DJPROBE_REASON_TRAP_PATH:
+        case DJPROBE_REASON_IDLE_TEXT:
+        case DJPROBE_REASON_FTRACE_SITE:
+        case DJPROBE_REASON_JUMP_LABEL:
+        case DJPROBE_REASON_STATIC_CALL:
+        case DJPROBE_REASON_BUG_SITE:
+        case DJPROBE_REASON_MODULE_LEAVING:
+        case DJPROBE_REASON_ALTERNATIVE:
+        case DJPROBE_REASON_MODE_INT3:
+        case DJPROBE_REASON_NO_INDEX:
+        case DJPROBE_REASON_PROG_FD:
+        case DJPROBE_REASON_PROG_TYPE:
+        case DJPROBE_REASON_PROG_SLEEPABLE:
+        case DJPROBE_REASON_PROG_OVERRIDE:
+        case DJPROBE_REASON_NO_MEMORY:
+        case DJPROBE_REASON_LOCKDOWN:
+            return "";
+        case DJPROBE_REASON_AMBIGUOUS_SYMBOL:
+            return fmt::format(": {:#x}, {:#x}", detail[0], detail[1]);
+        case DJPROBE_REASON_PAST_END:
+            return fmt::format(", which is {:#x} bytes long", detail[1] - detail[0]);
+        case DJPROBE_REASON_NOT_BOUNDARY:
+            return fmt::format("; the nearest are {} and {}", symbolizer.describe(detail[0]),
+                               symbolizer.describe(detail[1]));
+        case DJPROBE_REASON_FOREIGN_PATCH:
+        case DJPROBE_REASON_UNDECODABLE:
+        case DJPROBE_REASON_NOT_RELOCATABLE:
+        case DJPROBE_REASON_EXTABLE_INSN:
+        case DJPROBE_REASON_INTERRUPT_SHADOW:
+        case DJPROBE_REASON_SYSTEM_FLOW:
+        case DJPROBE_REASON_TRAP_INSN:
+        case DJPROBE_REASON_ENDBR:
+        case DJPROBE_REASON_SHORT_REGION:
+        case DJPROBE_REASON_ENDBR_IN_REGION:
+        case DJPROBE_REASON_CALL_IN_REGION:
+        case DJPROBE_REASON_INDIRECT_JUMP:
+        case DJPROBE_REASON_UNSCANNABLE:
+        case DJPROBE_REASON_OUT_OF_REACH:
+        case DJPROBE_REASON_OVERLAP:
+        case DJPROBE_REASON_FILLER:
+        case DJPROBE_REASON_TEXT_CHANGED:
+        case DJPROBE_REASON_UNSAFE_LAST:
+            return at(detail[0], symbolizer);
+        case DJPROBE_REASON_KERNEL_REFUSED:
+            return fmt::format(" (at {}: {})", symbolizer.describe(detail[0]),
+                               std::strerror(-static_cast<int>(detail[1])));
+        case DJPROBE_REASON_BRANCH_INTO_REGION:
+        case DJPROBE_REASON_POINTER_INTO_REGION:
+        case DJPROBE_REASON_LABEL_INTO_REGION:
+            return arrow(reason, symbolizer);
+        case DJPROBE_REASON_FIXUP_INTO_REGION:
+            return at(detail[1], symbolizer);
+        case DJPROBE_REASON_REGION_RESERVED: {
+            const Word* word = find_word(static_cast<std::uint32_t>(detail[1]));
+            return fmt::format(" (at {}: {})", symbolizer.describe(detail[0]),
+                               word->text ? word->text : "for a reason newer than this loader");
+        }
+        case DJPROBE_REASON_PROG_ATTACH_TYPE:
+            return fmt::format(" (expected attach type {})", detail[0]);
+    }
+    return "";
+}
+
+ExitCode exit_code(std::uint32_t number, int error) {
+    switch (number) {
+        case DJPROBE_REASON_NO_SUCH_SYMBOL:
+        case DJPROBE_REASON_AMBIGUOUS_SYMBOL:
+        case DJPROBE_REASON_PAST_END:
+        case DJPROBE_REASON_NOT_BOUNDARY:
+            return ExitCode::kNoSuchSite;
+        case DJPROBE_REASON_FOREIGN_PATCH:
+        case DJPROBE_REASON_OVERLAP:
+        case DJPROBE_REASON_MODULE_LEAVING:
+            return ExitCode::kBusySite;
+        case DJPROBE_REASON_NO_MEMORY:
+            return ExitCode::kFailure;
+        case DJPROBE_REASON_LOCKDOWN:
+            return ExitCode::kNoPermission;
+        case DJPROBE_REASON_NONE:
+            return error == EPERM || error == EACCES ? ExitCode::kNoPermission : ExitCode::kFailure;
+        default:
+            return number >= DJPROBE_REASON_FIRST_REQUEST ? ExitCode::kWrongProgram
+                                                          : ExitCode::kRefusedSite;
+    }
+}
+
+std::string no_such_symbol(const SiteSpec& site, Symbolizer& symbolizer) {
+    const Kallsyms& kallsyms = symbolizer.kallsyms();
+    std::string message = fmt::format("{}: no such function", site.symbol);
+    if (kallsyms.has_data_symbol(site.symbol)) return message + "; the symbol is data";
+    const auto names = similar_names(kallsyms, site.symbol, kSuggestions);
+    if (names.empty()) {
+        return message + " in /proc/kallsyms (inlined everywhere, or its module is not loaded?)";
+    }
+    return fmt::format("{}; did you mean {}?", message, fmt::join(names, ", "));
+}
+
+std::string ambiguous_symbol(const SiteSpec& site, const Reason& reason, Symbolizer& symbolizer) {
+    std::vector<std::string> candidates;
+    const auto symbols = symbolizer.kallsyms().find(site.symbol);
+    for (const Symbol& symbol : symbols) {
+        if (candidates.size() == kCandidates) break;
+        candidates.push_back(fmt::format("{} ({:#x})", symbol.qualified_name(), symbol.address));
+    }
+    if (candidates.empty()) {
+        for (const std::uint64_t address : reason.detail) {
+            candidates.push_back(fmt::format("{:#x}", address));
+        }
+    } else if (candidates.size() < symbols.size()) {
+        candidates.push_back(fmt::format("{} more", symbols.size() - candidates.size()));
+    }
+    return fmt::format("{}: several functions have this name: {}; choose one with --address",
+                       site.symbol, fmt::join(candidates, ", "));
+}
+
+}  // namespace
+
+std::string reason_name(std::uint32_t number) {
+    const Word* word = find_word(number);
+    return word->name ? word->name : fmt::format("reason-{}", number);
+}
+
+std::string describe_reason(const Reason& reason, Symbolizer& symbolizer) {
+    const Word* word = find_word(reason.number);
+    if (!word->text) return fmt::format("reason {}, newer than this probeload", reason.number);
+    return word->text + describe_detail(reason, symbolizer);
+}
+
+Error refusal(const SiteSpec& site, std::string_view program, const Reason& reason, int error,
+              Symbolizer& symbolizer) {
+    const ExitCode code = exit_code(reason.number, error);
+    if (reason.number == DJPROBE_REASON_NONE) {
+        if (code == ExitCode::kNoPermission) {
+            return {code, fmt::format("{}: not permitted: needs root with CAP_SYS_ADMIN, CAP_BPF "
+                                      "and CAP_PERFMON",
+                                      site.str())};
+        }
+        return {code, fmt::format("{}: cannot attach: {}", site.str(), std::strerror(error))};
+    }
+    if (reason.number == DJPROBE_REASON_NO_SUCH_SYMBOL) {
+        return {code, no_such_symbol(site, symbolizer)};
+    }
+    if (reason.number == DJPROBE_REASON_AMBIGUOUS_SYMBOL) {
+        return {code, ambiguous_symbol(site, reason, symbolizer)};
+    }
+    const std::string text = describe_reason(reason, symbolizer);
+    if (code == ExitCode::kWrongProgram) {
+        return {code, fmt::format("program '{}': {}", program, text)};
+    }
+    if (code == ExitCode::kRefusedSite) {
+        return {code, fmt::format("{}: refused: {}", site.str(), text)};
+    }
+    return {code, fmt::format("{}: {}", site.str(), text)};
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0
+// The module's reasons as sentences and exit codes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "djprobe.h"
+#include "kernel/site_spec.h"
+#include "kernel/symbolizer.h"
+
+namespace djprobe::loader {
+
+/// A reason as the ABI carries it; may be newer than this loader.
+struct Reason {
+    std::uint32_t number = DJPROBE_REASON_NONE;
+    std::uint64_t detail[2] = {};
+};
+
+/// "branch-into-region"; "reason-200" for one that this loader does not know.
+std::string reason_name(std::uint32_t number);
+
+/// The sentence with its addresses as names: "a branch lands inside the 5 bytes
+/// (vfs_read.cold+0x12 -> vfs_read+0x4b)".
+std::string describe_reason(const Reason& reason, Symbolizer& symbolizer);
+
+/// The error for a refused DJPROBE_IOC_ATTACH: what, where, and what to do.
+Error refusal(const SiteSpec& site, std::string_view program, const Reason& reason, int error,
+              Symbolizer& symbolizer);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "kernel/site_spec.h"
+
+#include <fmt/core.h>
+
+#include <charconv>
+#include <optional>
+
+#include "base/error.h"
+
+namespace djprobe::loader {
+namespace {
+
+bool starts_hex(std::string_view text) {
+    return text.starts_with("0x") || text.starts_with("0X");
+}
+
+std::optional<std::uint64_t> parse_number(std::string_view text, int base) {
+    std::uint64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+    if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return value;
+}
+
+std::optional<std::uint64_t> parse_offset(std::string_view text) {
+    return starts_hex(text) ? parse_number(text.substr(2), 16) : parse_number(text, 10);
+}
+
+}  // namespace
+
+std::string SiteSpec::str() const {
+    if (symbol.empty()) return fmt::format("{:#x}", address);
+    return offset == 0 ? symbol : fmt::format("{}+{:#x}", symbol, offset);
+}
+
+SiteSpec parse_function(std::string_view text) {
+    const std::size_t plus = text.find('+');
+    const std::string_view symbol = text.substr(0, plus);
+    const std::size_t colon = symbol.find(':');
+    const bool nameless = symbol.empty() || colon == 0 || colon == symbol.size() - 1;
+    if (nameless || symbol.find_first_of(" \t") != symbol.npos) {
+        fail(ExitCode::kUsage, "'{}' is not a function: write SYM, SYM+OFFSET or MODULE:SYM", text);
+    }
+
+    SiteSpec site;
+    site.symbol = symbol;
+    if (plus != text.npos) {
+        const auto offset = parse_offset(text.substr(plus + 1));
+        if (!offset) {
+            fail(ExitCode::kUsage, "'{}': the offset '{}' is neither decimal nor 0x-hexadecimal",
+                 text, text.substr(plus + 1));
+        }
+        site.offset = *offset;
+    }
+    return site;
+}
+
+SiteSpec parse_address(std::string_view text) {
+    const auto address = parse_number(starts_hex(text) ? text.substr(2) : text, 16);
+    if (!address || *address == 0) {
+        fail(ExitCode::kUsage, "'{}' is not an address: write it hexadecimal, as in /proc/kallsyms",
+             text);
+    }
+    SiteSpec site;
+    site.address = *address;
+    return site;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+// What the user may write for a place in the kernel: [MODULE:]SYM[+OFF] or 0xADDRESS.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace djprobe::loader {
+
+/// A place as asked for; whether it exists is the module's to say.
+struct SiteSpec {
+    std::string symbol;  ///< "NAME" or "MODULE:NAME"; empty: `address` counts
+    std::uint64_t offset = 0;
+    std::uint64_t address = 0;
+
+    /// As the user would write it.
+    [[nodiscard]] std::string str() const;
+};
+
+/// Parses "vfs_read", "vfs_read+9", "ext4:ext4_readdir+0x1c". Throws Error(kUsage).
+SiteSpec parse_function(std::string_view text);
+/// Parses "0xffffffff812c4b10"; always hexadecimal. Throws Error(kUsage).
+SiteSpec parse_address(std::string_view text);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "object/compile.h"
+
+#include <bpf/btf.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include "base/child.h"
+#include "base/error.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kKernelBtf = "/sys/kernel/btf/vmlinux";
+
+struct CloseFile {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+struct FreeBtf {
+    void operator()(btf* btf) const { btf__free(btf); }
+};
+struct FreeDump {
+    void operator()(btf_dump* dump) const { btf_dump__free(dump); }
+};
+
+__attribute__((format(printf, 2, 0))) void print_type(void* file, const char* format,
+                                                      va_list arguments) {
+    std::vfprintf(static_cast<std::FILE*>(file), format, arguments);
+}
+
+bool includes_vmlinux_header(const std::filesystem::path& source) {
+    std::ifstream file(source);
+    std::string line;
+    while (std::getline(file, line)) {
+        const std::size_t include = line.find("#include");
+        if (include != line.npos && line.find("vmlinux.h", include) != line.npos) return true;
+    }
+    return false;
+}
+
+void check_readable(const std::filesystem::path& source) {
+    const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(source.c_str(), "re"));
+    if (!file) {
+        fail(ExitCode::kBadFile, "{}: {}", source.string(), std::strerror(errno));
+    }
+}
+
+std::vector<std::string> clang_command(const std::filesystem::path& source,
+                                       const std::filesystem::path& object,
+                                       const std::filesystem::path& include) {
+    return {"clang", "-target", "bpf", "-O2", "-g", "-D__TARGET_ARCH_x86", "-I", include,
+            // <linux/types.h> wants <asm/types.h>, which Debian keeps for each architecture.
+            "-idirafter", "/usr/include/x86_64-linux-gnu", "-c", source, "-o", object};
+}
+
+}  // namespace
+
+bool is_source(const std::filesystem::path& file) {
+    return file.extension() == ".c";
+}
+
+void write_vmlinux_header(const std::filesystem::path& btf_file,
+                          const std::filesystem::path& header) {
+    const std::unique_ptr<btf, FreeBtf> btf(btf__parse(btf_file.c_str(), nullptr));
+    if (!btf) {
+        fail(ExitCode::kCompile, "vmlinux.h: no kernel types in {}: {}", btf_file.string(),
+             std::strerror(errno));
+    }
+    const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(header.c_str(), "we"));
+    if (!file) fail(ExitCode::kFailure, "{}: {}", header.string(), std::strerror(errno));
+    const std::unique_ptr<btf_dump, FreeDump> dump(
+        btf_dump__new(btf.get(), print_type, file.get(), nullptr));
+    if (!dump) fail(ExitCode::kFailure, "vmlinux.h: {}", std::strerror(errno));
+
+    // The attribute makes every access to these types relocatable (CO-RE).
+    std::fputs(
+        "#pragma clang attribute push (__attribute__((preserve_access_index)), "
+        "apply_to = record)\n",
+        file.get());
+    for (std::uint32_t id = 1; id < btf__type_cnt(btf.get()); ++id) {
+        if (const int error = btf_dump__dump_type(dump.get(), id); error != 0) {
+            fail(ExitCode::kCompile, "vmlinux.h: type {} of {}: {}", id, btf_file.string(),
+                 std::strerror(-error));
+        }
+    }
+    std::fputs("#pragma clang attribute pop\n", file.get());
+    if (std::fflush(file.get()) != 0) {
+        fail(ExitCode::kFailure, "{}: {}", header.string(), std::strerror(errno));
+    }
+}
+
+std::filesystem::path compile(const std::filesystem::path& source,
+                              const std::filesystem::path& directory) {
+    check_readable(source);
+    if (includes_vmlinux_header(source) &&
+        !std::filesystem::exists(source.parent_path() / "vmlinux.h")) {
+        write_vmlinux_header(kKernelBtf, directory / "vmlinux.h");
+    }
+    const std::filesystem::path object = directory / (source.stem().string() + ".o");
+    try {
+        Child clang =
+            Child::start(clang_command(source, object, directory), ChildOutput::kToStderr);
+        if (const int status = clang.wait(); status != 0) {
+            fail(ExitCode::kCompile, "{}: clang ended with {}", source.string(),
+                 describe_wait_status(status));
+        }
+    } catch (const std::system_error& error) {
+        if (error.code() == std::errc::no_such_file_or_directory) {
+            fail(ExitCode::kCompile,
+                 "{}: needs clang to be compiled (apt install clang libbpf-dev), or give an "
+                 "object (.bpf.o)",
+                 source.string());
+        }
+        fail(ExitCode::kCompile, "clang: {}", error.code().message());
+    }
+    return object;
+}
+
+}  // namespace djprobe::loader

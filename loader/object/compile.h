@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+// NAME.bpf.c to a BPF object, with clang.
+#pragma once
+
+#include <filesystem>
+
+namespace djprobe::loader {
+
+/// True for a file that compile() takes: its name ends in .c.
+bool is_source(const std::filesystem::path& file);
+
+/// Compiles into `directory` and returns the object's path. clang's messages go to stderr as they
+/// are. A source that includes vmlinux.h without one beside it gets the running kernel's.
+/// Throws Error: kBadFile, kCompile.
+std::filesystem::path compile(const std::filesystem::path& source,
+                              const std::filesystem::path& directory);
+
+/// Writes the types of a kernel's BTF as a header for CO-RE programs. Throws Error(kCompile).
+void write_vmlinux_header(const std::filesystem::path& btf, const std::filesystem::path& header);
+
+}  // namespace djprobe::loader

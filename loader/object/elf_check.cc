@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "object/elf_check.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/error.h"
+#include "base/unique_fd.h"
+
+namespace djprobe::loader {
+
+void check_bpf_elf(const std::filesystem::path& file) {
+    const std::string name = file.string();
+    const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    struct stat status = {};
+    if (!fd || fstat(fd.get(), &status) < 0) {
+        fail(ExitCode::kBadFile, "{}: {}", name, std::strerror(errno));
+    }
+    if (!S_ISREG(status.st_mode)) fail(ExitCode::kBadFile, "{}: not a regular file", name);
+    if (status.st_size == 0) fail(ExitCode::kBadFile, "{}: empty file", name);
+
+    Elf64_Ehdr header = {};
+    const ssize_t got = read(fd.get(), &header, sizeof header);
+    if (got < 0) fail(ExitCode::kBadFile, "{}: {}", name, std::strerror(errno));
+    if (got < SELFMAG || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
+        fail(ExitCode::kBadFile,
+             "{}: not an ELF file; expected a BPF object (.bpf.o) or its source (.bpf.c)", name);
+    }
+    if (got < static_cast<ssize_t>(sizeof header)) {
+        fail(ExitCode::kBadFile, "{}: truncated: its ELF header is incomplete", name);
+    }
+    if (header.e_machine != EM_BPF || header.e_type != ET_REL) {
+        fail(ExitCode::kBadFile,
+             "{}: an ELF file, but not a BPF object (built with clang -target bpf -c)", name);
+    }
+    const auto sections_end = header.e_shoff + std::uint64_t{header.e_shnum} * header.e_shentsize;
+    if (sections_end > static_cast<std::uint64_t>(status.st_size)) {
+        fail(ExitCode::kBadFile, "{}: truncated: has {} bytes, needs at least {}", name,
+             status.st_size, sections_end);
+    }
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "object/libbpf_log.h"
+
+#include <bpf/libbpf.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <deque>
+
+namespace djprobe::loader {
+namespace {
+
+std::string* captured = nullptr;
+bool echo = false;
+libbpf_print_fn_t previous = nullptr;
+
+__attribute__((format(printf, 2, 0))) int capture(libbpf_print_level level, const char* format,
+                                                  va_list arguments) {
+    if (level == LIBBPF_DEBUG && !echo) return 0;
+    va_list again;
+    va_copy(again, arguments);
+    const int length = std::vsnprintf(nullptr, 0, format, arguments);
+    std::string line(static_cast<std::size_t>(length < 0 ? 0 : length) + 1, '\0');
+    std::vsnprintf(line.data(), line.size(), format, again);
+    va_end(again);
+    line.pop_back();
+    if (echo) std::fputs(line.c_str(), stderr);
+    if (level == LIBBPF_WARN) *captured += line;
+    return 0;
+}
+
+// Calls the function with each line.
+template <typename Function>
+void for_each_line(std::string_view text, Function&& function) {
+    while (!text.empty()) {
+        const std::size_t newline = text.find('\n');
+        function(text.substr(0, newline));
+        text.remove_prefix(newline == text.npos ? text.size() : newline + 1);
+    }
+}
+
+bool is_statistics(std::string_view line) {
+    constexpr std::string_view kWords[] = {"processed ", "verification time ", "stack depth ",
+                                           "max_states_per_insn "};
+    for (const std::string_view word : kWords) {
+        if (line.starts_with(word)) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+LibbpfLog::LibbpfLog(bool verbose) {
+    captured = new std::string;
+    echo = verbose;
+    previous = libbpf_set_print(capture);
+}
+
+LibbpfLog::~LibbpfLog() {
+    libbpf_set_print(previous);
+    delete captured;
+    captured = nullptr;
+}
+
+const std::string& LibbpfLog::text() const {
+    return *captured;
+}
+
+void LibbpfLog::clear() {
+    captured->clear();
+}
+
+std::string verifier_tail(std::string_view log, std::size_t count) {
+    constexpr std::string_view kBegin = "-- BEGIN PROG LOAD LOG --";
+    constexpr std::string_view kEnd = "-- END PROG LOAD LOG --";
+    const std::size_t begin = log.rfind(kBegin);
+    if (begin == log.npos) return "";
+    const std::string_view body = log.substr(begin + kBegin.size());
+
+    std::deque<std::string_view> lines;
+    for_each_line(body.substr(0, body.find(kEnd)), [&](std::string_view line) {
+        if (line.empty() || is_statistics(line)) return;
+        lines.push_back(line);
+        if (lines.size() > count) lines.pop_front();
+    });
+    std::string tail;
+    for (const std::string_view line : lines) {
+        if (!tail.empty()) tail += '\n';
+        tail += line;
+    }
+    return tail;
+}
+
+std::string first_warning(std::string_view log) {
+    std::string found;
+    for_each_line(log, [&](std::string_view line) {
+        constexpr std::string_view kPrefix = "libbpf: ";
+        if (found.empty() && line.starts_with(kPrefix)) found = line.substr(kPrefix.size());
+    });
+    return found;
+}
+
+}  // namespace djprobe::loader

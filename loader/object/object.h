@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+// A BPF object file: opened, one program chosen, loaded.
+#pragma once
+
+#include <bpf/libbpf.h>
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernel/site_spec.h"
+#include "object/libbpf_log.h"
+
+namespace djprobe::loader {
+
+/// A program of the object, by its function's name and its section.
+struct Program {
+    bpf_program* handle;
+    std::string name;
+    std::string section;
+
+    /// The file descriptor, once loaded.
+    [[nodiscard]] int fd() const { return bpf_program__fd(handle); }
+};
+
+class Object {
+  public:
+    /// Opens a .bpf.o, or compiles and opens a .bpf.c. Nothing reaches the kernel yet.
+    /// Throws Error: kBadFile, kCompile.
+    static Object open(const std::filesystem::path& file, bool verbose);
+
+    [[nodiscard]] std::vector<Program> programs() const;
+    /// The program of this name, or the only one if the name is empty; the others will not be
+    /// loaded. Throws Error: kUsage, kWrongProgram.
+    Program choose(const std::string& name);
+    /// Creates the maps and loads the chosen program. Throws Error: kRejected, kNoPermission.
+    void load(const Program& program);
+
+    [[nodiscard]] bpf_object* handle() const noexcept { return object_.get(); }
+    /// The object's types; null when it was built without -g.
+    [[nodiscard]] const btf* types() const noexcept { return bpf_object__btf(object_.get()); }
+
+  private:
+    struct Close {
+        void operator()(bpf_object* object) const { bpf_object__close(object); }
+    };
+
+    Object(std::string name, bool verbose);
+
+    std::string name_;
+    std::unique_ptr<LibbpfLog> log_;
+    std::unique_ptr<bpf_object, Close> object_;
+};
+
+/// The site in SEC("kprobe/vfs_read+4"); none for SEC("kprobe"). Throws Error(kUsage).
+std::optional<SiteSpec> site_of_section(std::string_view section);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/attach_session.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <system_error>
+
+#include "base/child.h"
+#include "base/error.h"
+#include "base/output.h"
+#include "base/stop_signals.h"
+#include "events/map_dump.h"
+#include "events/reader.h"
+#include "kernel/device.h"
+#include "object/object.h"
+#include "session/event_loop.h"
+#include "session/summary.h"
+
+namespace djprobe::loader {
+namespace {
+
+std::vector<SiteSpec> choose_sites(const AttachOptions& options, const Program& program) {
+    if (!options.sites.empty()) return options.sites;
+    if (const auto site = site_of_section(program.section)) return {*site};
+    fail(ExitCode::kUsage,
+         "where? Give --func SYM, or name the function in the program's SEC(\"kprobe/SYM\")");
+}
+
+Child start_command(const std::string& command) {
+    try {
+        return Child::start({"/bin/sh", "-c", command}, ChildOutput::kToStderr);
+    } catch (const std::system_error& error) {
+        fail(ExitCode::kCommandFailed, "cannot start '{}': {}", command, error.code().message());
+    }
+}
+
+std::vector<Probe> attach_all(const AttachOptions& options, const std::vector<SiteSpec>& sites,
+                              const Program& program, const Device& device,
+                              Symbolizer& symbolizer) {
+    std::vector<Probe> probes;
+    for (const SiteSpec& site : sites) {
+        const AttachRequest request{program.fd(), program.name, options.cookie, options.mode};
+        probes.push_back(device.attach(site, request, symbolizer));
+    }
+    return probes;
+}
+
+void print_attached(const std::vector<Probe>& probes, const StopSignals& stop,
+                    Symbolizer& symbolizer) {
+    for (const Probe& probe : probes) {
+        probe.wait(stop);
+        fmt::print(stderr, "{}\n", attached_line(probe.query(), symbolizer));
+    }
+}
+
+std::optional<int> end_of(std::optional<Child>& child, bool ended) {
+    if (!child) return std::nullopt;
+    if (!ended) child->terminate();
+    return child->wait();
+}
+
+std::uint64_t total_hits(const std::vector<djprobe_query>& probes) {
+    std::uint64_t hits = 0;
+    for (const djprobe_query& probe : probes)
+        hits += probe.hits;
+    return hits;
+}
+
+Loss find_loss(const Object& object, const EventReader& events, std::uint64_t hits) {
+    if (!events.has_ring_buffer()) return Loss{events.lost_by_perf(), 0};
+    if (const auto counted = counted_by_program(object.handle())) {
+        return Loss{*counted + events.lost_by_perf(), 0};
+    }
+    return Loss{std::nullopt, hits > events.received() ? hits - events.received() : 0};
+}
+
+}  // namespace
+
+int run_attach(const AttachOptions& options) {
+    const StopSignals stop;
+    Output output(STDOUT_FILENO);
+    Symbolizer symbolizer;
+
+    // Cheap and certain errors first: the command line, the file, then the kernel.
+    Object object = Object::open(options.file, options.verbose);
+    const Program program = object.choose(options.program);
+    const std::vector<SiteSpec> sites = choose_sites(options, program);
+    const Device device = Device::open();
+    object.load(program);
+
+    const Format format = options.json ? Format::kJson : Format::kText;
+    EventReader events(object.handle(), format, output, stop);
+    std::vector<Probe> probes = attach_all(options, sites, program, device, symbolizer);
+    print_attached(probes, stop, symbolizer);
+
+    std::optional<Child> child;
+    if (options.command && !stop.requested()) child.emplace(start_command(*options.command));
+    const EndCause cause =
+        run_event_loop(events, output, stop, options.seconds, child ? child->fd() : -1);
+
+    Summary summary;
+    summary.command_status = end_of(child, cause == EndCause::kCommand);
+    for (const Probe& probe : probes)
+        summary.probes.push_back(probe.query());
+    probes.clear();
+    events.drain();
+    summary.program = program.name;
+    summary.received = events.received();
+    if (events.has_sources()) {
+        summary.loss = find_loss(object, events, total_hits(summary.probes));
+    } else {
+        summary.maps = dump_small_maps(object.handle());
+    }
+    print_summary(summary, format, output, symbolizer);
+    return static_cast<int>(ExitCode::kOk);
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+// One run of `probeload attach`, from the file to the summary.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "djprobe.h"
+#include "kernel/site_spec.h"
+
+namespace djprobe::loader {
+
+struct AttachOptions {
+    std::filesystem::path file;
+    std::vector<SiteSpec> sites;  ///< empty: the site that the program's section names
+    std::string program;          ///< empty: the only one
+    std::uint64_t cookie = 0;
+    djprobe_mode mode = DJPROBE_MODE_AUTO;
+    std::optional<double> seconds;
+    std::optional<std::string> command;
+    bool json = false;
+    bool verbose = false;
+};
+
+/// Returns the exit status. Throws Error; whatever was attached is then detached.
+int run_attach(const AttachOptions& options);
+
+}  // namespace djprobe::loader
