@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+// readload: threads that call into the kernel a known number of times.
+//
+// pread enters vfs_read once per call, and nothing else here does after the
+// start. Others in the guest do: every read(2), pread(2), readv(2) of shells and
+// tools (a shell reads its script, `cat` its file), and the kernel's own use for
+// a few file systems. A test that needs an exact count filters by pid, or probes
+// what --call getpgid enters: nobody else in the guest calls it.
+#include <fcntl.h>
+#include <getopt.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+constexpr const char* kUsage =
+    "usage: readload [--threads T] [--call pread|getpgid] [--file FILE]\n"
+    "                [--count N | --seconds S]\n"
+    "T threads call pread(FILE, 64 bytes, 0) (default /proc/version) or getpgid(0), N times each\n"
+    "or for S seconds, else until SIGINT or SIGTERM. Prints \"calls N wrong N\", where a call is\n"
+    "wrong whose result differs from the first one's.\n"
+    "exit status: 0; 1 some were wrong; 2 error\n";
+
+enum class Call { Pread, Getpgid };
+
+struct Options {
+    unsigned threads = 1;
+    Call call = Call::Pread;
+    std::string file = "/proc/version";
+    std::optional<uint64_t> count;
+    std::optional<uint64_t> seconds;
+};
+
+struct Result {
+    uint64_t calls = 0;
+    uint64_t wrong = 0;
+};
+
+std::atomic<bool> stop{false};
+
+std::optional<uint64_t> number(std::string_view text) {
+    uint64_t value = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc() || end != text.data() + text.size() || value == 0) return {};
+    return value;
+}
+
+std::optional<Options> parse(int argc, char** argv) {
+    static const option kLong[] = {{"threads", 1, nullptr, 't'}, {"call", 1, nullptr, 'c'},
+                                   {"file", 1, nullptr, 'f'},    {"count", 1, nullptr, 'n'},
+                                   {"seconds", 1, nullptr, 's'}, {}};
+    Options options;
+    for (int found; (found = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
+        std::string_view text = optarg != nullptr ? optarg : "";
+        std::optional<uint64_t> value = number(text);
+        if (found == 't' && value && *value <= 4096)
+            options.threads = static_cast<unsigned>(*value);
+        else if (found == 'n' && value)
+            options.count = value;
+        else if (found == 's' && value)
+            options.seconds = value;
+        else if (found == 'f')
+            options.file = text;
+        else if (found == 'c' && (text == "pread" || text == "getpgid"))
+            options.call = text == "pread" ? Call::Pread : Call::Getpgid;
+        else
+            return {};
+    }
+    if (optind != argc || (options.count && options.seconds)) return {};
+    return options;
+}
+
+struct Answer {
+    long value = 0;
+    char bytes[64] = {};
+    bool operator==(const Answer&) const = default;
+};
+
+Answer call_once(Call call, int fd) {
+    Answer answer;
+    if (call == Call::Pread)
+        answer.value = pread(fd, answer.bytes, sizeof answer.bytes, 0);
+    else
+        answer.value = getpgid(0);
+    return answer;
+}
+
+void work(const Options& options, int fd, Result& result) {
+    Answer first = call_once(options.call, fd);
+    result.calls = 1;
+    if (first.value < 0) result.wrong = 1;
+    while (!stop.load(std::memory_order_relaxed) &&
+           (!options.count || result.calls < *options.count)) {
+        if (call_once(options.call, fd) != first) ++result.wrong;
+        ++result.calls;
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::optional<Options> options = parse(argc, argv);
+    if (!options) {
+        std::fputs(kUsage, stderr);
+        return 2;
+    }
+    int fd = -1;
+    if (options->call == Call::Pread) {
+        fd = open(options->file.c_str(), O_RDONLY | O_CLOEXEC);
+        if (fd < 0) {
+            std::fprintf(stderr, "readload: %s: %s\n", options->file.c_str(), std::strerror(errno));
+            return 2;
+        }
+    }
+    auto end = [](int) { stop = true; };
+    std::signal(SIGINT, end);
+    std::signal(SIGTERM, end);
+
+    std::vector<Result> results(options->threads);
+    std::vector<std::thread> threads;
+    for (Result& result : results)
+        threads.emplace_back(work, std::cref(*options), fd, std::ref(result));
+    if (options->seconds) {
+        auto until = std::chrono::steady_clock::now() + std::chrono::seconds(*options->seconds);
+        while (!stop && std::chrono::steady_clock::now() < until)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        stop = true;
+    }
+    for (std::thread& thread : threads)
+        thread.join();
+
+    Result total;
+    for (const Result& result : results) {
+        total.calls += result.calls;
+        total.wrong += result.wrong;
+    }
+    std::printf("calls %llu wrong %llu\n", static_cast<unsigned long long>(total.calls),
+                static_cast<unsigned long long>(total.wrong));
+    return total.wrong == 0 ? 0 : 1;
+}

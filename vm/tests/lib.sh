@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=dash
+# For guest tests, which begin with `. ./lib.sh`. A test passes when it exits
+# with 0 and the kernel had nothing to say; the first `fail` ends it.
+set -eu
+
+export ORACLE=/tmp/oracle
+
+fail() {
+    echo "FAIL: $*" >&2
+    exit 1
+}
+
+# expect_exit CODE COMMAND...; the output stays visible.
+expect_exit() {
+    expected=$1
+    shift
+    code=0
+    "$@" || code=$?
+    [ "$code" -eq "$expected" ] || fail "exit status $code, not $expected: $*"
+}
+
+# expect_line REGEX FILE: an extended regular expression, somewhere in a line.
+expect_line() {
+    grep -Eq -- "$1" "$2" || {
+        cat "$2" >&2
+        fail "no line of $2 matches: $1"
+    }
+}
+
+expect_no_line() {
+    ! grep -E -- "$1" "$2" >&2 || fail "a line of $2 matches: $1"
+}
+
+# within SECONDS COMMAND...: until it succeeds, ten times a second.
+within() {
+    tries=$(($1 * 10))
+    shift
+    until "$@"; do
+        tries=$((tries - 1))
+        [ "$tries" -gt 0 ] || return 1
+        usleep 100000
+    done
+}
+
+# Ids of all that BPF keeps, as one line per kind.
+bpf_objects() {
+    for kind in prog map link; do
+        echo "$kind" "$(bpftool -j "$kind" show | grep -o '"id":[0-9]*' | sort | tr '\n' ' ')"
+    done
+}
+
+# Processes that hold the module's device or one of its probes.
+probe_holders() {
+    for fd in /proc/[0-9]*/fd/*; do
+        case $(readlink "$fd" || true) in
+        *djprobe*) echo "$fd" ;;
+        esac
+    done 2>/dev/null
+}
+
+# The design's oracle. What a test's workload makes the kernel change in its own
+# text (jump labels) must have happened before oracle_begin: run it once first.
+# That hits + missed equal the calls, and that the results of the workload are
+# those of an unprobed run, only the test itself can say; vm/run looks for splats.
+oracle_begin() {
+    bpf_objects >"$ORACLE.bpf"
+    textsnap save "$ORACLE.text"
+}
+
+same_bpf_objects() {
+    bpf_objects | cmp -s - "$ORACLE.bpf"
+}
+
+same_text() {
+    textsnap diff "$ORACLE.text" >&2 || fail "$1"
+}
+
+# Ends with the module unloaded.
+oracle_end() {
+    same_text 'the text is not what it was before'
+    holders=$(probe_holders)
+    [ -z "$holders" ] || fail "probes are still held: $holders"
+    # The kernel frees programs and maps a grace period after their last user.
+    within 10 same_bpf_objects || {
+        bpf_objects | diff "$ORACLE.bpf" - >&2 || true
+        fail 'BPF objects were left behind'
+    }
+    references=$(cat /sys/module/djprobe/refcnt)
+    [ "$references" -eq 0 ] || fail "the module still has $references references"
+    rmmod djprobe || fail 'rmmod djprobe'
+    same_text 'the text is not what it was after rmmod'
+}
