@@ -6,8 +6,9 @@
  *
  * It sends no events: at the end probeload prints the sum over all CPUs.
  */
-#include <bpf/bpf_helpers.h>
 #include <linux/bpf.h>
+
+#include <bpf/bpf_helpers.h>
 
 char LICENSE[] SEC("license") = "GPL";
 

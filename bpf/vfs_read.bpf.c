@@ -8,11 +8,11 @@
  */
 
 /* All types of the kernel, made from its BTF: no kernel headers are needed. */
+#include "vmlinux.h"
+
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
-
-#include "vmlinux.h"
 
 /* The helpers that read kernel memory are for GPL programs only. */
 char LICENSE[] SEC("license") = "GPL";
