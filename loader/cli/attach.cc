@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cli/attach.h"
 
+#include <fmt/core.h>
+
 #include <CLI/CLI.hpp>
-#include <map>
+#include <cmath>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/error.h"
 #include "session/attach_session.h"
 
 namespace djprobe::loader {
@@ -23,6 +28,23 @@ Events go to stdout, all else to stderr (also the output of COMMAND).
 A ring buffer named 'events' holds records of 'struct event' (or struct events, events_t,
 event_t). Lost events are counted by the program in a global '__u64 lost'.
 )";
+
+djprobe_mode parse_mode(std::string_view text) {
+    if (text == "auto") return DJPROBE_MODE_AUTO;
+    if (text == "int3") return DJPROBE_MODE_INT3;
+    fail(ExitCode::kUsage, "--mode: '{}' is neither auto nor int3", text);
+}
+
+// strtoull(), below CLI11, takes -1 for 2^64 - 1.
+std::string not_negative(const std::string& text) {
+    return text.starts_with('-') ? fmt::format("'{}' is negative", text) : "";
+}
+
+std::string positive(const std::string& text) {
+    double value = 0;
+    const bool ok = CLI::detail::lexical_cast(text, value) && value > 0 && std::isfinite(value);
+    return ok ? "" : fmt::format("'{}' is not a number above 0", text);
+}
 
 void add_options(CLI::App& command, AttachOptions& options) {
     command
@@ -50,16 +72,16 @@ void add_options(CLI::App& command, AttachOptions& options) {
     command.add_option("--prog", options.program, "Program to run, if FILE has several")
         ->type_name("NAME");
     command.add_option("--cookie", options.cookie, "What bpf_get_attach_cookie() returns")
-        ->type_name("N");
-    command.add_option("--mode", options.mode, "auto: a jump where it is safe; int3: never")
-        ->type_name("auto|int3")
-        ->transform(
-            CLI::CheckedTransformer(std::map<std::string, djprobe_mode>{
-                                        {"auto", DJPROBE_MODE_AUTO}, {"int3", DJPROBE_MODE_INT3}})
-                .description(""));
+        ->type_name("N")
+        ->check(not_negative);
+    command
+        .add_option_function<std::string>(
+            "--mode", [&options](const std::string& text) { options.mode = parse_mode(text); },
+            "auto: a jump where it is safe (default); int3: never a jump")
+        ->type_name("auto|int3");
     command.add_option("-d,--duration", options.seconds, "Stop after so many seconds")
         ->type_name("SECONDS")
-        ->check(CLI::Validator(CLI::PositiveNumber).description(""));
+        ->check(positive);
     command
         .add_option("-c,--command", options.command,
                     "Run by /bin/sh once attached; stop at its end")
@@ -67,6 +89,7 @@ void add_options(CLI::App& command, AttachOptions& options) {
     command.add_flag("-j,--json", options.json, "Events and summary as NDJSON");
     command.add_flag("-v,--verbose", options.verbose, "Show what libbpf says");
     command.add_option("FILE", options.file, "BPF object (.bpf.o) or its source (.bpf.c)")
+        ->type_name("")
         ->required();
 }
 
