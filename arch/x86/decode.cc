@@ -76,11 +76,12 @@ Kind kind_of(const ZydisDecodedInstruction& raw) {
     }
 }
 
-/// Memory operand based on rsp: SIB with base 4, which without REX.B is no other register.
+/// The r/m operand is rsp or memory based on rsp: number 4, which without REX.B is no other
+/// register. (With mod != 3 the rm value 4 means "SIB".)
 bool is_stack_relative(const ZydisDecodedInstruction& raw) {
     const auto& r = raw.raw;
-    return (raw.attributes & ZYDIS_ATTRIB_HAS_SIB) && r.modrm.mod != 3 && r.sib.base == 4 &&
-           !r.rex.B;
+    if (!(raw.attributes & ZYDIS_ATTRIB_HAS_MODRM) || r.modrm.rm != 4 || r.rex.B) return false;
+    return r.modrm.mod == 3 || r.sib.base == 4;
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ struct Insn {
     u8 rip_disp_offset = 0;  ///< of the disp32 of a RIP-relative operand
     bool immovable =
         false;  ///< its encoding means something else elsewhere (EIP-relative, 16-bit branch)
-    bool stack_relative = false;  ///< its memory operand is based on rsp
+    bool stack_relative = false;  ///< its r/m operand is rsp or based on rsp
 
     constexpr u64 end() const { return address + length; }
     /// Control never reaches the next instruction.

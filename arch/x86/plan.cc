@@ -11,9 +11,9 @@ void copy_bytes(u8* to, Span<const u8> from, size_t count) {
         to[i] = from[i];
 }
 
-const Reserved* find_reserved(const Snapshot& snapshot, const Insn& insn) {
+const Reserved* find_reserved(const Snapshot& snapshot, Range range) {
     for (const Reserved& reserved : snapshot.reserved)
-        if (reserved.range.overlaps({insn.address, insn.end()})) return &reserved;
+        if (reserved.range.overlaps(range)) return &reserved;
     return nullptr;
 }
 
@@ -63,7 +63,7 @@ Refusal check_site(const Snapshot& snapshot, Plan& plan) {
     const Span<const u8> bytes = snapshot.function.from(snapshot.site);
     if (!decode(bytes, snapshot.site, plan.first))
         return Refusal{Reason::UNDECODABLE, snapshot.site};
-    if (const Reserved* reserved = find_reserved(snapshot, plan.first))
+    if (const Reserved* reserved = find_reserved(snapshot, {plan.site, plan.first.end()}))
         return Refusal{reserved->reason, snapshot.site};
     copy_bytes(plan.first_bytes, bytes, plan.first.length);
     if (const Refusal refusal = check_movable(plan.first)) return refusal;
@@ -78,6 +78,8 @@ Refusal take_filler(const Snapshot& snapshot, Region& region) {
         // Nops may be a patchable prefix of the next function; int3 is what compilers and linkers
         // put where nothing must ever run.
         if (byte[0] != kInt3) return Refusal{Reason::FILLER, at};
+        if (const Reserved* reserved = find_reserved(snapshot, {at, at + 1}))
+            return Refusal{Reason::REGION_RESERVED, at, static_cast<u64>(reserved->reason)};
         ++region.length;
     }
     return {};
@@ -93,7 +95,7 @@ Refusal take_region(const Snapshot& snapshot, Region& region) {
         if (!decode(bytes, at, insn)) return Refusal{Reason::UNSCANNABLE, at};
         if (region.count > 0) {
             if (insn.kind == Kind::Endbr) return Refusal{Reason::ENDBR_IN_REGION, at};
-            if (const Reserved* reserved = find_reserved(snapshot, insn))
+            if (const Reserved* reserved = find_reserved(snapshot, {at, insn.end()}))
                 return Refusal{Reason::REGION_RESERVED, at, static_cast<u64>(reserved->reason)};
             if (const Refusal refusal = check_movable(insn))
                 return Refusal{Reason::REGION_RESERVED, at, static_cast<u64>(refusal.reason)};
@@ -105,12 +107,16 @@ Refusal take_region(const Snapshot& snapshot, Region& region) {
         if (insn.is_call() && region.length < kJumpLength)
             return Refusal{Reason::CALL_IN_REGION, at};
     }
-    return check_last(region.insns[region.count - 1]);
+    // Padding that control falls into may be the next function's patchable prefix.
+    const u64 end = real_end(snapshot.function);
+    if (region.last().end() > end) return Refusal{Reason::SHORT_REGION, end};
+    return check_last(region.last());
 }
 
-/// Nothing may arrive between the first and the last byte of the jump.
-Refusal check_arrivals(const Snapshot& snapshot) {
-    const Range prohibited = {snapshot.site + 1, snapshot.site + kJumpLength};
+/// Nothing may arrive in the region but at its start. Behind the jump there is no instruction start
+/// either, but bytes that the jump's filler replaces: a branch may skip a lock prefix.
+Refusal check_arrivals(const Snapshot& snapshot, const Region& region) {
+    const Range prohibited = {snapshot.site + 1, snapshot.site + region.length};
     for (const Landing& landing : snapshot.landings)
         if (prohibited.contains(landing.target))
             return Refusal{landing.reason, landing.source, landing.target};
@@ -122,7 +128,7 @@ Refusal check_arrivals(const Snapshot& snapshot) {
 
 Refusal check_jump(const Snapshot& snapshot, Plan& plan) {
     if (const Refusal refusal = take_region(snapshot, plan.region)) return refusal;
-    if (const Refusal refusal = check_arrivals(snapshot)) return refusal;
+    if (const Refusal refusal = check_arrivals(snapshot, plan.region)) return refusal;
     copy_bytes(plan.region.bytes, snapshot.function.from(snapshot.site), plan.region.length);
     return {};
 }

@@ -44,8 +44,8 @@ Refusal find_indirect_jump(const Snapshot& snapshot) {
     Refusal found;
     const Refusal scan =
         for_each_insn(snapshot.function, snapshot.function.range().end, [&](const Insn& insn) {
-            const bool thunk =
-                insn.kind == Kind::Jump && snapshot.indirect_thunks.contains(insn.target);
+            const bool thunk = (insn.kind == Kind::Jump || insn.kind == Kind::CondJump) &&
+                               snapshot.indirect_thunks.contains(insn.target);
             // A thunk only exists where the compiler was told to make no jump tables; a raw
             // indirect jump may be hand-written assembly with a table of its own.
             if (insn.kind == Kind::IndirectJump || (thunk && !snapshot.no_jump_tables))
