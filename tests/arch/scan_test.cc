@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "arch/x86/scan.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/printers.h"
+#include "support/scene.h"
+
+namespace djprobe::x86 {
+namespace {
+
+using test::Bytes;
+using test::join;
+using test::kText;
+using test::view;
+using testing::ElementsAre;
+
+const Bytes kBody = CODE("push rbp; mov rbp, rsp; ret");  // at +0, +1, +4
+
+Code code_at_text(const Bytes& bytes) {
+    return {kText, view(bytes)};
+}
+
+TEST(ScanWalkTest, VisitsEveryInstructionUpToTheStop) {
+    std::vector<u64> offsets;
+    const auto visit = [&](const Insn& insn) {
+        offsets.push_back(insn.address - kText);
+        return true;
+    };
+    EXPECT_EQ(for_each_insn(code_at_text(kBody), kText + 4, visit), Refusal());
+    EXPECT_THAT(offsets, ElementsAre(0, 1));
+}
+
+TEST(ScanWalkTest, StopsWhenTheVisitorHasEnough) {
+    int visits = 0;
+    EXPECT_EQ(for_each_insn(code_at_text(kBody), kText + 5,
+                            [&](const Insn&) {
+                                ++visits;
+                                return false;
+                            }),
+              Refusal());
+    EXPECT_EQ(visits, 1);
+}
+
+TEST(ScanWalkTest, NamesTheInstructionThatCannotBeDecoded) {
+    const Bytes bytes = CODE("nop; .byte 0x06");
+    EXPECT_EQ(for_each_insn(code_at_text(bytes), kText + 2, [](const Insn&) { return true; }),
+              Refusal(Reason::UNSCANNABLE, kText + 1));
+}
+
+Boundary boundary(const Bytes& bytes, size_t offset) {
+    Boundary found;
+    EXPECT_EQ(find_boundary(code_at_text(bytes), kText + offset, found), Refusal());
+    return found;
+}
+
+TEST(ScanBoundaryTest, AStartIsItsOwnBoundaryBefore) {
+    EXPECT_EQ(boundary(kBody, 1).before, kText + 1);
+    EXPECT_EQ(boundary(kBody, 1).after, kText + 4);
+    EXPECT_TRUE(boundary(kBody, 1).is_start(kText + 1));
+}
+
+TEST(ScanBoundaryTest, InsideAnInstructionLiesBetweenTwo) {
+    EXPECT_EQ(boundary(kBody, 3).before, kText + 1);
+    EXPECT_EQ(boundary(kBody, 3).after, kText + 4);
+    EXPECT_FALSE(boundary(kBody, 3).is_start(kText + 3));
+}
+
+TEST(ScanBoundaryTest, LastInstructionEndsAtTheFunctionsEnd) {
+    EXPECT_EQ(boundary(kBody, 4).after, kText + 5);
+}
+
+u64 end_offset(const Bytes& bytes) {
+    return real_end(code_at_text(bytes)) - kText;
+}
+
+TEST(ScanEndTest, FunctionWithoutPadding) {
+    EXPECT_EQ(end_offset(kBody), 5u);
+}
+
+TEST(ScanEndTest, Int3NopsAndZerosArePadding) {
+    EXPECT_EQ(end_offset(join(kBody, CODE("int3; int3"))), 5u);
+    EXPECT_EQ(end_offset(join(kBody, CODE("nop; nop word ptr [rax + rax + 0]"))), 5u);
+    EXPECT_EQ(end_offset(join(kBody, Bytes(4, 0))), 5u);
+}
+
+TEST(ScanEndTest, PaddingBetweenInstructionsIsInside) {
+    EXPECT_EQ(end_offset(join(kBody, CODE("int3; nop; ret; int3"))), 8u);
+}
+
+TEST(ScanEndTest, PaddingThatCannotBeDecodedCountsAsCode) {
+    EXPECT_EQ(end_offset(join(kBody, Bytes(3, 0))), 8u) << "a single zero is no instruction";
+}
+
+TEST(ScanBranchTest, FirstBranchIntoTheRangeIsNamed) {
+    const Bytes bytes = CODE("1: nop; jz 1b; jmp 1b; ret");
+    EXPECT_EQ(find_branch_into(code_at_text(bytes), {kText, kText + 1}),
+              Refusal(Reason::BRANCH_INTO_REGION, kText + 1, kText));
+}
+
+TEST(ScanBranchTest, RangeEndIsExclusive) {
+    const Bytes bytes = CODE("nop; 1: jz 1b; ret");
+    EXPECT_EQ(find_branch_into(code_at_text(bytes), {kText, kText + 1}), Refusal());
+}
+
+TEST(ScanBranchTest, BranchInPaddingBehindTheEndCounts) {
+    const Bytes bytes = CODE("1: ret; int3; jmp 1b");
+    EXPECT_EQ(find_branch_into(code_at_text(bytes), {kText, kText + 1}),
+              Refusal(Reason::BRANCH_INTO_REGION, kText + 2, kText));
+}
+
+}  // namespace
+}  // namespace djprobe::x86
