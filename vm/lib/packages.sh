@@ -6,9 +6,9 @@
 # To build and to run the VM. pahole is what Kbuild uses for a module's BTF;
 # gcc-12/g++-12 are the compilers that Debian's kernel headers name.
 PACKAGES=(
-    g++ gcc-12 g++-12 make cmake ninja-build clang llvm bpftool pahole
+    g++ gcc-12 g++-12 make cmake ninja-build pkgconf clang llvm bpftool pahole
     libbpf-dev libelf-dev zlib1g-dev libzydis-dev libzycore-dev libcli11-dev libfmt-dev
-    nlohmann-json3-dev libgtest-dev libbenchmark-dev
+    nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev
     qemu-system-x86 busybox-static cpio kmod xz-utils lz4 zstd dpkg-dev
 )
 # Only for vm/check.
