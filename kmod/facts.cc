@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "facts.h"
+
+namespace djprobe::kmod {
+namespace {
+
+using x86::Plan;
+using x86::Reserved;
+using x86::Snapshot;
+
+/// The symbols from which a short branch reaches `region`.
+struct Neighbours {
+    // Symbols may be as short as a byte, but more than a few within reach of a short branch on
+    // either side is a table of entry stubs: refuse rather than allocate.
+    static constexpr size_t kMax = 24;
+    FunctionCopy copies[kMax];
+    Code code[kMax];
+    size_t count = 0;
+
+    Refusal load(u64 address, const SiteTable& sites) {
+        if (count == kMax) return Refusal{Reason::UNSCANNABLE, address};
+        FunctionCopy& copy = copies[count];
+        if (!copy.load(address)) return Refusal{Reason::UNSCANNABLE, address};
+        copy.recover_own(sites);
+        code[count++] = copy.code();
+        return {};
+    }
+
+    Refusal collect(Range function, u64 site, const SiteTable& sites) {
+        djk_extent text;
+        if (!djk_text_extent(site, &text)) return Refusal{Reason::NOT_TEXT};
+        const u64 low = site > text.begin + x86::kShortReach ? site - x86::kShortReach : text.begin;
+        const u64 high = site + x86::kJumpLength + x86::kShortReach;
+        for (u64 at = function.begin; at > low;) {
+            if (const Refusal refusal = load(at - 1, sites)) return refusal;
+            at = code[count - 1].address;
+        }
+        for (u64 at = function.end; at < high && at < text.end;) {
+            if (const Refusal refusal = load(at, sites)) return refusal;
+            at = code[count - 1].range().end;
+        }
+        return {};
+    }
+};
+
+struct ReservedBytes {
+    Reserved all[x86::kMaxRegion];
+    size_t count = 0;
+
+    void collect(u64 site) {
+        for (u64 at = site; at < site + x86::kMaxRegion; ++at)
+            if (const unsigned int reason = djk_reserved(at))
+                all[count++] = {{at, at + 1}, static_cast<Reason>(reason)};
+    }
+};
+
+/// Ask the kernel about every instruction that we would displace.
+Refusal ask_kernel(const Plan& plan, size_t insns) {
+    u64 addresses[x86::kJumpLength] = {plan.site};
+    for (size_t i = 1; i < insns; ++i)
+        addresses[i] = plan.region.insns[i].address;
+    size_t refused = 0;
+    const int error = djk_ask_kernel(addresses, insns, &refused);
+    return error ? Refusal{Reason::KERNEL_REFUSED, addresses[refused],
+                           static_cast<u64>(static_cast<i64>(error))}
+                 : Refusal{};
+}
+
+}  // namespace
+
+Refusal Analyst::start() {
+    djk_get_machine(&machine_);
+    return trap_path_.compute();
+}
+
+Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
+    if (const unsigned int reason = djk_forbidden(site))
+        return Refusal{static_cast<Reason>(reason)};
+    FunctionCopy function;
+    if (!function.load(site)) return Refusal{Reason::NOT_TEXT};
+    if (trap_path_.contains(function.code().address)) return Refusal{Reason::TRAP_PATH};
+    function.recover_own(sites);
+
+    Box<Neighbours> neighbours = Box<Neighbours>::create();
+    Box<ReservedBytes> reserved = Box<ReservedBytes>::create();
+    if (!neighbours || !reserved) return Refusal{Reason::NO_MEMORY};
+    reserved->collect(site);
+    Landings landings;
+    Refusal unknown = neighbours->collect(function.code().range(), site, sites);
+    if (!unknown) unknown = index_.find({site + 1, site + x86::kJumpLength}, sites, landings);
+
+    Snapshot snapshot;
+    snapshot.site = site;
+    snapshot.function = function.code();
+    snapshot.neighbours = {neighbours->code, neighbours->count};
+    snapshot.landings = {landings.all, landings.count};
+    snapshot.reserved = {reserved->all, reserved->count};
+    snapshot.no_jump_tables = machine_.no_jump_tables;
+    snapshot.indirect_thunks = {machine_.indirect_thunks.begin, machine_.indirect_thunks.end};
+    if (const Refusal refusal = make_plan(snapshot, plan)) return refusal;
+    if (plan.may_jump() && unknown) plan.jump = unknown;
+
+    // A refusal behind the first instruction leaves the int3; one at it leaves nothing.
+    if (const Refusal refusal = ask_kernel(plan, plan.may_jump() ? plan.region.count : 1)) {
+        if (refusal.detail[0] == site) return refusal;
+        plan.jump = refusal;
+    }
+    return {};
+}
+
+}  // namespace djprobe::kmod

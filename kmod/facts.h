@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0
+// From the live kernel to a Snapshot: everything that the analysis must be told about a site.
+#pragma once
+
+#include "../arch/x86/plan.h"
+#include "function.h"
+#include "index.h"
+#include "trap_path.h"
+
+namespace djprobe::kmod {
+
+/// Decides about sites of the running kernel. Under the registry lock.
+class Analyst {
+  public:
+    /// Learn what is fixed while the module is loaded. A refusal: the module must not load.
+    Refusal start();
+
+    /// Plan for a site, or why it is none. The plan has passed the kernel's own kprobe check too.
+    Refusal analyse(u64 site, const SiteTable& sites, x86::Plan& plan);
+
+    const djk_machine& machine() const { return machine_; }
+
+  private:
+    djk_machine machine_{};
+    TrapPath trap_path_;
+    LandingIndex index_;
+};
+
+}  // namespace djprobe::kmod

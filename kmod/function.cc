@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "function.h"
+
+namespace djprobe::kmod {
+namespace {
+
+// The largest functions of Debian's kernels have some 30 KB; more is a hole between sections.
+constexpr u64 kMaxFunction = 1 << 20;
+constexpr u8 kJumpOpcode = 0xe9;
+
+}  // namespace
+
+bool FunctionCopy::load(u64 address) {
+    u64 size;
+    if (!djk_symbol_range(address, &start_, &size) || size == 0 || size > kMaxFunction)
+        return false;
+    bytes_ = Array<u8>(size);
+    if (!bytes_ || !djk_read(bytes_.data(), start_, size)) return false;
+    recover_foreign();
+    return true;
+}
+
+void FunctionCopy::overwrite(u64 address, Span<const u8> bytes) {
+    for (size_t i = 0; i < bytes.size(); ++i)
+        if (code().range().contains(address + i)) bytes_[address + i - start_] = bytes[i];
+}
+
+void FunctionCopy::recover_foreign() {
+    u8 original[16];
+    for (size_t i = 0; i < bytes_.size(); ++i)
+        if ((bytes_[i] == x86::kInt3 || bytes_[i] == kJumpOpcode) &&
+            djk_recover_foreign(start_ + i, original))
+            overwrite(start_ + i, original);
+}
+
+void FunctionCopy::recover_own(const SiteTable& sites) {
+    for (const Site* site = sites.first(); site; site = site->next)
+        if (code().range().overlaps(site->region()))
+            overwrite(site->address(), {site->text.original, site->text.length});
+}
+
+}  // namespace djprobe::kmod

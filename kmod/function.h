@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+// A function's original bytes: live text with everybody's probes taken out.
+#pragma once
+
+#include "memory.h"
+#include "site.h"
+
+namespace djprobe::kmod {
+
+/// A copy of the whole symbol that holds an address.
+class FunctionCopy {
+  public:
+    /// Copy the symbol's live text, replacing foreign kprobes by what they hide. False when no
+    /// symbol holds `address`, it is absurdly large, unreadable or out of memory.
+    [[nodiscard]] bool load(u64 address);
+
+    /// Replace our own probes by what they hide. Under the registry lock.
+    void recover_own(const SiteTable& sites);
+
+    Code code() const { return {start_, bytes_.all()}; }
+
+  private:
+    void overwrite(u64 address, Span<const u8> bytes);
+    void recover_foreign();
+
+    u64 start_ = 0;
+    Array<u8> bytes_;
+};
+
+}  // namespace djprobe::kmod

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Taking BPF programs as handlers, and giving them back. */
+#include "handler.h"
+
+#include <linux/bpf.h>
+#include <linux/file.h>
+#include <linux/filter.h>
+#include <linux/percpu.h>
+#include <linux/slab.h>
+
+#include "imports.h"
+
+static bool is_program(int fd)
+{
+	struct file *file = fget(fd);
+	const bool program = file && file->f_op == (const void *)djk_imports.bpf_prog_fops;
+
+	if (file)
+		fput(file);
+	return program;
+}
+
+static bool is_sleepable(const struct bpf_prog *prog)
+{
+#ifdef DJK_PROG_SLEEPABLE
+	return prog->sleepable;
+#else
+	return prog->aux->sleepable;
+#endif
+}
+
+static unsigned int refuse_program(const struct bpf_prog *prog, unsigned long *detail)
+{
+	if (is_sleepable(prog))
+		return DJPROBE_REASON_PROG_SLEEPABLE;
+	if (prog->kprobe_override)
+		return DJPROBE_REASON_PROG_OVERRIDE;
+	/*
+	 * kprobe.multi and its kin read their cookie and address from a context that only their
+	 * own attachment makes.
+	 */
+	if (prog->expected_attach_type != 0) {
+		*detail = prog->expected_attach_type;
+		return DJPROBE_REASON_PROG_ATTACH_TYPE;
+	}
+	return DJPROBE_REASON_NONE;
+}
+
+struct djk_probe *djk_probe_create(int prog_fd, unsigned long cookie, unsigned long function_entry,
+				   unsigned int *reason, unsigned long *detail)
+{
+	struct djk_handler *handler;
+	struct bpf_prog *prog = bpf_prog_get_type_dev(prog_fd, BPF_PROG_TYPE_KPROBE, false);
+
+	if (IS_ERR(prog)) {
+		*reason = is_program(prog_fd) ? DJPROBE_REASON_PROG_TYPE : DJPROBE_REASON_PROG_FD;
+		return NULL;
+	}
+	*reason = refuse_program(prog, detail);
+	if (*reason)
+		goto put_prog;
+	*reason = DJPROBE_REASON_NO_MEMORY;
+	handler = kzalloc(sizeof(*handler), GFP_KERNEL);
+	if (!handler)
+		goto put_prog;
+	handler->counters = alloc_percpu(struct djk_counters);
+	if (!handler->counters)
+		goto free_handler;
+	handler->prog = prog;
+	handler->cookie = cookie;
+	if (function_entry) {
+		handler->identity.addr = (kprobe_opcode_t *)function_entry;
+		handler->identity.flags = KPROBE_FLAG_ON_FUNC_ENTRY;
+	}
+	*reason = DJPROBE_REASON_NONE;
+	return &handler->link;
+
+free_handler:
+	kfree(handler);
+put_prog:
+	bpf_prog_put(prog);
+	return NULL;
+}
+
+void djk_probe_destroy(struct djk_probe *probe)
+{
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	bpf_prog_put(handler->prog);
+	free_percpu(handler->counters);
+	kfree(handler);
+}
+
+void djk_probe_count(const struct djk_probe *probe, unsigned long *hits, unsigned long missed[8])
+{
+	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	int cpu, cause;
+
+	*hits = 0;
+	memset(missed, 0, 8 * sizeof(*missed));
+	for_each_possible_cpu(cpu) {
+		const struct djk_counters *counters = per_cpu_ptr(handler->counters, cpu);
+
+		*hits += READ_ONCE(counters->hits);
+		for (cause = 0; cause < DJPROBE_MISS_KINDS; cause++)
+			missed[cause] += READ_ONCE(counters->missed[cause]);
+	}
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* One BPF program on one site, as the C side keeps it. */
+#ifndef DJPROBE_KMOD_HANDLER_H
+#define DJPROBE_KMOD_HANDLER_H
+
+#include <linux/kprobes.h>
+#include <linux/types.h>
+
+#include "../uapi/djprobe.h"
+#include "kernel.h"
+
+struct bpf_prog;
+
+/* Per CPU, so that no hit writes a line that another CPU reads. */
+struct djk_counters {
+	u64 hits;
+	u64 missed[DJPROBE_MISS_KINDS];
+};
+
+struct djk_handler {
+	struct djk_probe link; /* first: the policy knows only this */
+	struct bpf_prog *prog;
+	u64 cookie;
+	struct djk_counters __percpu *counters;
+	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */
+};
+
+#endif

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What happens when a CPU reaches a site: guard, count, run the BPF programs. */
+#include "hit.h"
+
+#include <linux/bpf.h>
+#include <linux/filter.h>
+#include <linux/kdebug.h>
+#include <linux/kprobes.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+
+#include "handler.h"
+#include "imports.h"
+
+/* Above 0 while a handler runs on this CPU. */
+static DEFINE_PER_CPU(unsigned int, djk_depth);
+
+static __always_inline int __percpu *bpf_active(void)
+{
+	return (int __percpu *)djk_imports.bpf_prog_active;
+}
+
+static __always_inline struct kprobe *__percpu *running_kprobe(void)
+{
+	return (struct kprobe *__percpu *)djk_imports.current_kprobe;
+}
+
+static __always_inline struct kprobe_ctlblk __percpu *kprobe_control(void)
+{
+	return (struct kprobe_ctlblk __percpu *)djk_imports.kprobe_ctlblk;
+}
+
+static __always_inline struct djk_handler *first_handler(const struct djk_site *site)
+{
+	/* Handlers are freed after quiescence, which waits for us: preemption is off. */
+	return (struct djk_handler *)smp_load_acquire(&site->probes);
+}
+
+static __always_inline struct djk_handler *next_handler(const struct djk_handler *handler)
+{
+	return (struct djk_handler *)smp_load_acquire(&handler->link.next);
+}
+
+static void miss(const struct djk_site *site, enum djprobe_miss cause)
+{
+	const struct djk_handler *handler;
+
+	for (handler = first_handler(site); handler; handler = next_handler(handler))
+		this_cpu_inc(handler->counters->missed[cause]);
+}
+NOKPROBE_SYMBOL(miss);
+
+static __always_inline void run_handler(struct djk_handler *handler, struct pt_regs *regs)
+{
+	struct bpf_trace_run_ctx context = { .bpf_cookie = handler->cookie };
+	struct bpf_run_ctx *outer = bpf_set_run_ctx(&context.run_ctx);
+
+	/* bpf_get_func_ip() looks here. */
+	__this_cpu_write(*running_kprobe(), &handler->identity);
+	rcu_read_lock();
+	bpf_prog_run(handler->prog, regs);
+	rcu_read_unlock();
+	bpf_reset_run_ctx(outer);
+	this_cpu_inc(handler->counters->hits);
+}
+
+static __always_inline void run_handlers(const struct djk_site *site, struct pt_regs *regs)
+{
+	struct kprobe *const outer = __this_cpu_read(*running_kprobe());
+	struct djk_handler *handler;
+
+	/*
+	 * The kernel's own kprobes take us for one of theirs while we run: those hit from within
+	 * a handler are skipped and counted as theirs are. They check this state, too.
+	 */
+	if (!outer)
+		__this_cpu_write(kprobe_control()->kprobe_status, KPROBE_HIT_ACTIVE);
+	for (handler = first_handler(site); handler; handler = next_handler(handler))
+		run_handler(handler, regs);
+	__this_cpu_write(*running_kprobe(), outer);
+}
+
+void notrace djk_hit(struct pt_regs *regs, struct djk_site *site)
+{
+	preempt_disable();
+	if (unlikely(__this_cpu_inc_return(djk_depth) != 1))
+		miss(site, DJPROBE_MISS_RECURSION);
+	else if (unlikely(__this_cpu_inc_return(*bpf_active()) != 1)) {
+		miss(site, DJPROBE_MISS_BPF_BUSY);
+		__this_cpu_dec(*bpf_active());
+	} else {
+		run_handlers(site, regs);
+		__this_cpu_dec(*bpf_active());
+	}
+	__this_cpu_dec(djk_depth);
+	preempt_enable();
+}
+NOKPROBE_SYMBOL(djk_hit);
+
+/*
+ * Everything that runs from the trap up to the guard in djk_hit() belongs to the
+ * trap path that is refused as a site (trap_path.h). NMI-like context: interrupts
+ * are off and in_nmi() holds.
+ */
+static int notrace on_die(struct notifier_block *block, unsigned long event, void *data)
+{
+	struct pt_regs *regs = ((struct die_args *)data)->regs;
+	struct djk_site *site;
+
+	if (event != DIE_INT3 || user_mode(regs))
+		return NOTIFY_DONE;
+	site = djp_find_site(regs->ip - 1);
+	if (!site)
+		return NOTIFY_DONE;
+	regs->ip--;
+	djk_hit(regs, site);
+	regs->ip = smp_load_acquire(&site->resume);
+	return NOTIFY_STOP;
+}
+NOKPROBE_SYMBOL(on_die);
+
+static struct notifier_block die_notifier = {
+	.notifier_call = on_die,
+	/* Before debuggers, which take every int3 for theirs. */
+	.priority = INT_MAX,
+};
+
+int djk_hit_start(void)
+{
+	return register_die_notifier(&die_notifier);
+}
+
+void djk_hit_stop(void)
+{
+	unregister_die_notifier(&die_notifier);
+}

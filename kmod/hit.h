@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The hit path's face to the rest of the C side. */
+#ifndef DJPROBE_KMOD_HIT_H
+#define DJPROBE_KMOD_HIT_H
+
+struct djk_site;
+struct pt_regs;
+
+/*
+ * Run the handlers of a site; what a detour and an int3 call. `regs` is complete
+ * and its ip is the IA. Any context, NMI included: never sleeps, allocates or
+ * takes a lock of ours. Skips, and counts, what recursion or another BPF
+ * program on this CPU forbids.
+ */
+void djk_hit(struct pt_regs *regs, struct djk_site *site);
+
+/* Take part in the kernel's int3 handling. 0 or a negative errno. */
+int djk_hit_start(void);
+/* After the last site is disarmed. */
+void djk_hit_stop(void);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Kernel functions and data that are not exported to modules, resolved at load. */
+#ifndef DJPROBE_KMOD_IMPORTS_H
+#define DJPROBE_KMOD_IMPORTS_H
+
+#include <linux/types.h>
+
+/*
+ * X(name): the module does not load when one is missing, and says which.
+ * Found by name, whatever the kernel's version. Each is called through
+ * djk_call() or, for data, used at its address.
+ */
+#define DJK_IMPORTS(X)                                                                             \
+	X(text_poke)                                                                               \
+	X(text_mutex)                                                                              \
+	X(bpf_jit_alloc_exec)                                                                      \
+	X(bpf_jit_free_exec)                                                                       \
+	X(set_memory_ro)                                                                           \
+	X(set_memory_x)                                                                            \
+	X(kallsyms_lookup_name)                                                                    \
+	X(kallsyms_on_each_match_symbol)                                                           \
+	X(kallsyms_lookup_size_offset)                                                             \
+	X(kallsyms_lookup)                                                                         \
+	X(core_kernel_text)                                                                        \
+	X(__module_text_address)                                                                   \
+	X(within_kprobe_blacklist)                                                                 \
+	X(jump_label_lock)                                                                         \
+	X(jump_label_unlock)                                                                       \
+	X(jump_label_text_reserved)                                                                \
+	X(static_call_text_reserved)                                                               \
+	X(alternatives_text_reserved)                                                              \
+	X(ftrace_location)                                                                         \
+	X(ftrace_location_range)                                                                   \
+	X(find_bug)                                                                                \
+	X(search_exception_tables)                                                                 \
+	X(get_kprobe)                                                                              \
+	X(recover_probed_instruction)                                                              \
+	X(bpf_prog_active)                                                                         \
+	X(bpf_prog_fops)                                                                           \
+	X(current_kprobe)                                                                          \
+	X(kprobe_ctlblk)                                                                           \
+	X(die_chain)                                                                               \
+	X(_stext)                                                                                  \
+	X(_etext)                                                                                  \
+	X(_sinittext)                                                                              \
+	X(_einittext)                                                                              \
+	X(__start_rodata)                                                                          \
+	X(__end_rodata)                                                                            \
+	X(__cpuidle_text_start)                                                                    \
+	X(__cpuidle_text_end)                                                                      \
+	X(__start___ex_table)                                                                      \
+	X(__stop___ex_table)                                                                       \
+	X(__start___jump_table)                                                                    \
+	X(__stop___jump_table)
+
+struct djk_imports {
+#define DJK_IMPORT_FIELD(name) unsigned long name;
+	DJK_IMPORTS(DJK_IMPORT_FIELD)
+#undef DJK_IMPORT_FIELD
+};
+extern struct djk_imports djk_imports;
+
+/* Resolve them all. 0, or -ENOENT after naming the first missing one in the log. */
+int djk_resolve_imports(void);
+
+/* The address of any other symbol, 0 when the kernel has none of that name. */
+unsigned long djk_lookup(const char *name);
+
+/*
+ * Call a function by address. With IBT an indirect call must land on endbr64,
+ * and the kernel seals (removes) it where no one takes the function's address;
+ * so this arrives by a return, which is not checked. Integer arguments only.
+ */
+unsigned long djk_call(unsigned long function, unsigned long a, unsigned long b, unsigned long c,
+		       unsigned long d, unsigned long e);
+
+#define djk_call5(name, a, b, c, d, e)                                                             \
+	djk_call(djk_imports.name, (unsigned long)(a), (unsigned long)(b), (unsigned long)(c),     \
+		 (unsigned long)(d), (unsigned long)(e))
+#define djk_call3(name, a, b, c) djk_call5(name, a, b, c, 0, 0)
+#define djk_call2(name, a, b) djk_call5(name, a, b, 0, 0, 0)
+#define djk_call1(name, a) djk_call5(name, a, 0, 0, 0, 0)
+#define djk_call0(name) djk_call5(name, 0, 0, 0, 0, 0)
+
+/* int and bool results leave the upper half of rax undefined. */
+#define djk_int(call) ((int)(call))
+#define djk_bool(call) ((bool)((call) & 0xff))
+
+#endif

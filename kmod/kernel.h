@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The boundary between the module's C++ (policy) and its C (kernel headers).
+ *
+ * C++ never includes a kernel header and C never includes arch/x86: both
+ * include this file, which needs neither. djk_* is the kernel as the policy
+ * sees it (implemented in C; by a model in userspace tests); djp_* is the
+ * policy as the kernel calls it (implemented in C++).
+ *
+ * Reasons travel as the numbers of uapi/djprobe_reason.h. errno stays on the C
+ * side. Unless said otherwise a function may sleep and holds no lock on return.
+ *
+ * Lock order: registry lock > jump_label_mutex > text_mutex. The hit path takes none.
+ */
+#ifndef DJPROBE_KMOD_KERNEL_H
+#define DJPROBE_KMOD_KERNEL_H
+
+#include "../uapi/djprobe_reason.h"
+
+#ifdef __cplusplus
+using size_t = decltype(sizeof(0));
+extern "C" {
+#else
+#include <linux/stddef.h>
+#include <linux/types.h>
+#endif
+
+/* ---- What the hit path reads; owned by the policy, replaced under RCU. ---- */
+
+/*
+ * One handler on a site: a BPF program, its cookie, its counters. The first
+ * member of what the C side keeps. A list and not an array, because leaving a
+ * list needs no memory: detaching cannot fail.
+ */
+struct djk_probe {
+	struct djk_probe *next;
+};
+
+/* A site as a hit sees it. */
+struct djk_site {
+	unsigned long address;	  /* the IA */
+	unsigned long resume;	  /* where an int3 hit continues; changes atomically */
+	struct djk_probe *probes; /* in the order of their attachment */
+};
+
+/* ---- Kernel: text. ---- */
+
+/* Serializes every writer of kernel text. The three below need it held. */
+void djk_text_lock(void);
+void djk_text_unlock(void);
+void djk_text_write(unsigned long address, const void *bytes, size_t size);
+void djk_text_sync(void);
+
+/* Wait until no task is preempted, interrupted or running in any text or handler
+ * that was unreachable when the call began. Tens of milliseconds. */
+void djk_quiesce(void);
+
+/* Executable memory within +-2 GiB of all kernel and module text, filled with
+ * int3; written only by djk_text_write. Whole pages; NULL when out of memory. */
+void *djk_exec_alloc(size_t size);
+void djk_exec_free(void *memory, size_t size);
+
+/* ---- Kernel: symbols and facts. ---- */
+
+/* Resolve "NAME" or "MODULE:NAME" to a text address. Reason NONE, NO_SUCH_SYMBOL
+ * or AMBIGUOUS_SYMBOL (then two candidates in `other`). */
+unsigned int djk_symbol_find(const char *name, unsigned long *address, unsigned long other[2]);
+
+/* Extent [start, start + size) of the symbol that holds `address`; false: none. */
+bool djk_symbol_range(unsigned long address, unsigned long *start, unsigned long *size);
+
+/* Name of that symbol (at least 512 bytes) and of its module (at least 64, "" for the kernel). */
+void djk_symbol_name(unsigned long address, char *name, char *module, unsigned long *offset);
+
+/* The function entry that a function's first byte stands for: past endbr64 and ftrace call. */
+unsigned long djk_function_entry(unsigned long function);
+
+/* What forbids probing anywhere at `address`: text it is not, init text, blacklist, idle. */
+unsigned int djk_forbidden(unsigned long address);
+
+/* Who owns the byte at `address` (ftrace, jump label, static call, BUG, alternative,
+ * exception table, foreign kprobe), or NONE. Takes jump_label_mutex and text_mutex. */
+unsigned int djk_reserved(unsigned long address);
+
+/* The original bytes behind a foreign kprobe at `address`, 16 of them; false: none there. */
+bool djk_recover_foreign(unsigned long address, unsigned char bytes[16]);
+
+/* The kernel's own judge: a disabled kprobe at each address, registered and removed
+ * again. Negative errno for the first refused one, whose index is stored, or 0. */
+int djk_ask_kernel(const unsigned long *addresses, size_t count, size_t *refused);
+
+/* A stretch of memory. */
+struct djk_extent {
+	unsigned long begin, end;
+};
+
+/* Text that can branch into `address`: the core kernel's, or its module's. False: not text. */
+bool djk_text_extent(unsigned long address, struct djk_extent *text);
+void djk_core_text_extent(struct djk_extent *text);
+/* Data that may hold code pointers into core text. */
+void djk_core_rodata_extent(struct djk_extent *rodata);
+
+/* Calls visit(context, source, target) for every place where control can arrive that is no
+ * instruction's doing; kind: FIXUP_INTO_REGION (source 0) or LABEL_INTO_REGION. Of the core
+ * kernel, or of the module that holds `module_address` when that is not 0. */
+typedef void (*djk_landing_visit)(void *context, unsigned int kind, unsigned long source,
+				  unsigned long target);
+void djk_visit_landings(unsigned long module_address, djk_landing_visit visit, void *context);
+
+/* Copy text; false when a byte is not readable. Does not sleep. */
+bool djk_read(void *to, unsigned long address, size_t size);
+
+/* Constants of this kernel for the analysis and the detours. */
+struct djk_machine {
+	unsigned short cs, ss;
+	bool smap;
+	bool no_jump_tables;
+	struct djk_extent indirect_thunks;
+	unsigned long hit_handler; /* void (struct pt_regs *, struct djk_site *) */
+};
+void djk_get_machine(struct djk_machine *machine);
+
+/* Roots of the trap path, and the functions on it whose callees cannot run in NMI context. */
+size_t djk_trap_roots(unsigned long *addresses, size_t max);
+bool djk_trap_leaf(unsigned long function);
+
+/* Keep the module that holds `address` from unloading; false: it is going. No-op for the kernel. */
+bool djk_pin_target(unsigned long address);
+void djk_unpin_target(unsigned long address);
+
+/* ---- Kernel: handlers. ---- */
+
+/* Take a reference to the program; NULL with the reason. `function_entry` is what
+ * bpf_get_func_ip() returns, 0 within a function. */
+struct djk_probe *djk_probe_create(int prog_fd, unsigned long cookie, unsigned long function_entry,
+				   unsigned int *reason, unsigned long *detail);
+/* Only after quiescence: no CPU may still run it. */
+void djk_probe_destroy(struct djk_probe *probe);
+void djk_probe_count(const struct djk_probe *probe, unsigned long *hits, unsigned long missed[8]);
+
+/* ---- Kernel: the rest. ---- */
+void djk_registry_lock(void);
+void djk_registry_unlock(void);
+void *djk_alloc(size_t size); /* zero-filled; NULL when out of memory */
+void djk_free(void *memory);
+void *djk_alloc_large(size_t size);
+void djk_free_large(void *memory);
+void djk_breathe(void);		  /* a place to reschedule in long loops */
+void djk_optimizer_kick(void);	  /* have djp_optimizer_run() run soon */
+void djk_optimizer_kick_later(void); /* the same after a second */
+void djk_optimizer_done(void);	  /* wake those who wait for djp_is_settled() */
+void djk_keep_module(void);	  /* one more reason not to unload us */
+void djk_release_module(void);
+void djk_warn(const char *what, unsigned long address);
+
+/* ---- Policy: called by the C side. ---- */
+
+struct djp_request {
+	const char *symbol;	 /* or NULL */
+	unsigned long offset;	 /* from symbol */
+	unsigned long address;	 /* in: without symbol; out: the IA */
+	unsigned long cookie;
+	int prog_fd;
+	bool int3_only;
+	unsigned int reason;	 /* out */
+	unsigned long detail[2]; /* out */
+};
+
+struct djp_status {
+	unsigned int state, mechanism, reason;
+	unsigned long detail[2];
+	unsigned long address, cookie, hits, missed[8];
+	unsigned int displaced_len;
+	unsigned char displaced[32];
+};
+
+struct djp_probe; /* one attached probe */
+
+int djp_start(void); /* 0, or a reason number; all undone on failure */
+void djp_stop(void); /* every probe is detached, the optimizer's work is cancelled */
+struct djp_probe *djp_attach(struct djp_request *request); /* NULL: see reason */
+void djp_detach(struct djp_probe *probe);
+void djp_query(const struct djp_probe *probe, struct djp_status *status);
+bool djp_is_settled(const struct djp_probe *probe);
+void djp_optimizer_run(void);
+void djp_module_gone(const struct djk_extent *text); /* its text is about to be freed */
+/* Lock-free, any context. NULL: not ours. */
+struct djk_site *djp_find_site(unsigned long address);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Loading and unloading: each part started once, stopped in reverse. */
+#include <linux/module.h>
+
+#include "device.h"
+#include "hit.h"
+#include "imports.h"
+#include "kernel.h"
+#include "runtime.h"
+
+static int start_policy(void)
+{
+	const int reason = djp_start();
+
+	if (!reason)
+		return 0;
+	pr_err("cannot tell which code runs on every int3 (reason %d): no site would be safe\n",
+	       reason);
+	return reason == DJPROBE_REASON_NO_MEMORY ? -ENOMEM : -EOPNOTSUPP;
+}
+
+static int __init djprobe_init(void)
+{
+	int error = djk_resolve_imports();
+
+	if (error)
+		return error;
+	error = start_policy();
+	if (error)
+		return error;
+	error = djk_runtime_start();
+	if (error)
+		goto stop_policy;
+	error = djk_hit_start();
+	if (error)
+		goto stop_runtime;
+	error = djk_device_start();
+	if (error)
+		goto stop_hit;
+	return 0;
+
+stop_hit:
+	djk_hit_stop();
+stop_runtime:
+	djk_runtime_stop();
+stop_policy:
+	djp_stop();
+	return error;
+}
+
+static void __exit djprobe_exit(void)
+{
+	djk_device_stop();
+	djk_hit_stop();
+	djk_runtime_stop();
+	djp_stop();
+}
+
+module_init(djprobe_init);
+module_exit(djprobe_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Kernel probes by jump, with BPF programs as handlers");

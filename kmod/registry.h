@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0
+// The registry: which sites exist, who probes them, and every transition between their states.
+#pragma once
+
+#include "facts.h"
+#include "site.h"
+#include "text_port.h"
+
+/// One attached probe: what a probe fd stands for.
+struct djp_probe {
+    djprobe::kmod::Site* site = nullptr;
+    djk_probe* handler = nullptr;
+    unsigned long cookie = 0;
+    djp_probe* next = nullptr;  ///< in the garbage
+};
+
+namespace djprobe::kmod {
+
+/// What nobody can find any more, but what a CPU may still run or read.
+class Garbage {
+  public:
+    void add(Site* site);
+    void add(djp_probe* probe);
+    bool empty() const { return !sites_ && !probes_; }
+    /// Move everything out, so that what comes later waits for a quiescence of its own.
+    Garbage take();
+    /// Only after a quiescence that began after take().
+    void free();
+
+  private:
+    Site* sites_ = nullptr;
+    djp_probe* probes_ = nullptr;
+};
+
+/// All members take the registry lock themselves. See docs/architecture.md for the transitions.
+class Registry {
+  public:
+    /// A refusal: this kernel cannot be probed safely.
+    Refusal start() { return analyst_.start(); }
+    /// Every probe is detached and nobody else calls any more: wait and free all.
+    void stop();
+
+    /// Attach a probe; nullptr with request.reason set, nothing changed.
+    djp_probe* attach(djp_request& request);
+    void detach(djp_probe* probe);
+    void query(const djp_probe& probe, djp_status& status);
+
+    /// The optimizer: jumps for all sites that may have one, and the end of what was detached, both
+    /// behind one quiescence.
+    void optimize();
+    /// Forget the sites in text that is about to be freed, without writing to it.
+    void forget(Range text);
+
+    Site* find(u64 address) const { return sites_.find(address); }
+
+  private:
+    Refusal locate(djp_request& request, u64& function_entry);
+    Refusal attach_at(const djp_request& request, djp_probe& probe);
+    Refusal create_site(const djp_request& request, djp_probe& probe);
+    Refusal check_overlap(u64 address, x86::Plan& plan) const;
+    Refusal build(Site& site);
+    Refusal arm(Site& site);
+    void unoptimize(KernelText& text, Site& site);
+    void retire(Site& site);
+    bool prepare_batch();
+    void finish_batch();
+
+    Analyst analyst_;
+    SlotPool slots_;
+    SiteTable sites_;
+    Garbage garbage_;
+};
+
+}  // namespace djprobe::kmod

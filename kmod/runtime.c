@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Memory, locks, the optimizer's worker, other modules' comings and goings. */
+#include "runtime.h"
+
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <asm/cpufeature.h>
+#include <asm/segment.h>
+
+#include "hit.h"
+#include "imports.h"
+#include "kernel.h"
+
+/* ---- Locks and memory ---- */
+
+static DEFINE_MUTEX(registry_mutex);
+
+void djk_registry_lock(void)
+{
+	mutex_lock(&registry_mutex);
+}
+
+void djk_registry_unlock(void)
+{
+	mutex_unlock(&registry_mutex);
+}
+
+void *djk_alloc(size_t size)
+{
+	return kzalloc(size, GFP_KERNEL);
+}
+
+void djk_free(void *memory)
+{
+	kfree(memory);
+}
+
+void *djk_alloc_large(size_t size)
+{
+	return kvzalloc(size, GFP_KERNEL);
+}
+
+void djk_free_large(void *memory)
+{
+	kvfree(memory);
+}
+
+void djk_breathe(void)
+{
+	cond_resched();
+}
+
+void djk_warn(const char *what, unsigned long address)
+{
+	pr_warn("%pS: %s\n", (void *)address, what);
+}
+
+/* ---- The optimizer's worker ---- */
+
+static struct workqueue_struct *optimizer_queue;
+static DECLARE_WAIT_QUEUE_HEAD(settled);
+
+static void run_optimizer(struct work_struct *work)
+{
+	djp_optimizer_run();
+}
+static DECLARE_DELAYED_WORK(optimizer, run_optimizer);
+
+void djk_optimizer_kick(void)
+{
+	mod_delayed_work(optimizer_queue, &optimizer, 0);
+}
+
+void djk_optimizer_kick_later(void)
+{
+	queue_delayed_work(optimizer_queue, &optimizer, HZ);
+}
+
+void djk_optimizer_done(void)
+{
+	wake_up_all(&settled);
+}
+
+int djk_wait_settled(const struct djp_probe *probe)
+{
+	return wait_event_interruptible(settled, djp_is_settled(probe));
+}
+
+/* ---- Modules ---- */
+
+void djk_keep_module(void)
+{
+	/* Called while a probe fd, which holds a reference, is being closed. */
+	__module_get(THIS_MODULE);
+}
+
+void djk_release_module(void)
+{
+	module_put(THIS_MODULE);
+}
+
+static int on_module(struct notifier_block *block, unsigned long event, void *data)
+{
+	const struct module *module = data;
+	struct djk_extent text;
+
+	/* Its exit function has run, its text is still mapped: nobody will run it again. */
+	if (event == MODULE_STATE_GOING && module != THIS_MODULE) {
+#ifdef DJK_HAVE_MODULE_MEMORY
+		text.begin = (unsigned long)module->mem[MOD_TEXT].base;
+		text.end = text.begin + module->mem[MOD_TEXT].size;
+#else
+		text.begin = (unsigned long)module->core_layout.base;
+		text.end = text.begin + module->core_layout.text_size;
+#endif
+		djp_module_gone(&text);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block module_notifier = {
+	.notifier_call = on_module,
+};
+
+/* ---- Constants ---- */
+
+void djk_get_machine(struct djk_machine *machine)
+{
+	const unsigned long first = djk_lookup("__x86_indirect_thunk_rax");
+	const unsigned long last = djk_lookup("__x86_indirect_thunk_r15");
+
+	machine->cs = __KERNEL_CS;
+	machine->ss = __KERNEL_DS;
+	machine->smap = boot_cpu_has(X86_FEATURE_SMAP);
+	/* With either option the kernel's Makefile says -fno-jump-tables. */
+	machine->no_jump_tables = IS_ENABLED(CONFIG_RETPOLINE) ||
+				  IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) ||
+				  IS_ENABLED(CONFIG_X86_KERNEL_IBT);
+	machine->indirect_thunks.begin = first;
+	machine->indirect_thunks.end = last ? last + 1 : first;
+	machine->hit_handler = (unsigned long)djk_hit;
+}
+
+int djk_runtime_start(void)
+{
+	int error;
+
+	optimizer_queue = alloc_ordered_workqueue("djprobe", 0);
+	if (!optimizer_queue)
+		return -ENOMEM;
+	error = register_module_notifier(&module_notifier);
+	if (error)
+		destroy_workqueue(optimizer_queue);
+	return error;
+}
+
+void djk_runtime_stop(void)
+{
+	unregister_module_notifier(&module_notifier);
+	cancel_delayed_work_sync(&optimizer);
+	destroy_workqueue(optimizer_queue);
+}

@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Names, extents, and what the kernel knows about its own text. */
+#include <linux/bug.h>
+#include <linux/extable.h>
+#include <linux/ftrace.h>
+#include <linux/jump_label.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/module.h>
+#include <linux/notifier.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <asm/extable.h>
+
+#include "imports.h"
+#include "kernel.h"
+
+static struct module *text_module(unsigned long address)
+{
+	/* The caller has disabled preemption, which is what keeps the module there. */
+	return (struct module *)djk_call1(__module_text_address, address);
+}
+
+static bool within(unsigned long address, unsigned long begin, unsigned long end)
+{
+	return address >= begin && address < end;
+}
+
+static bool is_core_text(unsigned long address)
+{
+	return djk_int(djk_call1(core_kernel_text, address));
+}
+
+static bool is_init_text(unsigned long address)
+{
+	return within(address, djk_imports._sinittext, djk_imports._einittext);
+}
+
+/* ---- Names ---- */
+
+struct matches {
+	unsigned int count;
+	unsigned long address[2];
+};
+
+static int count_match(void *context, unsigned long address)
+{
+	struct matches *matches = context;
+
+	if (!is_core_text(address) && !is_init_text(address))
+		return 0;
+	if (matches->count < 2)
+		matches->address[matches->count] = address;
+	matches->count++;
+	return 0;
+}
+
+unsigned int djk_symbol_find(const char *name, unsigned long *address, unsigned long other[2])
+{
+	struct matches matches = {};
+
+	if (!strchr(name, ':'))
+		djk_call3(kallsyms_on_each_match_symbol, count_match, name, &matches);
+	if (matches.count > 1) {
+		other[0] = matches.address[0];
+		other[1] = matches.address[1];
+		return DJPROBE_REASON_AMBIGUOUS_SYMBOL;
+	}
+	/* What the kernel itself does not have may be a module's, "MODULE:NAME" anyway. */
+	*address = matches.count ? matches.address[0] : djk_lookup(name);
+	if (!*address)
+		return DJPROBE_REASON_NO_SUCH_SYMBOL;
+	return DJPROBE_REASON_NONE;
+}
+
+bool djk_symbol_range(unsigned long address, unsigned long *start, unsigned long *size)
+{
+	unsigned long offset;
+
+	if (!djk_int(djk_call3(kallsyms_lookup_size_offset, address, size, &offset)))
+		return false;
+	*start = address - offset;
+	return true;
+}
+
+void djk_symbol_name(unsigned long address, char *name, char *module, unsigned long *offset)
+{
+	unsigned long size;
+	char *owner = NULL;
+	const char *symbol;
+
+	*offset = 0;
+	*module = 0;
+	preempt_disable();
+	symbol = (const char *)djk_call5(kallsyms_lookup, address, &size, offset, &owner, name);
+	if (!symbol)
+		*name = 0;
+	else if (symbol != name)
+		strscpy(name, symbol, KSYM_NAME_LEN);
+	if (symbol && owner)
+		strscpy(module, owner, MODULE_NAME_LEN);
+	preempt_enable();
+}
+
+unsigned long djk_function_entry(unsigned long function)
+{
+	const unsigned long ftrace_call = djk_call1(ftrace_location, function);
+	static const unsigned char endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	unsigned char bytes[4];
+
+	if (ftrace_call)
+		return ftrace_call + MCOUNT_INSN_SIZE;
+	if (djk_read(bytes, function, 4) && !memcmp(bytes, endbr64, 4))
+		return function + 4;
+	return function;
+}
+
+/* ---- Facts about addresses ---- */
+
+unsigned int djk_forbidden(unsigned long address)
+{
+	unsigned int reason = DJPROBE_REASON_NONE;
+	struct module *module;
+
+	if (is_init_text(address))
+		return DJPROBE_REASON_INIT_TEXT;
+	if (within_module_core(address, THIS_MODULE) || within_module_init(address, THIS_MODULE))
+		return DJPROBE_REASON_OWN_TEXT;
+	if (!is_core_text(address)) {
+		preempt_disable();
+		module = text_module(address);
+		if (!module)
+			reason = DJPROBE_REASON_NOT_TEXT;
+		else if (within_module_init(address, module))
+			reason = DJPROBE_REASON_INIT_TEXT;
+		preempt_enable();
+		if (reason)
+			return reason;
+	}
+	if (within(address, djk_imports.__cpuidle_text_start, djk_imports.__cpuidle_text_end))
+		return DJPROBE_REASON_IDLE_TEXT;
+	if (djk_bool(djk_call1(within_kprobe_blacklist, address)))
+		return DJPROBE_REASON_BLACKLISTED;
+	return DJPROBE_REASON_NONE;
+}
+
+unsigned int djk_reserved(unsigned long address)
+{
+	unsigned int reason = DJPROBE_REASON_NONE;
+
+	djk_call0(jump_label_lock);
+	djk_text_lock();
+	preempt_disable();
+	if (djk_call2(ftrace_location_range, address, address))
+		reason = DJPROBE_REASON_FTRACE_SITE;
+	else if (djk_int(djk_call2(jump_label_text_reserved, address, address)))
+		reason = DJPROBE_REASON_JUMP_LABEL;
+	else if (djk_int(djk_call2(static_call_text_reserved, address, address)))
+		reason = DJPROBE_REASON_STATIC_CALL;
+	else if (djk_call1(find_bug, address))
+		reason = DJPROBE_REASON_BUG_SITE;
+	else if (djk_int(djk_call2(alternatives_text_reserved, address, address)))
+		reason = DJPROBE_REASON_ALTERNATIVE;
+	else if (djk_call1(search_exception_tables, address))
+		reason = DJPROBE_REASON_EXTABLE_INSN;
+	else if (djk_call1(get_kprobe, address))
+		reason = DJPROBE_REASON_FOREIGN_PATCH;
+	preempt_enable();
+	djk_text_unlock();
+	djk_call0(jump_label_unlock);
+	return reason;
+}
+
+bool djk_recover_foreign(unsigned long address, unsigned char bytes[16])
+{
+	unsigned long recovered = 0;
+
+	preempt_disable();
+	if (djk_call1(get_kprobe, address))
+		recovered = djk_call2(recover_probed_instruction, bytes, address);
+	preempt_enable();
+	/* Kprobes that patched nothing (disabled, or on the ftrace call) answer with the text itself. */
+	return recovered && recovered != address;
+}
+
+int djk_ask_kernel(const unsigned long *addresses, size_t count, size_t *refused)
+{
+	struct kprobe *probes = kcalloc(count, sizeof(*probes), GFP_KERNEL);
+	struct kprobe **registered = kcalloc(count, sizeof(*registered), GFP_KERNEL);
+	int asked = 0;
+	int error = probes && registered ? 0 : -ENOMEM;
+
+	for (*refused = 0; !error && asked < count; (*refused)++) {
+		struct kprobe *probe = &probes[asked];
+
+		probe->addr = (kprobe_opcode_t *)addresses[asked];
+		probe->flags = KPROBE_FLAG_DISABLED;
+		error = register_kprobe(probe);
+		if (error)
+			break;
+		registered[asked++] = probe;
+		/* Through ftrace the kernel would accept what we must not patch. */
+		if (probe->flags & KPROBE_FLAG_FTRACE) {
+			error = -EADDRINUSE;
+			break;
+		}
+	}
+	if (asked)
+		unregister_kprobes(registered, asked);
+	kfree(registered);
+	kfree(probes);
+	return error;
+}
+
+/* ---- Extents ---- */
+
+void djk_core_text_extent(struct djk_extent *text)
+{
+	text->begin = djk_imports._stext;
+	text->end = djk_imports._etext;
+}
+
+void djk_core_rodata_extent(struct djk_extent *rodata)
+{
+	rodata->begin = djk_imports.__start_rodata;
+	rodata->end = djk_imports.__end_rodata;
+}
+
+static void module_text_extent(const struct module *module, struct djk_extent *text)
+{
+#ifdef DJK_HAVE_MODULE_MEMORY
+	text->begin = (unsigned long)module->mem[MOD_TEXT].base;
+	text->end = text->begin + module->mem[MOD_TEXT].size;
+#else
+	text->begin = (unsigned long)module->core_layout.base;
+	text->end = text->begin + module->core_layout.text_size;
+#endif
+}
+
+bool djk_text_extent(unsigned long address, struct djk_extent *text)
+{
+	struct module *module;
+
+	if (is_core_text(address)) {
+		djk_core_text_extent(text);
+		return true;
+	}
+	preempt_disable();
+	module = text_module(address);
+	if (module)
+		module_text_extent(module, text);
+	preempt_enable();
+	return module;
+}
+
+/* ---- Landings ---- */
+
+static void visit_fixups(const struct exception_table_entry *entry,
+			 const struct exception_table_entry *end, djk_landing_visit visit,
+			 void *context)
+{
+	for (; entry < end; entry++)
+		visit(context, DJPROBE_REASON_FIXUP_INTO_REGION, 0,
+		      (unsigned long)&entry->fixup + entry->fixup);
+}
+
+static void visit_labels(const struct jump_entry *entry, const struct jump_entry *end,
+			 djk_landing_visit visit, void *context)
+{
+	for (; entry < end; entry++)
+		visit(context, DJPROBE_REASON_LABEL_INTO_REGION, jump_entry_code(entry),
+		      jump_entry_target(entry));
+}
+
+void djk_visit_landings(unsigned long module_address, djk_landing_visit visit, void *context)
+{
+	const struct module *module;
+
+	if (!module_address) {
+		visit_fixups((const void *)djk_imports.__start___ex_table,
+			     (const void *)djk_imports.__stop___ex_table, visit, context);
+		visit_labels((const void *)djk_imports.__start___jump_table,
+			     (const void *)djk_imports.__stop___jump_table, visit, context);
+		return;
+	}
+	/* The caller has pinned the module. */
+	preempt_disable();
+	module = text_module(module_address);
+	if (module) {
+		visit_fixups(module->extable, module->extable + module->num_exentries, visit,
+			     context);
+		visit_labels(module->jump_entries, module->jump_entries + module->num_jump_entries,
+			     visit, context);
+	}
+	preempt_enable();
+}
+
+/* ---- Targets ---- */
+
+bool djk_pin_target(unsigned long address)
+{
+	struct module *module;
+	bool pinned = true;
+
+	if (is_core_text(address))
+		return true;
+	preempt_disable();
+	module = text_module(address);
+	pinned = module && module->state == MODULE_STATE_LIVE && try_module_get(module);
+	preempt_enable();
+	return pinned;
+}
+
+void djk_unpin_target(unsigned long address)
+{
+	struct module *module;
+
+	if (is_core_text(address))
+		return;
+	preempt_disable();
+	module = text_module(address);
+	preempt_enable();
+	module_put(module);
+}
+
+/* ---- The trap path ---- */
+
+size_t djk_trap_roots(unsigned long *addresses, size_t max)
+{
+	/* What exc_int3() calls for an int3 in the kernel before it comes to the die chain. */
+	static const char *const names[] = {
+		"irqentry_nmi_enter",
+		"irqentry_nmi_exit",
+		"kprobe_int3_handler",
+		"notify_die",
+	};
+	const struct notifier_block *block;
+	size_t count = 0;
+
+	for (; count < ARRAY_SIZE(names); count++) {
+		addresses[count] = djk_lookup(names[count]);
+		if (!addresses[count]) {
+			pr_err("this kernel has no %s: its int3 path is not known\n", names[count]);
+			return 0;
+		}
+	}
+	/* Whoever stands before us in the chain runs before us. */
+	rcu_read_lock();
+	block = rcu_dereference(((struct atomic_notifier_head *)djk_imports.die_chain)->head);
+	for (; block && block->priority == INT_MAX; block = rcu_dereference(block->next))
+		if (count < max)
+			addresses[count++] = (unsigned long)block->notifier_call;
+	rcu_read_unlock();
+	return count;
+}
+
+bool djk_trap_leaf(unsigned long function)
+{
+	static const char *const names[] = {
+		/* Return at once in NMI context, which every int3 in the kernel is. */
+		"rcu_read_unlock_special",
+		"__rcu_irq_enter_check_tick",
+		/* Do nothing while preemption is off. */
+		"preempt_schedule",
+		"preempt_schedule_notrace",
+		"preempt_schedule_thunk",
+		"preempt_schedule_notrace_thunk",
+		"__SCT__preempt_schedule",
+		"__SCT__preempt_schedule_notrace",
+		/* Only where a kprobe of the kernel is, which we refuse as a site. */
+		"reenter_kprobe",
+		"setup_singlestep",
+		/* Ends in a panic. */
+		"__stack_chk_fail",
+		/* Returns only. */
+		"__x86_return_thunk",
+	};
+	char *name = kmalloc(KSYM_NAME_LEN + MODULE_NAME_LEN, GFP_KERNEL);
+	unsigned long offset;
+	bool leaf = false;
+	size_t i;
+
+	if (!name)
+		return false;
+	djk_symbol_name(function, name, name + KSYM_NAME_LEN, &offset);
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		leaf |= !strcmp(name, names[i]);
+	/* Warnings, which must not happen; tracepoints, whose handlers have guards of their own. */
+	leaf |= strstr(name, ".cold") || strstarts(name, "__SCT__tp_func_");
+	kfree(name);
+	return leaf;
+}

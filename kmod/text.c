@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Writing kernel text, waiting for it, and executable memory. */
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/set_memory.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <linux/vmalloc.h>
+#include <asm/sync_core.h>
+
+#include "imports.h"
+#include "kernel.h"
+
+static struct mutex *text_mutex(void)
+{
+	return (struct mutex *)djk_imports.text_mutex;
+}
+
+void djk_text_lock(void)
+{
+	mutex_lock(text_mutex());
+}
+
+void djk_text_unlock(void)
+{
+	mutex_unlock(text_mutex());
+}
+
+void djk_text_write(unsigned long address, const void *bytes, size_t size)
+{
+	djk_call3(text_poke, address, bytes, size);
+}
+
+static void serialize_core(void *unused)
+{
+	sync_core();
+}
+
+void djk_text_sync(void)
+{
+	/*
+	 * An int3 handler runs with interrupts off: when every CPU has answered,
+	 * none is still in a handler that it entered before the call.
+	 */
+	on_each_cpu(serialize_core, NULL, 1);
+}
+
+void djk_quiesce(void)
+{
+	/* Tasks preempted in text or in a detour; then interrupts and NMI-like contexts on idle CPUs. */
+	synchronize_rcu_tasks();
+	synchronize_rcu();
+}
+
+void *djk_exec_alloc(size_t size)
+{
+	/* The JIT's allocator keeps its name across kernels and serves the +-2 GiB that we need. */
+	void *memory = (void *)djk_call1(bpf_jit_alloc_exec, size);
+	const int pages = size / PAGE_SIZE;
+
+	if (!memory)
+		return NULL;
+	memset(memory, 0xcc, size);
+	/* Read-only before executable: never both writable and executable. */
+	if (djk_int(djk_call2(set_memory_ro, memory, pages)) ||
+	    djk_int(djk_call2(set_memory_x, memory, pages))) {
+		djk_call1(bpf_jit_free_exec, memory);
+		return NULL;
+	}
+	return memory;
+}
+
+void djk_exec_free(void *memory, size_t size)
+{
+	/* Allocated with VM_FLUSH_RESET_PERMS: freeing makes the pages ordinary again. */
+	djk_call1(bpf_jit_free_exec, memory);
+}
+
+bool djk_read(void *to, unsigned long address, size_t size)
+{
+	return !copy_from_kernel_nofault(to, (const void *)address, size);
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "trap_path.h"
+
+#include "../arch/x86/closure.h"
+#include "function.h"
+
+namespace djprobe::kmod {
+namespace {
+
+struct KernelFunctions {
+    mutable FunctionCopy copy;
+
+    bool function_at(u64 address, Code& out) const {
+        if (!copy.load(address)) return false;
+        out = copy.code();
+        return true;
+    }
+    bool is_leaf(const Code& code) const { return djk_trap_leaf(code.address); }
+};
+
+}  // namespace
+
+Refusal TrapPath::compute() {
+    u64 roots[16];
+    const size_t count = djk_trap_roots(roots, 16);
+    if (count == 0) return Refusal{Reason::NO_SUCH_SYMBOL};
+    return x86::find_closure(KernelFunctions{}, {roots, count}, members_, count_);
+}
+
+bool TrapPath::contains(u64 function) const {
+    for (size_t i = 0; i < count_; ++i)
+        if (members_[i] == function) return true;
+    return false;
+}
+
+}  // namespace djprobe::kmod

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+// Code that runs on every int3 before our recursion guard can tell: a probe there would trap
+// within the trap until the stack is gone.
+#pragma once
+
+#include "../arch/x86/reason.h"
+
+namespace djprobe::kmod {
+
+class TrapPath {
+  public:
+    /// Compute the closure of the int3 path over direct calls, from the code as it is now. A
+    /// refusal when it is not fully known: then no site is safe.
+    Refusal compute();
+
+    bool contains(u64 function) const;
+    size_t size() const { return count_; }
+
+  private:
+    // 20 to 30 functions on Debian's kernels.
+    static constexpr size_t kMax = 256;
+    u64 members_[kMax] = {};
+    size_t count_ = 0;
+};
+
+}  // namespace djprobe::kmod
