@@ -2,8 +2,11 @@
 // The command line as a whole.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <functional>
+
+namespace CLI {
+class App;
+}
 
 namespace djprobe::loader {
 

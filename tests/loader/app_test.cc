@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cli/app.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/exit_code.h"
+
+namespace djprobe::loader {
+namespace {
+
+struct Result {
+    int status;
+    std::string out;
+    std::string err;
+};
+
+Result run(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "probeload");
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    const int status = run_probeload(static_cast<int>(arguments.size()), arguments.data());
+    return {status, testing::internal::GetCapturedStdout(), testing::internal::GetCapturedStderr()};
+}
+
+void expect_usage_error(const std::vector<const char*>& arguments, const std::string& line) {
+    const Result result = run(arguments);
+    EXPECT_EQ(result.status, 2);
+    EXPECT_EQ(result.err, "probeload: " + line + "\n");
+    EXPECT_EQ(result.out, "");
+}
+
+TEST(App, version_on_stdout) {
+    const Result result = run({"--version"});
+    EXPECT_EQ(result.status, 0);
+    EXPECT_EQ(result.out, "probeload 0.1.0 (ABI 1)\n");
+    EXPECT_EQ(result.err, "");
+}
+
+TEST(App, help_tells_examples_and_every_exit_status) {
+    const Result result = run({"attach", "--help"});
+    EXPECT_EQ(result.status, 0);
+    EXPECT_NE(result.out.find("probeload attach --func vfs_read vfs_read.bpf.o"),
+              std::string::npos);
+#define DJPROBE_EXIT_CODE_IN_HELP(number, constant, meaning) \
+    EXPECT_NE(result.out.find(meaning), std::string::npos) << meaning;
+    DJPROBE_EXIT_CODES(DJPROBE_EXIT_CODE_IN_HELP)
+#undef DJPROBE_EXIT_CODE_IN_HELP
+}
+
+TEST(App, no_subcommand) {
+    expect_usage_error({}, "A subcommand is required (see --help)");
+}
+
+TEST(App, no_file) {
+    expect_usage_error({"attach", "--func", "vfs_read"}, "FILE is required (see --help)");
+}
+
+TEST(App, numbers_that_are_none) {
+    expect_usage_error({"attach", "-d", "soon", "f.o"},
+                       "--duration: 'soon' is not a number above 0 (see --help)");
+    expect_usage_error({"attach", "-d", "0", "f.o"},
+                       "--duration: '0' is not a number above 0 (see --help)");
+    expect_usage_error({"attach", "--cookie", "-1", "f.o"},
+                       "--cookie: '-1' is negative (see --help)");
+}
+
+TEST(App, unknown_mode) {
+    expect_usage_error({"attach", "--mode", "fast", "f.o"},
+                       "--mode: 'fast' is neither auto nor int3");
+}
+
+TEST(App, malformed_function) {
+    expect_usage_error({"attach", "--func", "vfs_read+x", "f.o"},
+                       "'vfs_read+x': the offset 'x' is neither decimal nor 0x-hexadecimal");
+}
+
+TEST(App, one_function_takes_one_value) {
+    expect_usage_error({"attach", "--func", "a", "f.o", "g.o"},
+                       "The following argument was not expected: g.o (see --help)");
+}
+
+TEST(App, file_errors_come_before_the_device) {
+    const Result result = run({"attach", "--func", "vfs_read", "/nonexistent.bpf.o"});
+    EXPECT_EQ(result.status, 3);
+    EXPECT_EQ(result.err, "probeload: /nonexistent.bpf.o: No such file or directory\n");
+}
+
+TEST(App, no_site_given_and_none_in_the_section) {
+    expect_usage_error({"attach", DJPROBE_BPF_DIR "/count.bpf.o"},
+                       "where? Give --func SYM, or name the function in the program's "
+                       "SEC(\"kprobe/SYM\")");
+}
+
+}  // namespace
+}  // namespace djprobe::loader

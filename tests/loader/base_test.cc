@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <string>
+#include <system_error>
+
+#include "base/child.h"
+#include "base/output.h"
+#include "base/stop_signals.h"
+#include "expect_error.h"
+
+namespace djprobe::loader {
+namespace {
+
+struct Pipe {
+    Pipe() {
+        std::array<int, 2> fds{};
+        EXPECT_EQ(pipe2(fds.data(), O_CLOEXEC), 0);
+        reader = UniqueFd(fds[0]);
+        writer = UniqueFd(fds[1]);
+    }
+    UniqueFd reader;
+    UniqueFd writer;
+};
+
+void append(Output& output, std::string_view text) {
+    output.buffer().append(text.data(), text.data() + text.size());
+}
+
+TEST(Output, writes_what_was_appended) {
+    const Pipe pipe;
+    Output output(pipe.writer.get());
+    append(output, "one\n");
+    output.flush_if_full();
+    EXPECT_EQ(output.buffer().size(), 4U);
+    output.flush();
+    EXPECT_EQ(output.buffer().size(), 0U);
+    char text[8] = {};
+    EXPECT_EQ(read(pipe.reader.get(), text, sizeof text), 4);
+    EXPECT_STREQ(text, "one\n");
+}
+
+TEST(Output, closed_reader_is_an_end_and_no_error) {
+    const StopSignals stop;  // ignores SIGPIPE
+    Pipe pipe;
+    pipe.reader = UniqueFd();
+    Output output(pipe.writer.get());
+    append(output, "one\n");
+    EXPECT_NO_THROW(output.flush());
+    EXPECT_TRUE(output.closed());
+    append(output, "two\n");
+    EXPECT_NO_THROW(output.flush());
+    EXPECT_EQ(output.buffer().size(), 0U);
+}
+
+TEST(Output, full_disk_is_an_error) {
+    const UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+    ASSERT_TRUE(full);
+    Output output(full.get());
+    append(output, "one\n");
+    EXPECT_EQ(expect_error(ExitCode::kFailure, [&] { output.flush(); }),
+              "stdout: No space left on device");
+}
+
+TEST(StopSignals, signal_sets_the_wish_and_wakes_a_poll) {
+    const StopSignals stop;
+    EXPECT_FALSE(stop.requested());
+    raise(SIGTERM);
+    EXPECT_TRUE(stop.requested());
+    pollfd polled = {stop.fd(), POLLIN, 0};
+    EXPECT_EQ(poll(&polled, 1, 0), 1);
+}
+
+TEST(StopSignals, leaves_the_old_handlers_behind) {
+    { const StopSignals stop; }
+    struct sigaction action = {};
+    sigaction(SIGTERM, nullptr, &action);
+    EXPECT_EQ(action.sa_handler, SIG_DFL);
+}
+
+TEST(StopSignals, second_signal_ends_the_process) {
+    EXPECT_EXIT(
+        {
+            const StopSignals stop;
+            raise(SIGINT);
+            raise(SIGINT);
+        },
+        testing::ExitedWithCode(128 + SIGINT), "");
+}
+
+TEST(Child, status_comes_back) {
+    Child child = Child::start({"/bin/sh", "-c", "exit 7"}, ChildOutput::kInherit);
+    pollfd polled = {child.fd(), POLLIN, 0};
+    EXPECT_EQ(poll(&polled, 1, 10'000), 1);
+    EXPECT_EQ(describe_wait_status(child.wait()), "status 7");
+}
+
+TEST(Child, output_goes_to_stderr_when_asked) {
+    testing::internal::CaptureStderr();
+    Child child = Child::start({"/bin/sh", "-c", "echo shown"}, ChildOutput::kToStderr);
+    child.wait();
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "shown\n");
+}
+
+TEST(Child, missing_program_throws_its_errno) {
+    try {
+        Child::start({"/nonexistent"}, ChildOutput::kInherit);
+        ADD_FAILURE();
+    } catch (const std::system_error& error) {
+        EXPECT_EQ(error.code(), std::errc::no_such_file_or_directory);
+    }
+}
+
+TEST(Child, running_one_is_ended_with_its_owner) {
+    pid_t pid = 0;
+    {
+        Pipe pipe;
+        Child child = Child::start({"/bin/sleep", "1000"}, ChildOutput::kInherit);
+        child.terminate();
+        EXPECT_EQ(describe_wait_status(child.wait()), "signal 15 (Terminated)");
+        const Child dropped = Child::start({"/bin/sleep", "1000"}, ChildOutput::kInherit);
+    }
+    pid = waitpid(-1, nullptr, WNOHANG);
+    EXPECT_EQ(pid, -1);  // none left, not even a zombie
+}
+
+TEST(Child, gets_the_default_sigpipe) {
+    const StopSignals stop;
+    Child child = Child::start({"/bin/sh", "-c", "kill -PIPE $$"}, ChildOutput::kInherit);
+    EXPECT_EQ(describe_wait_status(child.wait()), "signal 13 (Broken pipe)");
+}
+
+}  // namespace
+}  // namespace djprobe::loader

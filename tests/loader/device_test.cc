@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "kernel/device.h"
+
+#include "expect_error.h"
+
+namespace djprobe::loader {
+namespace {
+
+TEST(Device, missing_says_load_the_module) {
+    EXPECT_EQ(expect_error(ExitCode::kNotLoaded, [] { Device::open("/nonexistent/djprobe"); }),
+              "no /nonexistent/djprobe: load the module first (insmod djprobe.ko)");
+}
+
+TEST(Device, another_device_is_another_abi) {
+    EXPECT_EQ(expect_error(ExitCode::kAbiMismatch, [] { Device::open("/dev/null"); }),
+              "/dev/null does not answer as djprobe ABI 1 (Inappropriate ioctl for device): build "
+              "and load module and probeload from the same source");
+}
+
+TEST(Device, other_abi_names_both) {
+    EXPECT_EQ(expect_error(ExitCode::kAbiMismatch, [] { check_abi(DJPROBE_ABI_VERSION + 1); }),
+              "the loaded module speaks ABI 2, this probeload ABI 1: build and load both from the "
+              "same source");
+    EXPECT_NO_THROW(check_abi(DJPROBE_ABI_VERSION));
+}
+
+}  // namespace
+}  // namespace djprobe::loader

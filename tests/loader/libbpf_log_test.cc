@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "object/libbpf_log.h"
+
+#include <gtest/gtest.h>
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kLog =
+    "libbpf: prog 'on_hit': BPF program load failed: Permission denied\n"
+    "libbpf: prog 'on_hit': -- BEGIN PROG LOAD LOG --\n"
+    "0: R1=ctx(off=0,imm=0) R10=fp0\n"
+    "; return *(int *)0;\n"
+    "0: (b7) r1 = 0                        ; R1_w=0\n"
+    "1: (61) r0 = *(u32 *)(r1 +0)\n"
+    "R1 invalid mem access 'scalar'\n"
+    "processed 2 insns (limit 1000000) max_states_per_insn 0 total_states 0\n"
+    "-- END PROG LOAD LOG --\n"
+    "libbpf: prog 'on_hit': failed to load: -13\n"
+    "libbpf: failed to load object 'x'\n";
+
+TEST(VerifierTail, last_lines_without_statistics) {
+    EXPECT_EQ(verifier_tail(kLog, 2),
+              "1: (61) r0 = *(u32 *)(r1 +0)\n"
+              "R1 invalid mem access 'scalar'");
+}
+
+TEST(VerifierTail, short_log_is_whole) {
+    const std::string tail = verifier_tail(kLog, 100);
+    EXPECT_EQ(tail.rfind("0: R1=ctx", 0), 0U) << tail;
+    EXPECT_EQ(tail.find("processed"), tail.npos);
+    EXPECT_EQ(tail.find("libbpf"), tail.npos);
+}
+
+TEST(VerifierTail, empty_when_the_verifier_did_not_speak) {
+    EXPECT_EQ(verifier_tail("libbpf: map 'events': failed to create: Invalid argument\n", 5), "");
+    EXPECT_EQ(verifier_tail("", 5), "");
+}
+
+TEST(VerifierTail, log_without_its_end_mark) {
+    EXPECT_EQ(verifier_tail("-- BEGIN PROG LOAD LOG --\nlast words", 5), "last words");
+}
+
+TEST(FirstWarning, is_the_first_of_libbpfs_lines) {
+    EXPECT_EQ(first_warning(kLog), "prog 'on_hit': BPF program load failed: Permission denied");
+    EXPECT_EQ(first_warning("no libbpf line\n"), "");
+}
+
+}  // namespace
+}  // namespace djprobe::loader

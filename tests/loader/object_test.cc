@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "object/object.h"
+
+#include <elf.h>
+
+#include <cstdlib>
+#include <iterator>
+
+#include "expect_error.h"
+#include "object/compile.h"
+#include "temp_file.h"
+
+namespace djprobe::loader {
+namespace {
+
+const std::filesystem::path kExamples = DJPROBE_BPF_DIR;
+
+constexpr const char* kTwoPrograms = R"(
+#define SEC(name) __attribute__((section(name), used))
+char LICENSE[] SEC("license") = "GPL";
+SEC("kprobe/vfs_read") int first(void *ctx) { return 0; }
+SEC("kretprobe/vfs_read") int second(void *ctx) { return 0; }
+)";
+
+std::string read_file(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::string open_error(const std::filesystem::path& path) {
+    return expect_error(ExitCode::kBadFile, [&] { Object::open(path, false); });
+}
+
+// Nothing may be left in the directory that probeload uses for its intermediate files.
+class CompileIn : public testing::Test {
+  protected:
+    void SetUp() override { setenv("TMPDIR", scratch_.path().c_str(), 1); }
+    void TearDown() override {
+        EXPECT_TRUE(std::filesystem::is_empty(scratch_.path()));
+        unsetenv("TMPDIR");
+    }
+
+    Files files_;
+    Files scratch_;
+};
+
+TEST(ObjectFile, missing) {
+    EXPECT_EQ(open_error("/nonexistent.bpf.o"), "/nonexistent.bpf.o: No such file or directory");
+}
+
+TEST(ObjectFile, directory) {
+    const Files files;
+    EXPECT_EQ(open_error(files.path()), files.path().string() + ": not a regular file");
+}
+
+TEST(ObjectFile, empty) {
+    const Files files;
+    const auto path = files.write("x.bpf.o", "");
+    EXPECT_EQ(open_error(path), path.string() + ": empty file");
+}
+
+TEST(ObjectFile, text) {
+    const Files files;
+    const auto path = files.write("x.bpf.o", "int main() {}\n");
+    EXPECT_EQ(open_error(path), path.string() +
+                                    ": not an ELF file; expected a BPF object (.bpf.o) or its "
+                                    "source (.bpf.c)");
+}
+
+TEST(ObjectFile, elf_of_another_machine) {
+    EXPECT_EQ(
+        open_error("/proc/self/exe"),
+        "/proc/self/exe: an ELF file, but not a BPF object (built with clang -target bpf -c)");
+}
+
+TEST(ObjectFile, cut_within_the_header) {
+    const Files files;
+    const auto path = files.write("x.bpf.o", read_file(kExamples / "count.bpf.o").substr(0, 40));
+    EXPECT_EQ(open_error(path), path.string() + ": truncated: its ELF header is incomplete");
+}
+
+TEST(ObjectFile, cut_at_any_length_is_an_error) {
+    const Files files;
+    const std::string whole = read_file(kExamples / "count.bpf.o");
+    ASSERT_GT(whole.size(), 1000U);
+    for (std::size_t size = 1; size < whole.size(); size += whole.size() / 50) {
+        const auto path = files.write("x.bpf.o", whole.substr(0, size));
+        const std::string message = open_error(path);
+        EXPECT_EQ(message.find('\n'), message.npos);
+    }
+}
+
+TEST(ObjectFile, garbage_behind_a_good_header_is_one_line) {
+    const Files files;
+    std::string bytes = read_file(kExamples / "count.bpf.o");
+    std::fill(bytes.begin() + sizeof(Elf64_Ehdr), bytes.end(), '\xa5');
+    const std::string message = open_error(files.write("x.bpf.o", bytes));
+    EXPECT_NE(message.find("not a loadable BPF object: "), message.npos);
+    EXPECT_EQ(message.find('\n'), message.npos);
+}
+
+TEST(ObjectFile, example_has_its_program_and_site) {
+    Object object = Object::open(kExamples / "vfs_read.bpf.o", false);
+    const Program program = object.choose("");
+    EXPECT_EQ(program.name, "on_vfs_read");
+    const auto site = site_of_section(program.section);
+    ASSERT_TRUE(site);
+    EXPECT_EQ(site->symbol, "vfs_read");
+    EXPECT_NE(object.types(), nullptr);
+}
+
+TEST(ObjectSection, names_a_site_or_none) {
+    EXPECT_FALSE(site_of_section("kprobe"));
+    EXPECT_FALSE(site_of_section("kprobe/"));
+    EXPECT_EQ(site_of_section("kprobe/vfs_read+0x10")->offset, 16U);
+    EXPECT_EQ(site_of_section("kprobe/ext4:ext4_readdir")->symbol, "ext4:ext4_readdir");
+}
+
+TEST_F(CompileIn, several_programs_are_listed) {
+    Object object = Object::open(files_.write("two.bpf.c", kTwoPrograms), false);
+    EXPECT_EQ(expect_error(ExitCode::kUsage, [&] { object.choose(""); }),
+              (files_.path() / "two.bpf.c").string() +
+                  ": several programs, choose one with --prog: first (SEC \"kprobe/vfs_read\"), "
+                  "second (SEC \"kretprobe/vfs_read\")");
+    EXPECT_EQ(object.choose("first").name, "first");
+}
+
+TEST_F(CompileIn, chosen_program_is_the_only_one_to_be_loaded) {
+    Object object = Object::open(files_.write("two.bpf.c", kTwoPrograms), false);
+    const Program chosen = object.choose("first");
+    for (const Program& program : object.programs()) {
+        EXPECT_EQ(bpf_program__autoload(program.handle), program.name == chosen.name);
+    }
+}
+
+TEST_F(CompileIn, unknown_program_is_answered_with_the_list) {
+    Object object = Object::open(files_.write("two.bpf.c", kTwoPrograms), false);
+    const std::string message = expect_error(ExitCode::kUsage, [&] { object.choose("third"); });
+    EXPECT_NE(message.find("no program 'third'; it has: first (SEC "), message.npos);
+}
+
+TEST_F(CompileIn, return_probe_is_refused) {
+    Object object = Object::open(files_.write("two.bpf.c", kTwoPrograms), false);
+    EXPECT_EQ(expect_error(ExitCode::kWrongProgram, [&] { object.choose("second"); }),
+              "program 'second' has SEC \"kretprobe/vfs_read\", which is not for a probe at an "
+              "instruction: use SEC \"kprobe\"");
+}
+
+TEST_F(CompileIn, object_without_a_program) {
+    Object object = Object::open(files_.write("none.bpf.c", "int unused;\n"), false);
+    EXPECT_EQ(expect_error(ExitCode::kBadFile, [&] { object.choose(""); }),
+              (files_.path() / "none.bpf.c").string() + ": no BPF program in it");
+}
+
+TEST_F(CompileIn, sources_own_headers_are_found) {
+    files_.write("vmlinux.h", "typedef unsigned int own_type;\n");
+    const auto path = files_.write("x.bpf.c", "#include \"vmlinux.h\"\nown_type value;\n");
+    EXPECT_NO_THROW(Object::open(path, false));
+}
+
+TEST_F(CompileIn, clangs_errors_are_shown_as_they_are) {
+    const auto path = files_.write("bad.bpf.c", "int f(void) { return undeclared; }\n");
+    testing::internal::CaptureStderr();
+    const std::string message =
+        expect_error(ExitCode::kCompile, [&] { Object::open(path, false); });
+    const std::string shown = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(message, path.string() + ": clang ended with status 1");
+    EXPECT_NE(shown.find("bad.bpf.c:1:22: error: use of undeclared identifier 'undeclared'"),
+              shown.npos);
+}
+
+TEST_F(CompileIn, missing_clang_says_what_to_install) {
+    const auto path = files_.write("x.bpf.c", "int unused;\n");
+    const std::string old = getenv("PATH");
+    setenv("PATH", "/nonexistent", 1);
+    const std::string message =
+        expect_error(ExitCode::kCompile, [&] { Object::open(path, false); });
+    setenv("PATH", old.c_str(), 1);
+    EXPECT_EQ(message, path.string() +
+                           ": needs clang to be compiled (apt install clang libbpf-dev), or give "
+                           "an object (.bpf.o)");
+}
+
+TEST_F(CompileIn, missing_source_is_a_bad_file) {
+    EXPECT_EQ(open_error("/nonexistent.bpf.c"), "/nonexistent.bpf.c: No such file or directory");
+}
+
+TEST(VmlinuxHeader, is_made_of_the_types_of_a_btf) {
+    const Files files;
+    const auto header = files.path() / "vmlinux.h";
+    write_vmlinux_header(kExamples / "vfs_read.bpf.o", header);
+    const std::string text = read_file(header);
+    EXPECT_NE(text.find("preserve_access_index"), text.npos);
+    EXPECT_NE(text.find("struct event {"), text.npos);
+}
+
+TEST(VmlinuxHeader, without_btf_is_an_error) {
+    const Files files;
+    const auto path = files.write("vmlinux", "no BTF here");
+    const LibbpfLog quiet(false);
+    expect_error(ExitCode::kCompile,
+                 [&] { write_vmlinux_header(path, files.path() / "vmlinux.h"); });
+}
+
+}  // namespace
+}  // namespace djprobe::loader

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "kernel/reason.h"
+
+#include <cerrno>
+#include <set>
+
+#include "expect_error.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kSymbols =
+    "ffffffff81001000 T vfs_read\n"
+    "ffffffff81001100 T vfs_readv\n"
+    "ffffffff81002000 t vfs_read.cold\n"
+    "ffffffff81003000 t twin\n"
+    "ffffffff81004000 t twin\n"
+    "ffffffff82000000 D vfs_caches\n"
+    "ffffffffc0000000 t twin\t[ext4]\n";
+
+Symbolizer symbolizer() {
+    return Symbolizer(Kallsyms::parse(kSymbols));
+}
+
+std::string describe(std::uint32_t number, std::uint64_t first = 0, std::uint64_t second = 0) {
+    Symbolizer names = symbolizer();
+    return describe_reason({number, {first, second}}, names);
+}
+
+Error refuse(const char* site, std::uint32_t number, int error, std::uint64_t first = 0,
+             std::uint64_t second = 0) {
+    Symbolizer names = symbolizer();
+    return refusal(parse_function(site), "on_hit", {number, {first, second}}, error, names);
+}
+
+struct Known {
+    std::uint32_t number;
+    const char* name;
+    const char* text;
+};
+
+constexpr Known kKnown[] = {
+#define DJPROBE_REASON_KNOWN(number, NAME, name, text, detail) {number, name, text},
+    DJPROBE_REASONS(DJPROBE_REASON_KNOWN)
+#undef DJPROBE_REASON_KNOWN
+};
+
+class EachReason : public testing::TestWithParam<Known> {};
+
+TEST_P(EachReason, begins_with_its_text_and_is_one_line) {
+    const std::string text = describe(GetParam().number, 0xffffffff81002012, 0xffffffff8100104b);
+    EXPECT_EQ(text.rfind(GetParam().text, 0), 0U) << text;
+    EXPECT_EQ(text.find('\n'), text.npos);
+    EXPECT_EQ(reason_name(GetParam().number), GetParam().name);
+}
+
+TEST_P(EachReason, as_an_error_is_one_line_that_names_the_site_or_the_program) {
+    const Error error = refuse("vfs_read+0x4", GetParam().number, EACCES, 0xffffffff81002012);
+    const std::string line = error.what();
+    EXPECT_EQ(line.find('\n'), line.npos);
+    const bool names = line.find("vfs_read") != line.npos || line.find("on_hit") != line.npos;
+    EXPECT_TRUE(names) << line;
+    EXPECT_NE(error.code(), ExitCode::kOk);
+    EXPECT_NE(error.code(), ExitCode::kUsage);
+}
+
+INSTANTIATE_TEST_SUITE_P(Abi, EachReason, testing::ValuesIn(kKnown), [](const auto& info) {
+    std::string name = info.param.name;
+    for (char& c : name)
+        c = c == '-' ? '_' : c;
+    return name;
+});
+
+TEST(Reason, addresses_are_named_by_what_they_are) {
+    EXPECT_EQ(describe(DJPROBE_REASON_BRANCH_INTO_REGION, 0xffffffff81002012, 0xffffffff8100104b),
+              "a branch lands inside the 5 bytes (vfs_read.cold+0x12 -> vfs_read+0x4b)");
+    EXPECT_EQ(describe(DJPROBE_REASON_FIXUP_INTO_REGION, 0, 0xffffffff8100104b),
+              "an exception fixup lands inside the 5 bytes (at vfs_read+0x4b)");
+    EXPECT_EQ(describe(DJPROBE_REASON_CALL_IN_REGION, 0xffffffff81001002),
+              "a call in the middle of the 5 bytes would return into them (at vfs_read+0x2)");
+    EXPECT_EQ(describe(DJPROBE_REASON_NOT_BOUNDARY, 0xffffffff81001000, 0xffffffff81001005),
+              "not the first byte of an instruction; the nearest are vfs_read+0x0 and "
+              "vfs_read+0x5");
+    EXPECT_EQ(describe(DJPROBE_REASON_PAST_END, 0xffffffff81001000, 0xffffffff810010c2),
+              "past the end of the function, which is 0xc2 bytes long");
+    EXPECT_EQ(describe(DJPROBE_REASON_MODE_INT3), "int3 was asked for");
+}
+
+TEST(Reason, reserved_instruction_tells_its_own_reason) {
+    EXPECT_EQ(
+        describe(DJPROBE_REASON_REGION_RESERVED, 0xffffffff81001002, DJPROBE_REASON_JUMP_LABEL),
+        "an instruction inside the 5 bytes is reserved (at vfs_read+0x2: a jump label, which "
+        "the kernel rewrites)");
+}
+
+TEST(Reason, kernels_errno_is_a_word) {
+    EXPECT_EQ(describe(DJPROBE_REASON_KERNEL_REFUSED, 0xffffffff81001002,
+                       static_cast<std::uint64_t>(-EINVAL)),
+              "refused by the kernel's own kprobe check (at vfs_read+0x2: Invalid argument)");
+}
+
+TEST(Reason, newer_than_the_loader) {
+    EXPECT_EQ(describe(9999), "reason 9999, newer than this probeload");
+    EXPECT_EQ(reason_name(9999), "reason-9999");
+}
+
+TEST(Refusal, no_such_function_suggests_names) {
+    const Error error = refuse("vfs_raed", DJPROBE_REASON_NO_SUCH_SYMBOL, ENOENT);
+    EXPECT_STREQ(error.what(), "vfs_raed: no such function; did you mean vfs_read, vfs_readv?");
+    EXPECT_EQ(error.code(), ExitCode::kNoSuchSite);
+}
+
+TEST(Refusal, no_such_function_but_data) {
+    EXPECT_STREQ(refuse("vfs_caches", DJPROBE_REASON_NO_SUCH_SYMBOL, ENOENT).what(),
+                 "vfs_caches: no such function; the symbol is data");
+}
+
+TEST(Refusal, no_such_function_and_nothing_like_it) {
+    EXPECT_STREQ(refuse("frobnicate_widget", DJPROBE_REASON_NO_SUCH_SYMBOL, ENOENT).what(),
+                 "frobnicate_widget: no such function in /proc/kallsyms (inlined everywhere, or "
+                 "its module is not loaded?)");
+}
+
+TEST(Refusal, ambiguous_name_lists_the_candidates) {
+    const Error error = refuse("twin", DJPROBE_REASON_AMBIGUOUS_SYMBOL, ENOTUNIQ,
+                               0xffffffff81003000, 0xffffffff81004000);
+    EXPECT_STREQ(error.what(),
+                 "twin: several functions have this name: twin (0xffffffff81003000), twin "
+                 "(0xffffffff81004000), ext4:twin (0xffffffffc0000000); choose one with --address");
+    EXPECT_EQ(error.code(), ExitCode::kNoSuchSite);
+}
+
+TEST(Refusal, ambiguous_name_without_kallsyms_still_has_two_addresses) {
+    Symbolizer names(Kallsyms::parse(""));
+    const Error error = refusal(parse_function("twin"), "p",
+                                {DJPROBE_REASON_AMBIGUOUS_SYMBOL, {0x10, 0x20}}, ENOTUNIQ, names);
+    EXPECT_STREQ(error.what(),
+                 "twin: several functions have this name: 0x10, 0x20; choose one with --address");
+}
+
+TEST(Refusal, not_on_a_boundary) {
+    const Error error = refuse("vfs_read+0x3", DJPROBE_REASON_NOT_BOUNDARY, EILSEQ,
+                               0xffffffff81001000, 0xffffffff81001005);
+    EXPECT_STREQ(error.what(),
+                 "vfs_read+0x3: not the first byte of an instruction; the nearest are "
+                 "vfs_read+0x0 and vfs_read+0x5");
+    EXPECT_EQ(error.code(), ExitCode::kNoSuchSite);
+}
+
+TEST(Refusal, past_the_end) {
+    const Error error = refuse("vfs_read+0x4000", DJPROBE_REASON_PAST_END, ERANGE,
+                               0xffffffff81001000, 0xffffffff810010c2);
+    EXPECT_STREQ(error.what(),
+                 "vfs_read+0x4000: past the end of the function, which is 0xc2 bytes long");
+    EXPECT_EQ(error.code(), ExitCode::kNoSuchSite);
+}
+
+TEST(Refusal, blacklisted_and_init_text_are_refused_sites) {
+    const Error blacklisted = refuse("do_int3", DJPROBE_REASON_BLACKLISTED, EACCES);
+    EXPECT_STREQ(blacklisted.what(),
+                 "do_int3: refused: on the kernel's kprobe blacklist (noinstr or NOKPROBE)");
+    EXPECT_EQ(blacklisted.code(), ExitCode::kRefusedSite);
+    const Error init = refuse("start_kernel", DJPROBE_REASON_INIT_TEXT, EACCES);
+    EXPECT_STREQ(init.what(), "start_kernel: refused: in init text, which is freed after boot");
+    EXPECT_EQ(init.code(), ExitCode::kRefusedSite);
+}
+
+TEST(Refusal, program_of_the_wrong_kind_is_named) {
+    const Error error = refuse("vfs_read", DJPROBE_REASON_PROG_SLEEPABLE, EOPNOTSUPP);
+    EXPECT_STREQ(error.what(), "program 'on_hit': a sleepable program cannot run in a probe");
+    EXPECT_EQ(error.code(), ExitCode::kWrongProgram);
+}
+
+TEST(Refusal, busy_sites_and_lockdown_have_their_own_codes) {
+    EXPECT_EQ(refuse("f", DJPROBE_REASON_FOREIGN_PATCH, EBUSY).code(), ExitCode::kBusySite);
+    EXPECT_EQ(refuse("f", DJPROBE_REASON_OVERLAP, EBUSY).code(), ExitCode::kBusySite);
+    EXPECT_EQ(refuse("f", DJPROBE_REASON_MODULE_LEAVING, EBUSY).code(), ExitCode::kBusySite);
+    EXPECT_EQ(refuse("f", DJPROBE_REASON_LOCKDOWN, EPERM).code(), ExitCode::kNoPermission);
+    EXPECT_EQ(refuse("f", DJPROBE_REASON_NO_MEMORY, ENOMEM).code(), ExitCode::kFailure);
+}
+
+TEST(Refusal, without_a_reason_the_errno_speaks) {
+    const Error capabilities = refuse("vfs_read", DJPROBE_REASON_NONE, EPERM);
+    EXPECT_EQ(capabilities.code(), ExitCode::kNoPermission);
+    EXPECT_STREQ(capabilities.what(),
+                 "vfs_read: not permitted: needs root with CAP_SYS_ADMIN, CAP_BPF and CAP_PERFMON");
+    const Error files = refuse("vfs_read", DJPROBE_REASON_NONE, EMFILE);
+    EXPECT_EQ(files.code(), ExitCode::kFailure);
+    EXPECT_STREQ(files.what(), "vfs_read: cannot attach: Too many open files");
+}
+
+}  // namespace
+}  // namespace djprobe::loader

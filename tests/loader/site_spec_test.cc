@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "kernel/site_spec.h"
+
+#include "expect_error.h"
+
+namespace djprobe::loader {
+namespace {
+
+TEST(SiteSpec, function_alone) {
+    const SiteSpec site = parse_function("vfs_read");
+    EXPECT_EQ(site.symbol, "vfs_read");
+    EXPECT_EQ(site.offset, 0U);
+    EXPECT_EQ(site.address, 0U);
+    EXPECT_EQ(site.str(), "vfs_read");
+}
+
+TEST(SiteSpec, offset_in_decimal_and_hexadecimal) {
+    EXPECT_EQ(parse_function("vfs_read+10").offset, 10U);
+    EXPECT_EQ(parse_function("vfs_read+0x10").offset, 16U);
+    EXPECT_EQ(parse_function("vfs_read+0X1f").offset, 31U);
+    EXPECT_EQ(parse_function("vfs_read+0").offset, 0U);
+    EXPECT_EQ(parse_function("vfs_read+010").offset, 10U);
+    EXPECT_EQ(parse_function("vfs_read+10").str(), "vfs_read+0xa");
+}
+
+TEST(SiteSpec, module_and_compilers_suffixes) {
+    const SiteSpec site = parse_function("ext4:ext4_find_entry.isra.0+0x1c");
+    EXPECT_EQ(site.symbol, "ext4:ext4_find_entry.isra.0");
+    EXPECT_EQ(site.offset, 0x1cU);
+    EXPECT_EQ(site.str(), "ext4:ext4_find_entry.isra.0+0x1c");
+}
+
+TEST(SiteSpec, what_is_no_function) {
+    for (const char* text : {"", "+4", ":", "ext4:", ":vfs_read", ":+4", "vfs read"}) {
+        const std::string message = expect_error(ExitCode::kUsage, [&] { parse_function(text); });
+        EXPECT_EQ(message, fmt::format("'{}' is not a function: write SYM, SYM+OFFSET or "
+                                       "MODULE:SYM",
+                                       text));
+    }
+}
+
+TEST(SiteSpec, what_is_no_offset) {
+    for (const char* text : {"f+", "f+x", "f+0x", "f+-1", "f+1g", "f+0x1+2",
+                             "f+0x10000000000000000", "f+18446744073709551616"}) {
+        expect_error(ExitCode::kUsage, [&] { parse_function(text); });
+    }
+    EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_function("f+9x"); }),
+              "'f+9x': the offset '9x' is neither decimal nor 0x-hexadecimal");
+}
+
+TEST(SiteSpec, address_is_hexadecimal_with_or_without_0x) {
+    EXPECT_EQ(parse_address("0xffffffff812c4b10").address, 0xffffffff812c4b10U);
+    EXPECT_EQ(parse_address("ffffffff812c4b10").address, 0xffffffff812c4b10U);
+    EXPECT_EQ(parse_address("0xffffffff812c4b10").str(), "0xffffffff812c4b10");
+    EXPECT_TRUE(parse_address("10").symbol.empty());
+}
+
+TEST(SiteSpec, what_is_no_address) {
+    for (const char* text : {"", "0x", "0", "vfs_read", "0x1ffffffff812c4b100", "-1"}) {
+        expect_error(ExitCode::kUsage, [&] { parse_address(text); });
+    }
+}
+
+}  // namespace
+}  // namespace djprobe::loader

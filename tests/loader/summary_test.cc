@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/summary.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+namespace djprobe::loader {
+namespace {
+
+djprobe_query probe() {
+    djprobe_query query = {};
+    query.state = DJPROBE_STATE_OPTIMIZED;
+    query.mechanism = DJPROBE_MECHANISM_JUMP;
+    query.address = 0xffffffff81001009;
+    query.offset = 9;
+    query.hits = 100;
+    query.displaced_len = 5;
+    std::memcpy(query.displaced, "\x55\x48\x89\xe5\x90", 5);
+    std::strcpy(query.symbol, "vfs_read");
+    return query;
+}
+
+djprobe_query int3_probe() {
+    djprobe_query query = probe();
+    query.state = DJPROBE_STATE_ARMED;
+    query.mechanism = DJPROBE_MECHANISM_INT3;
+    query.reason = DJPROBE_REASON_BRANCH_INTO_REGION;
+    query.detail[0] = 0xffffffff81002012;
+    query.detail[1] = 0xffffffff8100100b;
+    return query;
+}
+
+Symbolizer symbolizer() {
+    return Symbolizer(
+        Kallsyms::parse("ffffffff81001000 T vfs_read\nffffffff81002000 t vfs_read.cold\n"));
+}
+
+std::string text(const Summary& summary) {
+    Symbolizer names = symbolizer();
+    return summary_text(summary, names);
+}
+
+nlohmann::ordered_json json(const Summary& summary) {
+    Symbolizer names = symbolizer();
+    return nlohmann::ordered_json::parse(summary_json(summary, names).dump());
+}
+
+TEST(AttachedLine, jump_and_int3_with_its_reason) {
+    Symbolizer names = symbolizer();
+    EXPECT_EQ(attached_line(probe(), names), "attached vfs_read+0x9 (0xffffffff81001009) by jump");
+    EXPECT_EQ(attached_line(int3_probe(), names),
+              "attached vfs_read+0x9 (0xffffffff81001009) by int3: a branch lands inside the 5 "
+              "bytes (vfs_read.cold+0x12 -> vfs_read+0xb)");
+}
+
+TEST(AttachedLine, names_the_module) {
+    Symbolizer names = symbolizer();
+    djprobe_query query = probe();
+    std::strcpy(query.module, "ext4");
+    EXPECT_EQ(attached_line(query, names),
+              "attached ext4:vfs_read+0x9 (0xffffffff81001009) by jump");
+}
+
+TEST(AttachedLine, interrupted_wait_is_no_final_word) {
+    Symbolizer names = symbolizer();
+    djprobe_query query = int3_probe();
+    query.state = DJPROBE_STATE_OPTIMIZING;
+    EXPECT_EQ(attached_line(query, names),
+              "attached vfs_read+0x9 (0xffffffff81001009) by int3, the jump is pending");
+}
+
+TEST(Summary, counts_hits_misses_and_events) {
+    Summary summary;
+    summary.probes = {probe()};
+    summary.received = 99;
+    summary.loss = Loss{1, 0};
+    EXPECT_EQ(text(summary),
+              "vfs_read+0x9: hits 100, missed 0, by jump\n"
+              "events: 99 received, 1 lost\n");
+}
+
+TEST(Summary, missed_by_cause_even_by_one_that_is_newer) {
+    Summary summary;
+    summary.probes = {probe()};
+    summary.probes[0].missed[DJPROBE_MISS_RECURSION] = 2;
+    summary.probes[0].missed[DJPROBE_MISS_BPF_BUSY] = 3;
+    summary.probes[0].missed[7] = 4;
+    EXPECT_EQ(text(summary),
+              "vfs_read+0x9: hits 100, missed 9 (recursion 2, bpf-busy 3, cause-7 4), by jump\n");
+    EXPECT_EQ(json(summary)["probes"][0]["missed"],
+              (nlohmann::ordered_json{{"recursion", 2}, {"bpf-busy", 3}, {"cause-7", 4}}));
+}
+
+TEST(Summary, unknown_loss_has_a_bound_and_says_what_to_add) {
+    Summary summary;
+    summary.received = 90;
+    summary.loss = Loss{std::nullopt, 10};
+    EXPECT_EQ(text(summary),
+              "events: 90 received, lost unknown (at most 10 if each hit sends one; add a global "
+              "'__u64 lost' and count failed reserves in it)\n");
+    EXPECT_TRUE(json(summary)["events"]["lost"].is_null());
+    EXPECT_EQ(json(summary)["events"]["lost_at_most"], 10);
+}
+
+TEST(Summary, site_whose_module_went_away) {
+    Summary summary;
+    summary.probes = {probe()};
+    summary.probes[0].state = DJPROBE_STATE_GONE;
+    summary.probes[0].mechanism = DJPROBE_MECHANISM_NONE;
+    EXPECT_EQ(text(summary),
+              "vfs_read+0x9: hits 100, missed 0, by nothing: its module was unloaded\n");
+}
+
+TEST(Summary, maps_of_a_program_that_sends_nothing) {
+    Summary summary;
+    summary.maps = {{"count", "0", "1234", 0, 1234}};
+    EXPECT_EQ(text(summary), "count[0] = 1234\n");
+    EXPECT_EQ(json(summary)["maps"]["count"][0]["value"], 1234);
+    EXPECT_FALSE(json(summary).contains("events"));
+}
+
+TEST(Summary, command_by_status_and_by_signal) {
+    Summary summary;
+    summary.command_status = 3 << 8;
+    EXPECT_EQ(text(summary), "command: ended with status 3\n");
+    EXPECT_EQ(json(summary)["command"]["status"], 3);
+    summary.command_status = 127 << 8;
+    EXPECT_EQ(text(summary), "command: ended with status 127 (not found)\n");
+    summary.command_status = 15;
+    EXPECT_EQ(text(summary), "command: ended with signal 15 (Terminated)\n");
+    EXPECT_EQ(json(summary)["command"]["signal"], 15);
+}
+
+TEST(Summary, json_tells_all_of_a_probe) {
+    Summary summary;
+    summary.program = "on_hit";
+    summary.probes = {int3_probe()};
+    const auto object = json(summary);
+    EXPECT_EQ(object["type"], "summary");
+    const auto& first = object["probes"][0];
+    EXPECT_EQ(first["site"], "vfs_read+0x9");
+    EXPECT_EQ(first["address"], "0xffffffff81001009");
+    EXPECT_EQ(first["program"], "on_hit");
+    EXPECT_EQ(first["state"], "armed");
+    EXPECT_EQ(first["mechanism"], "int3");
+    EXPECT_EQ(first["reason"], "branch-into-region");
+    EXPECT_EQ(first["hits"], 100);
+    EXPECT_EQ(first["displaced"], "554889e590");
+}
+
+}  // namespace
+}  // namespace djprobe::loader
