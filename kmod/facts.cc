@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "facts.h"
 
+#include "../arch/x86/scan.h"
+
 namespace djprobe::kmod {
 namespace {
 
@@ -87,7 +89,8 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     reserved->collect(site);
     Landings landings;
     Refusal unknown = neighbours->collect(function.code().range(), site, sites);
-    if (!unknown) unknown = index_.find({site + 1, site + x86::kJumpLength}, sites, landings);
+    if (!unknown)
+        unknown = index_.find(x86::replaced_bytes(function.code(), site), sites, landings);
 
     Snapshot snapshot;
     snapshot.site = site;

@@ -370,6 +370,9 @@ bool djk_trap_leaf(unsigned long function)
 		/* Only where a kprobe of the kernel is, which we refuse as a site. */
 		"reenter_kprobe",
 		"setup_singlestep",
+		/* In the die chain, but busy with other events than DIE_INT3. */
+		"kprobe_exceptions_notify",
+		"hw_breakpoint_exceptions_notify",
 		/* Ends in a panic. */
 		"__stack_chk_fail",
 		/* Returns only. */

@@ -15,6 +15,10 @@ struct KernelFunctions {
         out = copy.code();
         return true;
     }
+    bool start_of(u64 address, u64& start) const {
+        u64 size;
+        return djk_symbol_range(address, &start, &size);
+    }
     bool is_leaf(const Code& code) const { return djk_trap_leaf(code.address); }
 };
 
@@ -24,7 +28,10 @@ Refusal TrapPath::compute() {
     u64 roots[16];
     const size_t count = djk_trap_roots(roots, 16);
     if (count == 0) return Refusal{Reason::NO_SUCH_SYMBOL};
-    return x86::find_closure(KernelFunctions{}, {roots, count}, members_, count_);
+    const Refusal refusal = x86::find_closure(KernelFunctions{}, {roots, count}, members_, count_);
+    if (refusal)
+        djk_warn("the code that runs on every int3 is not known from here on", refusal.detail[0]);
+    return refusal;
 }
 
 bool TrapPath::contains(u64 function) const {

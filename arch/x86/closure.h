@@ -7,7 +7,9 @@
 namespace djprobe::x86 {
 
 /// What the closure needs to know of the text.
-/// Functions::function_at(address, Code&) -> bool: the whole function that holds the address.
+/// Functions::function_at(address, Code&) -> bool: the whole function that holds the address; the
+/// code stays valid until the next call.
+/// Functions::start_of(address, u64&) -> bool: only where that function begins.
 /// Functions::is_leaf(const Code&) -> bool: it belongs to the closure, its callees do not.
 ///
 /// Fills `members` with the start addresses of the roots' functions and of all they reach, in
@@ -28,12 +30,12 @@ Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64
                      size_t& count) {
     count = 0;
     const auto add = [&](u64 address) {
-        Code code;
-        if (!functions.function_at(address, code)) return true;
+        u64 start;
+        if (!functions.start_of(address, start)) return true;
         for (size_t i = 0; i < count; ++i)
-            if (members[i] == code.address) return true;
+            if (members[i] == start) return true;
         if (count == members.size()) return false;
-        members[count++] = code.address;
+        members[count++] = start;
         return true;
     };
     for (const u64 root : roots)

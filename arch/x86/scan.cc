@@ -20,6 +20,17 @@ Refusal find_boundary(const Code& function, u64 address, Boundary& out) {
     });
 }
 
+Range replaced_bytes(const Code& function, u64 site) {
+    constexpr u64 jump = 5;
+    u64 end = site + jump;
+    // A refusal only means that the bytes cannot be displaced anyway.
+    (void)for_each_insn(Code{site, function.from(site)}, site + jump, [&](const Insn& insn) {
+        if (insn.end() > end) end = insn.end();
+        return true;
+    });
+    return {site + 1, end};
+}
+
 u64 real_end(const Code& function) {
     u64 end = function.address;
     const Refusal refusal = for_each_insn(function, function.range().end, [&](const Insn& insn) {

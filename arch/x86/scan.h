@@ -30,6 +30,10 @@ Refusal for_each_insn(const Code& code, u64 stop, Visit&& visit) {
 /// Find the instruction boundaries around `address` within `function`.
 Refusal find_boundary(const Code& function, u64 address, Boundary& out);
 
+/// The bytes behind `site` that a jump there would replace: up to the end of the instructions that
+/// cover it. As far as they can be decoded, at least the jump itself.
+Range replaced_bytes(const Code& function, u64 site);
+
 /// End of the function's last instruction that is not padding (int3, nop, zero bytes).
 /// Returns the code's end when it cannot be decoded to the end.
 u64 real_end(const Code& function);
