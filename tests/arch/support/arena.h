@@ -17,6 +17,7 @@ class Arena {
 
     static constexpr size_t kSlot = 0x4000;  ///< where detours go
     static constexpr size_t kExit = 0x6000;
+    static constexpr size_t kHandler = 0x6080;
     static constexpr size_t kCallee = 0x6100;
     static constexpr size_t kData = 0x8000;
     static constexpr size_t kStack = 0x9000;

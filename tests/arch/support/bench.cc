@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "arch/x86/relocate.h"
+#include "support/handler.h"
 #include "support/printers.h"
 
 namespace djprobe::test {
@@ -12,6 +13,13 @@ namespace {
 void append(Bytes& bytes, u64 word) {
     for (int shift = 0; shift < 64; shift += 8)
         bytes.push_back(static_cast<u8>(word >> shift));
+}
+
+/// To an address that may be out of the arena's reach.
+Bytes long_jump(u64 target) {
+    Bytes code = {0xff, 0x25, 0, 0, 0, 0};  // jmp [rip]
+    append(code, target);
+    return code;
 }
 
 }  // namespace
@@ -28,9 +36,8 @@ testing::AssertionResult same(const Outcome& actual, const Outcome& expected) {
 }
 
 Bench::Bench(Arena::Place place, u64 seed) : arena_(place), random_(seed) {
-    Bytes exit = {0xff, 0x25, 0, 0, 0, 0};  // jmp [rip]
-    append(exit, exit_address());
-    arena_.write(text() + Arena::kExit, exit);
+    arena_.write(text() + Arena::kExit, long_jump(exit_address()));
+    arena_.write(text() + Arena::kHandler, long_jump(handler_address()));
 
     // As at ARENA_CALLEE, 0x6100 behind the label 771: data are 0x1f00 ahead.
     arena_.write(text() + Arena::kCallee,
@@ -49,6 +56,10 @@ Machine Bench::fix(Machine machine) const {
     machine[Machine::SP] = arena_.stack() + Arena::kStackSize / 2;
     machine[Machine::BX] = arena_.data();
     return machine;
+}
+
+x86::DetourConfig Bench::detour_config() const {
+    return {.handler = text() + Arena::kHandler, .argument = kArgument, .cs = kCs, .ss = kSs};
 }
 
 Outcome Bench::run(Machine machine, u64 entry) {

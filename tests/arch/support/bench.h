@@ -33,8 +33,12 @@ class Bench {
 
     Arena& arena() { return arena_; }
     u64 text() const { return arena_.text(); }
+    u64 exit() const { return text() + Arena::kExit; }
+    /// What emit_detour() needs to call the handler of support/handler.h from the arena.
+    x86::DetourConfig detour_config() const;
 
-    /// A machine whose stack pointer lies in the middle of the stack and whose rbx points to data.
+    /// A random machine whose stack pointer lies in the middle of the stack and whose rbx points to
+    /// data.
     Machine start() { return fix(Machine::random(random_)); }
     /// Run from `entry` with data and stack as they were at first.
     Outcome run(Machine machine, u64 entry);

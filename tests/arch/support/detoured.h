@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+// A function in the arena with a detour for one of its instructions.
+#pragma once
+
+#include "arch/x86/patch.h"
+#include "support/bench.h"
+#include "support/handler.h"
+
+namespace djprobe::test {
+
+class Detoured {
+  public:
+    /// Puts `code` and emits the detour for the site at `offset`; expects both to be possible.
+    Detoured(Bench& bench, const Bytes& code, size_t offset = 0, bool smap = false);
+
+    const x86::Plan& plan() const { return plan_; }
+    const x86::DetourLayout& layout() const { return layout_; }
+    u64 site() const { return plan_.site; }
+    u64 entry() const { return slot_ + layout_.entry; }
+    u64 displaced() const { return slot_ + layout_.displaced; }
+    u64 out_of_line() const { return slot_ + layout_.out_of_line; }
+
+    void write_jump() { bench_.arena().write(site(), {patch_.jump, patch_.length}); }
+    void write_original() { bench_.arena().write(site(), {patch_.original, patch_.length}); }
+
+    /// Expects that from `machine` at the function's start, the original, the detour and both of
+    /// the int3's resume points end alike, and that the handler saw the registers as they were at
+    /// the site. The code must pass the site exactly once.
+    void expect_same(const Machine& machine);
+
+  private:
+    Machine machine_at_site(const Machine& start);
+    void expect_hit(const Machine& at_site);
+
+    Bench& bench_;
+    u64 slot_;
+    x86::Plan plan_;
+    x86::DetourLayout layout_;
+    x86::PatchSite patch_;
+};
+
+}  // namespace djprobe::test
