@@ -3,10 +3,12 @@
 #pragma once
 
 #include "../arch/x86/types.h"
-#include "kernel.h"
+#include "glue/kernel.h"
 
 // Placement new, which a freestanding build without headers does not have.
-inline void* operator new(djprobe::size_t, void* place) noexcept { return place; }
+inline void* operator new(djprobe::size_t, void* place) noexcept {
+    return place;
+}
 
 namespace djprobe::kmod {
 
@@ -55,8 +57,7 @@ class Box {
     /// Empty when out of memory.
     static Box create() {
         Box box;
-        if (void* memory = djk_alloc(sizeof(T)))
-            box.object_ = new (memory) T();
+        if (void* memory = djk_alloc(sizeof(T))) box.object_ = new (memory) T();
         return box;
     }
     /// Take back what release() gave away.

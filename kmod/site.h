@@ -4,7 +4,7 @@
 
 #include "../arch/x86/detour.h"
 #include "../arch/x86/patch.h"
-#include "kernel.h"
+#include "glue/kernel.h"
 #include "slots.h"
 
 namespace djprobe::kmod {

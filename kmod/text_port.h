@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../arch/x86/patch.h"
-#include "kernel.h"
+#include "glue/kernel.h"
 
 namespace djprobe::kmod {
 
@@ -23,8 +23,7 @@ class KernelText {
         // Text is readable for good, and text_mutex keeps every writer out.
         const auto* text = reinterpret_cast<const volatile u8*>(address);
         for (size_t i = 0; i < bytes.size(); ++i)
-            if (text[i] != bytes[i])
-                return false;
+            if (text[i] != bytes[i]) return false;
         return true;
     }
 };

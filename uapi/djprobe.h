@@ -104,17 +104,17 @@ struct djprobe_info {
  *   EACCES      any other reason below DJPROBE_REASON_FIRST_JUMP: not a site
  */
 struct djprobe_attach {
-	__u32 size;	/* in */
-	__u32 flags;	/* in: 0 */
-	__u64 symbol;	/* in: user pointer to a NUL-terminated name (at most 575 bytes), or 0 */
-	__u64 offset;	/* in: bytes from the symbol; 0 without one */
-	__u64 address;	/* in: kernel virtual address without a symbol, else 0; out: the IA */
-	__u64 cookie;	/* in: what bpf_get_attach_cookie() returns to the program */
-	__s32 prog_fd;	/* in */
-	__u32 mode;	/* in: enum djprobe_mode */
-	__u32 reason;	/* out: enum djprobe_reason; on success why it will stay int3, or NONE */
-	__u32 reserved; /* 0 */
-	__u64 detail[2];/* out: see djprobe_reason.h */
+	__u32 size;	 /* in */
+	__u32 flags;	 /* in: 0 */
+	__u64 symbol;	 /* in: user pointer to a NUL-terminated name (at most 575 bytes), or 0 */
+	__u64 offset;	 /* in: bytes from the symbol; 0 without one */
+	__u64 address;	 /* in: kernel virtual address without a symbol, else 0; out: the IA */
+	__u64 cookie;	 /* in: what bpf_get_attach_cookie() returns to the program */
+	__s32 prog_fd;	 /* in */
+	__u32 mode;	 /* in: enum djprobe_mode */
+	__u32 reason;	 /* out: enum djprobe_reason; on success why it will stay int3, or NONE */
+	__u32 reserved;	 /* 0 */
+	__u64 detail[2]; /* out: see djprobe_reason.h */
 };
 #define DJPROBE_IOC_ATTACH _IO('j', 1)
 
@@ -125,21 +125,21 @@ struct djprobe_attach {
  * they run each is a value it had during the call. May sleep.
  */
 struct djprobe_query {
-	__u32 size;		/* in */
-	__u32 state;		/* out: enum djprobe_state of the site */
-	__u32 mechanism;	/* out: enum djprobe_mechanism */
-	__u32 reason;		/* out: enum djprobe_reason; why not a jump, or NONE */
-	__u64 detail[2];	/* out: see djprobe_reason.h */
-	__u64 address;		/* out: the IA */
-	__u64 offset;		/* out: IA - start of `symbol` */
-	__u64 cookie;		/* out */
-	__u64 hits;		/* out: times the program ran */
+	__u32 size;			/* in */
+	__u32 state;			/* out: enum djprobe_state of the site */
+	__u32 mechanism;		/* out: enum djprobe_mechanism */
+	__u32 reason;			/* out: enum djprobe_reason; why not a jump, or NONE */
+	__u64 detail[2];		/* out: see djprobe_reason.h */
+	__u64 address;			/* out: the IA */
+	__u64 offset;			/* out: IA - start of `symbol` */
+	__u64 cookie;			/* out */
+	__u64 hits;			/* out: times the program ran */
 	__u64 missed[DJPROBE_MISS_MAX]; /* out: times it was skipped, by enum djprobe_miss */
-	__u32 displaced_len;	/* out: bytes of the DCR (jump) or of the one instruction (int3) */
-	__u32 reserved;		/* 0 */
-	__u8 displaced[32];	/* out: the original bytes from the IA on, displaced_len of them */
-	char symbol[512];	/* out: symbol that holds the IA, NUL-terminated */
-	char module[64];	/* out: its module, "" for the kernel itself */
+	__u32 displaced_len; /* out: bytes of the DCR (jump) or of the one instruction (int3) */
+	__u32 reserved;	     /* 0 */
+	__u8 displaced[32];  /* out: the original bytes from the IA on, displaced_len of them */
+	char symbol[512];    /* out: symbol that holds the IA, NUL-terminated */
+	char module[64];     /* out: its module, "" for the kernel itself */
 };
 #define DJPROBE_IOC_QUERY _IO('j', 2)
 

@@ -13,6 +13,7 @@
 #ifndef DJPROBE_REASON_H
 #define DJPROBE_REASON_H
 
+/* clang-format off */
 #define DJPROBE_REASONS(X)                                                                         \
 	X(0, NONE, "none", "nothing stands against it", "-")                                       \
 	/* 1..63: not a site at all; neither int3 nor jump. */                                     \
@@ -97,6 +98,7 @@
 	  "its expected attach type")                                                              \
 	X(133, NO_MEMORY, "no-memory", "out of memory", "-")                                       \
 	X(134, LOCKDOWN, "lockdown", "kernel lockdown forbids probes", "-")
+/* clang-format on */
 
 enum djprobe_reason {
 #define DJPROBE_REASON_ENUM(number, NAME, name, text, detail) DJPROBE_REASON_##NAME = number,

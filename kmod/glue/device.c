@@ -14,7 +14,7 @@
 #include <linux/uaccess.h>
 #include <linux/utsname.h>
 
-#include "../uapi/djprobe.h"
+#include "../../uapi/djprobe.h"
 #include "kernel.h"
 #include "runtime.h"
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Writing kernel text, waiting for it, and executable memory. */
+#include <asm/sync_core.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/set_memory.h>
@@ -8,7 +9,6 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
-#include <asm/sync_core.h>
 
 #include "imports.h"
 #include "kernel.h"
@@ -49,7 +49,8 @@ void djk_text_sync(void)
 
 void djk_quiesce(void)
 {
-	/* Tasks preempted in text or in a detour; then interrupts and NMI-like contexts on idle CPUs. */
+	/* Tasks preempted in text or in a detour; then interrupts and NMI-like contexts on idle
+	 * CPUs. */
 	synchronize_rcu_tasks();
 	synchronize_rcu();
 }

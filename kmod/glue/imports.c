@@ -35,13 +35,15 @@ int djk_resolve_imports(void)
 		DJK_IMPORTS(DJK_IMPORT_NAME)
 #undef DJK_IMPORT_NAME
 	};
-	/* On IBT kernels kprobes answers with the address behind endbr64; djk_call() may go there. */
+	/* On IBT kernels kprobes answers with the address behind endbr64; djk_call() may go there.
+	 */
 	const unsigned long lookup = find_kallsyms();
 	unsigned long *field = (unsigned long *)&djk_imports;
 	size_t i;
 
 	if (!lookup) {
-		pr_err("cannot find kernel symbols: is CONFIG_KPROBES off, or the kernel locked down?\n");
+		pr_err("cannot find kernel symbols: is CONFIG_KPROBES off, or the kernel locked "
+		       "down?\n");
 		return -ENOENT;
 	}
 	for (i = 0; i < ARRAY_SIZE(names); i++) {

@@ -24,7 +24,7 @@ static __always_inline int __percpu *bpf_active(void)
 
 static __always_inline struct kprobe *__percpu *running_kprobe(void)
 {
-	return (struct kprobe *__percpu *)djk_imports.current_kprobe;
+	return (struct kprobe * __percpu *)djk_imports.current_kprobe;
 }
 
 static __always_inline struct kprobe_ctlblk __percpu *kprobe_control(void)

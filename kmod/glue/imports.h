@@ -10,6 +10,7 @@
  * Found by name, whatever the kernel's version. Each is called through
  * djk_call() or, for data, used at its address.
  */
+/* clang-format off */
 #define DJK_IMPORTS(X)                                                                             \
 	X(text_poke)                                                                               \
 	X(text_mutex)                                                                              \
@@ -52,6 +53,7 @@
 	X(__stop___ex_table)                                                                       \
 	X(__start___jump_table)                                                                    \
 	X(__stop___jump_table)
+/* clang-format on */
 
 struct djk_imports {
 #define DJK_IMPORT_FIELD(name) unsigned long name;
@@ -84,6 +86,6 @@ unsigned long djk_call(unsigned long function, unsigned long a, unsigned long b,
 
 /* int and bool results leave the upper half of rax undefined. */
 #define djk_int(call) ((int)(call))
-#define djk_bool(call) ((bool)((call) & 0xff))
+#define djk_bool(call) ((bool)((call)&0xff))
 
 #endif

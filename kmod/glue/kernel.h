@@ -15,7 +15,7 @@
 #ifndef DJPROBE_KMOD_KERNEL_H
 #define DJPROBE_KMOD_KERNEL_H
 
-#include "../uapi/djprobe_reason.h"
+#include "../../uapi/djprobe_reason.h"
 
 #ifdef __cplusplus
 using size_t = decltype(sizeof(0));
@@ -145,20 +145,20 @@ void *djk_alloc(size_t size); /* zero-filled; NULL when out of memory */
 void djk_free(void *memory);
 void *djk_alloc_large(size_t size);
 void djk_free_large(void *memory);
-void djk_breathe(void);		  /* a place to reschedule in long loops */
-void djk_optimizer_kick(void);	  /* have djp_optimizer_run() run soon */
+void djk_breathe(void);		     /* a place to reschedule in long loops */
+void djk_optimizer_kick(void);	     /* have djp_optimizer_run() run soon */
 void djk_optimizer_kick_later(void); /* the same after a second */
-void djk_optimizer_done(void);	  /* wake those who wait for djp_is_settled() */
-void djk_keep_module(void);	  /* one more reason not to unload us */
+void djk_optimizer_done(void);	     /* wake those who wait for djp_is_settled() */
+void djk_keep_module(void);	     /* one more reason not to unload us */
 void djk_release_module(void);
 void djk_warn(const char *what, unsigned long address);
 
 /* ---- Policy: called by the C side. ---- */
 
 struct djp_request {
-	const char *symbol;	 /* or NULL */
-	unsigned long offset;	 /* from symbol */
-	unsigned long address;	 /* in: without symbol; out: the IA */
+	const char *symbol;    /* or NULL */
+	unsigned long offset;  /* from symbol */
+	unsigned long address; /* in: without symbol; out: the IA */
 	unsigned long cookie;
 	int prog_fd;
 	bool int3_only;

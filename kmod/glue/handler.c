@@ -98,7 +98,8 @@ void djk_probe_count(const struct djk_probe *probe, unsigned long *hits, unsigne
 
 	*hits = 0;
 	memset(missed, 0, 8 * sizeof(*missed));
-	for_each_possible_cpu(cpu) {
+	for_each_possible_cpu(cpu)
+	{
 		const struct djk_counters *counters = per_cpu_ptr(handler->counters, cpu);
 
 		*hits += READ_ONCE(counters->hits);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Names, extents, and what the kernel knows about its own text. */
+#include <asm/extable.h>
 #include <linux/bug.h>
 #include <linux/extable.h>
 #include <linux/ftrace.h>
@@ -10,7 +11,6 @@
 #include <linux/notifier.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <asm/extable.h>
 
 #include "imports.h"
 #include "kernel.h"
@@ -179,7 +179,8 @@ bool djk_recover_foreign(unsigned long address, unsigned char bytes[16])
 	if (djk_call1(get_kprobe, address))
 		recovered = djk_call2(recover_probed_instruction, bytes, address);
 	preempt_enable();
-	/* Kprobes that patched nothing (disabled, or on the ftrace call) answer with the text itself. */
+	/* Kprobes that patched nothing (disabled, or on the ftrace call) answer with the text
+	 * itself. */
 	return recovered && recovered != address;
 }
 

@@ -6,7 +6,7 @@
 #include <linux/kprobes.h>
 #include <linux/types.h>
 
-#include "../uapi/djprobe.h"
+#include "../../uapi/djprobe.h"
 #include "kernel.h"
 
 struct bpf_prog;
