@@ -2,14 +2,14 @@
 /* Memory, locks, the optimizer's worker, other modules' comings and goings. */
 #include "runtime.h"
 
-#include <asm/cpufeature.h>
-#include <asm/segment.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
+#include <asm/cpufeature.h>
+#include <asm/segment.h>
 
 #include "hit.h"
 #include "imports.h"

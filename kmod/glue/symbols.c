@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Names, extents, and what the kernel knows about its own text. */
-#include <asm/extable.h>
 #include <linux/bug.h>
 #include <linux/extable.h>
 #include <linux/ftrace.h>
@@ -11,6 +10,7 @@
 #include <linux/notifier.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <asm/extable.h>
 
 #include "imports.h"
 #include "kernel.h"

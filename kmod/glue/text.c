@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Writing kernel text, waiting for it, and executable memory. */
-#include <asm/sync_core.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/set_memory.h>
@@ -9,6 +8,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 #include <linux/vmalloc.h>
+#include <asm/sync_core.h>
 
 #include "imports.h"
 #include "kernel.h"
