@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a detour is made of, and how large it gets.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "arch/x86/detour.h"
+#include "support/printers.h"
+#include "support/scene.h"
+
+namespace djprobe::x86 {
+namespace {
+
+using test::Bytes;
+using test::join;
+using test::kText;
+using test::Scene;
+using test::view;
+
+constexpr u64 kSlot = kText + 0x100000;
+constexpr u64 kHandler = kText + 0x200000;
+constexpr u64 kUserText = 0x7fff12340000;  // no 32-bit immediate holds it
+
+const DetourConfig kConfig = {.handler = kHandler, .argument = 1, .cs = 0x10, .ss = 0x18};
+
+struct Emitted {
+    Refusal refusal;
+    DetourLayout layout;
+    Bytes bytes;
+
+    Bytes part(size_t begin, size_t end) const {
+        return {bytes.begin() + static_cast<long>(begin), bytes.begin() + static_cast<long>(end)};
+    }
+};
+
+Emitted emit(const Plan& plan, DetourConfig config = kConfig, u64 slot = kSlot) {
+    Emitted result{{}, {}, Bytes(kMaxDetour)};
+    Span<u8> buffer{result.bytes.data(), result.bytes.size()};
+    result.refusal = emit_detour(plan, config, slot, buffer, result.layout);
+    result.bytes.resize(result.layout.size);
+    return result;
+}
+
+/// The last instruction of the bytes, which all must decode.
+Insn last_insn(const Bytes& bytes, u64 address) {
+    Insn insn;
+    for (u64 at = address; at < address + bytes.size(); at = insn.end())
+        if (!decode(Code{address, view(bytes)}.from(at), at, insn)) {
+            ADD_FAILURE() << "undecodable at +" << at - address;
+            break;
+        }
+    return insn;
+}
+
+const Bytes kPrologue = CODE("push rbp; mov rbp, rsp; push r15; ret");  // region of 6 bytes
+
+// --- layout ---
+
+TEST(DetourLayoutTest, EntryIsTheSlotsFirstByte) {
+    EXPECT_EQ(emit(Scene(kPrologue).plan(0)).layout.entry, 0);
+}
+
+TEST(DetourLayoutTest, DisplacedInstructionsThenJumpBackBehindTheRegion) {
+    const Emitted detour = emit(Scene(kPrologue).plan(0));
+    const DetourLayout& layout = detour.layout;
+    ASSERT_EQ(layout.out_of_line - layout.displaced, 6 + 5);
+    EXPECT_EQ(detour.part(layout.displaced, layout.displaced + 6u),
+              CODE("push rbp; mov rbp, rsp; push r15"));
+    const Insn back =
+        last_insn(detour.part(layout.displaced, layout.out_of_line), kSlot + layout.displaced);
+    EXPECT_EQ(back.kind, Kind::Jump);
+    EXPECT_EQ(back.target, kText + 6);
+}
+
+TEST(DetourLayoutTest, OutOfLineCopyJumpsBackBehindTheFirstInstruction) {
+    const Emitted detour = emit(Scene(kPrologue).plan(0));
+    const DetourLayout& layout = detour.layout;
+    ASSERT_EQ(layout.size - layout.out_of_line, 1 + 5);
+    const Insn back =
+        last_insn(detour.part(layout.out_of_line, layout.size), kSlot + layout.out_of_line);
+    EXPECT_EQ(back.kind, Kind::Jump);
+    EXPECT_EQ(back.target, kText + 1);
+}
+
+TEST(DetourLayoutTest, OneDisplacedInstructionIsItsOwnOutOfLineCopy) {
+    const DetourLayout layout = emit(Scene(CODE("mov eax, 0x12345678; ret")).plan(0)).layout;
+    EXPECT_EQ(layout.out_of_line, layout.displaced);
+    EXPECT_EQ(layout.size, layout.displaced + 5 + 5);
+}
+
+TEST(DetourLayoutTest, NothingFollowsWhatNeverFallsThrough) {
+    const DetourLayout ret = emit(Scene(CODE("ret; int3; int3; int3; int3")).plan(0)).layout;
+    EXPECT_EQ(ret.size, ret.displaced + 1);
+    const DetourLayout call = emit(Scene(CODE(".byte 0xe8, 0, 1, 0, 0; ret")).plan(0)).layout;
+    EXPECT_EQ(call.size, call.displaced + 5 + 5);
+}
+
+TEST(DetourLayoutTest, EveryByteDecodes) {
+    const Emitted detour = emit(Scene(kPrologue).plan(0));
+    EXPECT_EQ(last_insn(detour.bytes, kSlot).end(), kSlot + detour.bytes.size());
+}
+
+TEST(DetourLayoutTest, OutOfLineAloneHoldsNothingElse) {
+    const Plan plan = Scene(kPrologue).plan(0);
+    Bytes buffer(kMaxDetour);
+    DetourLayout layout;
+    ASSERT_EQ(emit_out_of_line(plan, kSlot, {buffer.data(), buffer.size()}, layout), Refusal());
+    EXPECT_EQ(layout.out_of_line, 0);
+    EXPECT_EQ(layout.size, 1 + 5);
+}
+
+TEST(DetourLayoutTest, SiteThatMayNotJumpHasAnOutOfLineCopy) {
+    const Plan plan = Scene(CODE("inc rax; ret")).plan(0);
+    ASSERT_FALSE(plan.may_jump());
+    Bytes buffer(kMaxDetour);
+    DetourLayout layout;
+    EXPECT_EQ(emit_out_of_line(plan, kSlot, {buffer.data(), buffer.size()}, layout), Refusal());
+    EXPECT_EQ(layout.size, 3 + 5);
+}
+
+// --- the machine ---
+
+TEST(DetourSmapTest, ClacFollowsCldBeforeTheHandler) {
+    const Plan plan = Scene(kPrologue).plan(0);
+    DetourConfig config = kConfig;
+    const Bytes without = emit(plan, config).bytes;
+    config.smap = true;
+    const Bytes with = emit(plan, config).bytes;
+
+    const Bytes clac = CODE("clac");
+    ASSERT_EQ(with.size(), without.size() + clac.size());
+    const auto cld = std::mismatch(without.begin(), without.end(), with.begin()).second;
+    EXPECT_EQ(*(cld - 1), 0xfc);
+    EXPECT_TRUE(std::equal(clac.begin(), clac.end(), cld));
+    EXPECT_EQ(std::search(without.begin(), without.end(), clac.begin(), clac.end()), without.end());
+}
+
+TEST(DetourSmapTest, FlagsAreSavedBeforeClac) {
+    DetourConfig config = kConfig;
+    config.smap = true;
+    const Bytes bytes = emit(Scene(kPrologue).plan(0), config).bytes;
+    const Bytes clac = CODE("clac");
+    const auto at = std::search(bytes.begin(), bytes.end(), clac.begin(), clac.end());
+    EXPECT_NE(std::find(bytes.begin(), at, 0x9c), at) << "no pushf before it";
+}
+
+// --- reach ---
+
+TEST(DetourReachTest, SlotTooFarFromTheSite) {
+    EXPECT_TRUE(emit(Scene(kPrologue).plan(0), kConfig, kText - 0x90000000).refusal ==
+                Refusal(Reason::OUT_OF_REACH, kText));
+}
+
+TEST(DetourReachTest, SlotTooFarFromAnOperandNamesTheInstruction) {
+    // The operand lies 2 GiB above the site, the slot a little below it.
+    const Plan plan = Scene(CODE("nop; mov rax, [rip + 0x7fffff00]; ret")).plan(0);
+    ASSERT_EQ(plan.jump, Refusal());
+    DetourConfig config = kConfig;
+    config.handler = kText;
+    EXPECT_EQ(emit(plan, config, kText - 0x1000).refusal, Refusal(Reason::OUT_OF_REACH, kText + 1));
+}
+
+TEST(DetourReachTest, HandlerTooFarFromTheSlot) {
+    DetourConfig config = kConfig;
+    config.handler = kSlot + 0x90000000;
+    EXPECT_EQ(emit(Scene(kPrologue).plan(0), config).refusal, Refusal(Reason::OUT_OF_REACH, kText));
+}
+
+TEST(DetourReachTest, SmallBufferIsRefusedNotOverrun) {
+    const Plan plan = Scene(kPrologue).plan(0);
+    const size_t needed = emit(plan).layout.size;
+    for (size_t size = 0; size < needed; ++size) {
+        Bytes buffer(needed, 0xaa);
+        DetourLayout layout;
+        EXPECT_TRUE(emit_detour(plan, kConfig, kSlot, {buffer.data(), size}, layout)) << size;
+        EXPECT_EQ(buffer[size], 0xaa) << size;
+    }
+}
+
+// --- size ---
+
+/// `insn` made `length` bytes long by prefixes that mean nothing to it.
+Bytes stretched(const Bytes& insn, size_t length) {
+    return join(Bytes(length - insn.size(), 0x2e), insn);
+}
+
+/// All sequences of instructions of every length that make one region, one kind per form of
+/// relocation: copied, jcc, counter jump, jump, call and indirect call.
+void for_each_region(const Bytes& before, const std::function<void(const Bytes&)>& visit) {
+    static const Bytes kContinuing[] = {{0x90}, {0x74, 0x40}, {0xe2, 0x40}};
+    static const Bytes kFinal[] = {{0xeb, 0x40}, {0xe8, 0, 1, 0, 0}, CODE("call rax"), {0xc3}};
+    for (size_t length = 1; length <= kMaxInsnLength; ++length) {
+        for (const Bytes& insn : kContinuing) {
+            if (insn.size() > length) continue;
+            const Bytes code = join(before, stretched(insn, length));
+            code.size() < kJumpLength ? for_each_region(code, visit) : visit(code);
+        }
+        for (const Bytes& insn : kFinal)
+            if (insn.size() <= length && before.size() + length >= kJumpLength)
+                visit(join(before, stretched(insn, length)));
+    }
+}
+
+/// The largest detour over all regions at `text`; sets how many there are.
+size_t largest_detour(u64 text, size_t& regions) {
+    const DetourConfig config = {
+        .handler = text + 0x1000, .argument = ~0ul, .cs = 0x10, .ss = 0x18, .smap = true};
+    size_t largest = 0;
+    for_each_region({}, [&](const Bytes& region) {
+        ++regions;
+        const Plan plan = Scene(join(region, CODE("ret")), text).plan(0);
+        ASSERT_EQ(plan.jump, Refusal());
+        Bytes buffer(2 * kMaxDetour);
+        DetourLayout layout;
+        ASSERT_EQ(emit_detour(plan, config, text + 0x2000, {buffer.data(), buffer.size()}, layout),
+                  Refusal());
+        largest = std::max<size_t>(largest, layout.size);
+    });
+    return largest;
+}
+
+TEST(DetourTest, LargestDetourFits) {
+    size_t regions = 0;
+    const size_t largest = largest_detour(kUserText, regions);
+    EXPECT_LE(largest, kMaxDetour);
+    EXPECT_GT(regions, 1000u);
+    RecordProperty("largest_detour", static_cast<int>(largest));
+}
+
+TEST(DetourTest, NoDetourOfTheKernelTakesMoreThan200Bytes) {
+    size_t regions = 0;
+    const size_t largest = largest_detour(kText, regions);
+    EXPECT_LE(largest, 200u);
+    EXPECT_GT(regions, 1000u);
+    RecordProperty("largest_kernel_detour", static_cast<int>(largest));
+}
+
+TEST(DetourTest, FunctionEntryTakesAtMost144Bytes) {
+    DetourConfig config = kConfig;
+    config.smap = true;
+    EXPECT_LE(emit(Scene(kPrologue).plan(0), config).layout.size, 144);
+}
+
+}  // namespace
+}  // namespace djprobe::x86
