@@ -23,6 +23,7 @@ class PlanCompiler {
         }
         plan_.size_ = static_cast<std::uint32_t>(size);
         pending_ = head;
+        has_head_ = !head.empty();
         add_value(type_id, 0, Place::kTop);
         pending_ += tail;
         if (!pending_.empty()) add_op({});
@@ -110,7 +111,7 @@ class PlanCompiler {
         // The outermost struct's members follow its name in text.
         const bool bare = place == Place::kTop && !json();
         if (!bare) pending_ += '{';
-        bool first = !bare;
+        bool first = !bare || !has_head_;
         add_members(type, offset, place == Place::kTop ? Place::kMember : Place::kInside, first);
         if (!bare) pending_ += '}';
     }
@@ -194,6 +195,7 @@ class PlanCompiler {
     const btf& btf_;
     const btf_type* outermost_ = nullptr;
     std::string pending_;
+    bool has_head_ = false;
     Plan plan_;
 };
 

@@ -205,7 +205,7 @@ TEST(DecodeText, very_wide_value_does_not_push_later_lines) {
     formatter.append(out, Record(101).put_text(0, std::string(100, 'x')).bytes());
     out.clear();
     formatter.append(out, Record(101).bytes());
-    EXPECT_EQ(out.size(), std::string(" s= b=0").size() + 32);
+    EXPECT_EQ(out.size(), std::string("s= b=0").size() + 32);
 }
 
 TEST(DecodeHotPath, does_not_grow_the_buffer_again) {
