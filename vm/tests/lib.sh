@@ -4,7 +4,7 @@
 # with 0 and the kernel had nothing to say; the first `fail` ends it.
 set -eu
 
-export ORACLE=/tmp/oracle
+export ORACLE=/tmp/oracle # the image of the text
 
 fail() {
     echo "FAIL: $*" >&2
@@ -43,12 +43,14 @@ within() {
     done
 }
 
-# Ids of all that BPF keeps, as one line per kind.
+# All that BPF keeps. Nothing but our loaders leaves anything here.
 bpf_objects() {
     for kind in prog map link; do
-        echo "$kind" "$(bpftool -j "$kind" show | grep -o '"id":[0-9]*' | sort | tr '\n' ' ')"
+        bpftool "$kind" show
     done
 }
+
+no_bpf_objects() { [ -z "$(bpf_objects)" ]; }
 
 # Processes that hold the module's device or one of its probes.
 probe_holders() {
@@ -64,16 +66,13 @@ probe_holders() {
 # That hits + missed equal the calls, and that the results of the workload are
 # those of an unprobed run, only the test itself can say; vm/run looks for splats.
 oracle_begin() {
-    bpf_objects >"$ORACLE.bpf"
-    textsnap save "$ORACLE.text"
-}
-
-same_bpf_objects() {
-    bpf_objects | cmp -s - "$ORACLE.bpf"
+    # The kernel frees programs and maps a grace period after their last user.
+    within 10 no_bpf_objects || fail "BPF objects from before: $(bpf_objects)"
+    textsnap save "$ORACLE"
 }
 
 same_text() {
-    textsnap diff "$ORACLE.text" >&2 || fail "$1"
+    textsnap diff "$ORACLE" >&2 || fail "$1"
 }
 
 # Ends with the module unloaded.
@@ -81,13 +80,14 @@ oracle_end() {
     same_text 'the text is not what it was before'
     holders=$(probe_holders)
     [ -z "$holders" ] || fail "probes are still held: $holders"
-    # The kernel frees programs and maps a grace period after their last user.
-    within 10 same_bpf_objects || {
-        bpf_objects | diff "$ORACLE.bpf" - >&2 || true
-        fail 'BPF objects were left behind'
-    }
+    within 10 no_bpf_objects || fail "BPF objects were left behind: $(bpf_objects)"
     references=$(cat /sys/module/djprobe/refcnt)
     [ "$references" -eq 0 ] || fail "the module still has $references references"
     rmmod djprobe || fail 'rmmod djprobe'
     same_text 'the text is not what it was after rmmod'
+}
+
+# probe_tests FILTER: that part of vm/guest/probes, see `# vm:` in its callers.
+probe_tests() {
+    ./probe_tests --gtest_brief=1 --gtest_filter="$1" || fail "probe_tests $1"
 }

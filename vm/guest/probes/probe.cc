@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "probe.h"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <numeric>
+#include <stdexcept>
+#include <system_error>
+
+namespace djprobe::vm {
+namespace {
+
+void must(int result, const char* what) {
+    if (result < 0) throw std::system_error(-result, std::generic_category(), what);
+}
+
+std::string place(const Request& request) {
+    if (request.symbol.empty()) return std::to_string(request.address);
+    return request.symbol + "+" + std::to_string(request.offset);
+}
+
+}  // namespace
+
+Fd& Fd::operator=(Fd&& other) noexcept {
+    if (this != &other) {
+        reset();
+        fd_ = other.release();
+    }
+    return *this;
+}
+
+int Fd::release() {
+    const int fd = fd_;
+    fd_ = -1;
+    return fd;
+}
+
+void Fd::reset() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+}
+
+int call_ioctl(int fd, unsigned long command, const void* argument) {
+    const int result = ioctl(fd, command, argument);
+    return result < 0 ? -errno : result;
+}
+
+djprobe_query Probe::query() const {
+    djprobe_query query = {};
+    query.size = sizeof query;
+    must(call_ioctl(fd(), DJPROBE_IOC_QUERY, &query), "DJPROBE_IOC_QUERY");
+    return query;
+}
+
+djprobe_query Probe::settle() const {
+    must(call_ioctl(fd(), DJPROBE_IOC_WAIT, nullptr), "DJPROBE_IOC_WAIT");
+    return query();
+}
+
+Device::Device() : fd_(open(DJPROBE_DEVICE, O_RDWR | O_CLOEXEC)) {
+    if (!fd_) throw std::system_error(errno, std::generic_category(), DJPROBE_DEVICE);
+}
+
+Answer Device::attach(const Request& request) const {
+    djprobe_attach attach = {};
+    attach.size = sizeof attach;
+    attach.symbol =
+        request.symbol.empty() ? 0 : reinterpret_cast<uintptr_t>(request.symbol.c_str());
+    attach.offset = request.offset;
+    attach.address = request.address;
+    attach.cookie = request.cookie;
+    attach.prog_fd = request.prog_fd;
+    attach.mode = request.mode;
+    const int result = call_ioctl(fd(), DJPROBE_IOC_ATTACH, &attach);
+    Answer answer;
+    answer.error = result < 0 ? result : 0;
+    answer.reason = static_cast<djprobe_reason>(attach.reason);
+    answer.detail[0] = attach.detail[0];
+    answer.detail[1] = attach.detail[1];
+    answer.address = attach.address;
+    if (result >= 0) answer.probe = Probe(Fd(result));
+    return answer;
+}
+
+Probe Device::must_attach(const Request& request) const {
+    Answer answer = attach(request);
+    if (answer.error)
+        throw std::runtime_error("attach to " + place(request) + ": errno " +
+                                 std::to_string(-answer.error) + ", " + describe(answer.reason));
+    return std::move(answer.probe);
+}
+
+std::string describe(djprobe_reason reason) {
+    switch (reason) {
+#define DJPROBE_REASON_CASE(number, NAME, name, text, detail) \
+    case DJPROBE_REASON_##NAME:                               \
+        return name " (" text ")";
+        DJPROBE_REASONS(DJPROBE_REASON_CASE)
+#undef DJPROBE_REASON_CASE
+    }
+    return "reason " + std::to_string(reason);
+}
+
+uint64_t missed(const djprobe_query& query) {
+    return std::accumulate(std::begin(query.missed), std::end(query.missed), uint64_t{0});
+}
+
+}  // namespace djprobe::vm

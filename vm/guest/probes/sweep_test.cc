@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+// Every instruction of functions that the load runs through: branches, calls and rip-relative
+// operands among them. What an int3 counts there a jump must count, too.
+#include <cerrno>
+#include <cstdio>
+#include <map>
+
+#include "fixture.h"
+
+namespace djprobe::vm {
+namespace {
+
+class Sweep : public ProbeTest {
+  protected:
+    static constexpr uint64_t kCalls = 40;
+
+    void load() {
+        EXPECT_EQ(reader_.read(kCalls), 0u);
+        EXPECT_EQ(call_getpgid(kCalls), 0u);
+    }
+
+    std::vector<uint64_t> count_by_int3(const std::string& symbol,
+                                        const std::vector<uint64_t>& offsets) {
+        std::vector<Probe> probes;
+        for (const uint64_t offset : offsets)
+            probes.push_back(device_.must_attach(at(symbol, offset, DJPROBE_MODE_INT3)));
+        load();
+        std::vector<uint64_t> counts;
+        for (const Probe& probe : probes)
+            counts.push_back(probe.hits());
+        return counts;
+    }
+
+    void sweep(const std::string& symbol);
+
+    Reader reader_;
+};
+
+void Sweep::sweep(const std::string& symbol) {
+    SCOPED_TRACE(symbol);
+    const std::vector<uint64_t> offsets = boundaries(device_, counter(), symbol);
+    const std::vector<uint64_t> expected = count_by_int3(symbol, offsets);
+    EXPECT_EQ(expected[0], kCalls) << "the load does not enter it once per call";
+    std::map<uint32_t, int> reasons;
+    size_t reached = 0;
+    // As many at once as do not overlap; the others in the next round.
+    std::vector<bool> done(offsets.size());
+    for (size_t rest = offsets.size(); rest > 0;) {
+        std::map<size_t, Probe> probes;
+        for (size_t i = 0; i < offsets.size(); ++i) {
+            if (done[i]) continue;
+            Answer answer = device_.attach(at(symbol, offsets[i]));
+            if (answer.reason == DJPROBE_REASON_OVERLAP && answer.error) continue;
+            ASSERT_EQ(answer.error, 0) << offsets[i] << ": " << describe(answer.reason);
+            probes[i] = std::move(answer.probe);
+        }
+        ASSERT_FALSE(probes.empty());
+        std::map<size_t, uint32_t> reason;
+        for (const auto& [i, probe] : probes)
+            reason[i] = probe.settle().reason;
+        load();
+        for (const auto& [i, probe] : probes) {
+            const djprobe_query query = probe.query();
+            EXPECT_EQ(query.hits, expected[i])
+                << "+" << offsets[i] << " " << describe(static_cast<djprobe_reason>(reason[i]));
+            EXPECT_EQ(missed(query), 0u) << offsets[i];
+            EXPECT_EQ(query.mechanism == DJPROBE_MECHANISM_JUMP,
+                      query.reason == DJPROBE_REASON_NONE);
+            ++reasons[query.reason];
+            reached += query.hits > 0;
+            done[i] = true;
+            --rest;
+        }
+    }
+    std::printf("%-22s %3zu sites, %3zu reached:", symbol.c_str(), offsets.size(), reached);
+    for (const auto& [reason, count] : reasons) {
+        const std::string text = describe(static_cast<djprobe_reason>(reason));
+        std::printf(" %d %s", count, reason ? text.substr(0, text.find(' ')).c_str() : "jump");
+    }
+    std::printf("\n");
+    EXPECT_GT(reasons[DJPROBE_REASON_NONE], 0) << "no jump at all";
+}
+
+TEST_F(Sweep, FunctionsOfPread) {
+    for (const char* symbol : {"vfs_read", "__x64_sys_pread64", "rw_verify_area"})
+        sweep(symbol);
+}
+
+TEST_F(Sweep, FunctionsOfProcFiles) {
+    for (const char* symbol : {"proc_reg_read_iter", "seq_read_iter"})
+        sweep(symbol);
+}
+
+TEST_F(Sweep, FunctionsOfGetpgid) {
+    for (const char* symbol : {"__x64_sys_getpgid", "do_getpgid"})
+        sweep(symbol);
+}
+
+}  // namespace
+}  // namespace djprobe::vm
