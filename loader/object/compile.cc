@@ -82,8 +82,10 @@ void write_vmlinux_header(const std::filesystem::path& btf_file,
         btf_dump__new(btf.get(), print_type, file.get(), nullptr));
     if (!dump) fail(ExitCode::kFailure, "vmlinux.h: {}", std::strerror(errno));
 
-    // The attribute makes every access to these types relocatable (CO-RE).
+    // libbpf's headers know the kernel's own types by the guard. The attribute makes every access
+    // to them relocatable (CO-RE).
     std::fputs(
+        "#ifndef __VMLINUX_H__\n#define __VMLINUX_H__\n"
         "#pragma clang attribute push (__attribute__((preserve_access_index)), "
         "apply_to = record)\n",
         file.get());
@@ -93,7 +95,7 @@ void write_vmlinux_header(const std::filesystem::path& btf_file,
                  std::strerror(-error));
         }
     }
-    std::fputs("#pragma clang attribute pop\n", file.get());
+    std::fputs("#pragma clang attribute pop\n#endif\n", file.get());
     if (std::fflush(file.get()) != 0) {
         fail(ExitCode::kFailure, "{}: {}", header.string(), std::strerror(errno));
     }

@@ -158,6 +158,14 @@ TEST_F(CompileIn, sources_own_headers_are_found) {
     EXPECT_NO_THROW(Object::open(path, false));
 }
 
+TEST_F(CompileIn, kernels_types_are_there_when_none_lie_beside) {
+    if (!std::filesystem::exists("/sys/kernel/btf/vmlinux")) GTEST_SKIP() << "no kernel BTF";
+    const auto path =
+        files_.write("vfs_read.bpf.c", read_file(DJPROBE_BPF_SOURCES "/vfs_read.bpf.c"));
+    Object object = Object::open(path, false);
+    EXPECT_EQ(object.choose("").name, "on_vfs_read");
+}
+
 TEST_F(CompileIn, clangs_errors_are_shown_as_they_are) {
     const auto path = files_.write("bad.bpf.c", "int f(void) { return undeclared; }\n");
     testing::internal::CaptureStderr();
