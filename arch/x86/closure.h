@@ -45,7 +45,7 @@ Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64
         if (!functions.function_at(members[next], code) || functions.is_leaf(code)) continue;
         Refusal full;
         const Refusal scan = for_each_insn(code, code.range().end, [&](const Insn& insn) {
-            const bool leaves = insn.rel_size == 4 && !code.range().contains(insn.target);
+            const bool leaves = insn.rel_size && !code.range().contains(insn.target);
             if (leaves && !add(insn.target)) full = Refusal{Reason::NO_MEMORY, insn.address};
             return !full;
         });
