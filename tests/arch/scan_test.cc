@@ -71,6 +71,24 @@ TEST(ScanBoundaryTest, LastInstructionEndsAtTheFunctionsEnd) {
     EXPECT_EQ(boundary(kBody, 4).after, kText + 5);
 }
 
+Range replaced(const Bytes& bytes, size_t site) {
+    const Range range = replaced_bytes(code_at_text(bytes), kText + site);
+    return {range.begin - kText, range.end - kText};
+}
+
+TEST(ScanReplacedTest, EndsWithTheInstructionThatCoversTheJump) {
+    const Bytes code = CODE("push rbp; mov rbp, rsp; mov eax, 0x12345678; ret");  // +0, +1, +4
+    EXPECT_EQ(replaced(code, 0).begin, 1u);
+    EXPECT_EQ(replaced(code, 0).end, 9u);
+    EXPECT_EQ(replaced(code, 4).end, 9u);
+}
+
+TEST(ScanReplacedTest, IsAtLeastTheJump) {
+    EXPECT_EQ(replaced(CODE("ret"), 0).end, 5u);
+    EXPECT_EQ(replaced(CODE("nop; .byte 0x06"), 0).end, 5u);
+    EXPECT_EQ(replaced(kBody, 100).end, 105u);
+}
+
 u64 end_offset(const Bytes& bytes) {
     return real_end(code_at_text(bytes)) - kText;
 }
