@@ -57,15 +57,21 @@ struct ReservedBytes {
 };
 
 /// Ask the kernel about every instruction that we would displace.
-Refusal ask_kernel(const Plan& plan, size_t insns) {
+Refusal ask_kernel(const Plan& plan, size_t insns, bool behind_ours) {
     u64 addresses[x86::kJumpLength] = {plan.site};
     for (size_t i = 1; i < insns; ++i)
         addresses[i] = plan.region.insns[i].address;
     size_t refused = 0;
-    const int error = djk_ask_kernel(addresses, insns, &refused);
+    const int error = djk_ask_kernel(addresses, insns, behind_ours, &refused);
     return error ? Refusal{Reason::KERNEL_REFUSED, addresses[refused],
                            static_cast<u64>(static_cast<i64>(error))}
                  : Refusal{};
+}
+
+bool any_between(const SiteTable& sites, u64 begin, u64 end) {
+    for (const Site* site = sites.first(); site; site = site->next)
+        if (site->address() >= begin && site->address() < end) return true;
+    return false;
 }
 
 }  // namespace
@@ -104,7 +110,9 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     if (plan.may_jump() && unknown) plan.jump = unknown;
 
     // A refusal behind the first instruction leaves the int3; one at it leaves nothing.
-    if (const Refusal refusal = ask_kernel(plan, plan.may_jump() ? plan.region.count : 1)) {
+    const size_t insns = plan.may_jump() ? plan.region.count : 1;
+    const bool behind_ours = any_between(sites, function.code().address, site);
+    if (const Refusal refusal = ask_kernel(plan, insns, behind_ours)) {
         if (refusal.detail[0] == site) return refusal;
         plan.jump = refusal;
     }

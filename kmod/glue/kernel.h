@@ -86,8 +86,10 @@ unsigned int djk_reserved(unsigned long address);
 bool djk_recover_foreign(unsigned long address, unsigned char bytes[16]);
 
 /* The kernel's own judge: a disabled kprobe at each address, registered and removed
- * again. Negative errno for the first refused one, whose index is stored, or 0. */
-int djk_ask_kernel(const unsigned long *addresses, size_t count, size_t *refused);
+ * again. Negative errno for the first refused one, whose index is stored, or 0.
+ * To find boundaries it decodes the function from its start and knows nothing of our
+ * int3s on the way: behind one (`behind_ours`) its word on boundaries does not count. */
+int djk_ask_kernel(const unsigned long *addresses, size_t count, bool behind_ours, size_t *refused);
 
 /* A stretch of memory. */
 struct djk_extent {

@@ -184,19 +184,24 @@ bool djk_recover_foreign(unsigned long address, unsigned char bytes[16])
 	return recovered && recovered != address;
 }
 
-int djk_ask_kernel(const unsigned long *addresses, size_t count, size_t *refused)
+int djk_ask_kernel(const unsigned long *addresses, size_t count, bool behind_ours, size_t *refused)
 {
 	struct kprobe *probes = kcalloc(count, sizeof(*probes), GFP_KERNEL);
 	struct kprobe **registered = kcalloc(count, sizeof(*registered), GFP_KERNEL);
 	int asked = 0;
 	int error = probes && registered ? 0 : -ENOMEM;
 
-	for (*refused = 0; !error && asked < count; (*refused)++) {
-		struct kprobe *probe = &probes[asked];
+	for (*refused = 0; *refused < count && !error; (*refused)++) {
+		struct kprobe *probe = &probes[*refused];
 
-		probe->addr = (kprobe_opcode_t *)addresses[asked];
+		probe->addr = (kprobe_opcode_t *)addresses[*refused];
 		probe->flags = KPROBE_FLAG_DISABLED;
 		error = register_kprobe(probe);
+		/* Said only after all that is about the address itself has been checked. */
+		if (error == -EILSEQ && behind_ours) {
+			error = 0;
+			continue;
+		}
 		if (error)
 			break;
 		registered[asked++] = probe;
