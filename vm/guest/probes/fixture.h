@@ -40,9 +40,9 @@ class ProbeTest : public testing::Test {
     /// Settled, with the mechanism that the mode promises.
     static void expect_mechanism(const Probe& probe, djprobe_mode mode) {
         const djprobe_query query = probe.settle();
-        EXPECT_EQ(query.mechanism, static_cast<uint32_t>(mode == DJPROBE_MODE_INT3
-                                                             ? DJPROBE_MECHANISM_INT3
-                                                             : DJPROBE_MECHANISM_JUMP))
+        EXPECT_EQ(query.mechanism,
+                  static_cast<uint32_t>(mode == DJPROBE_MODE_INT3 ? DJPROBE_MECHANISM_INT3
+                                                                  : DJPROBE_MECHANISM_JUMP))
             << describe(static_cast<djprobe_reason>(query.reason));
     }
 
@@ -52,8 +52,9 @@ class ProbeTest : public testing::Test {
     Object count_{"count"};
 };
 
-/// The instruction boundaries of a function that can be probed, as offsets from its start, by
-/// asking the module from the entry on.
-std::vector<uint64_t> boundaries(const Device& device, int prog_fd, const std::string& symbol);
+/// Int3 probes at the first `most` instructions of a function that can be probed, from its entry
+/// on.
+std::vector<Probe> attach_everywhere(const Device& device, int prog_fd, const std::string& symbol,
+                                     size_t most);
 
 }  // namespace djprobe::vm
