@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "survey/image.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <gelf.h>
+#include <libelf.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+#include <utility>
+
+#include "base/unique_fd.h"
+
+namespace djprobe::loader {
+namespace {
+
+struct ElfCloser {
+    void operator()(Elf* elf) const { elf_end(elf); }
+};
+using ElfHandle = std::unique_ptr<Elf, ElfCloser>;
+
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+    throw std::runtime_error(fmt::format("{}: {}", path, what));
+}
+
+struct OpenElf {
+    UniqueFd fd;
+    ElfHandle elf;
+};
+
+OpenElf open_elf(const std::string& path) {
+    elf_version(EV_CURRENT);
+    OpenElf file{UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), nullptr};
+    if (!file.fd) fail(path, std::strerror(errno));
+    file.elf.reset(elf_begin(file.fd.get(), ELF_C_READ, nullptr));
+    if (!file.elf || elf_kind(file.elf.get()) != ELF_K_ELF)
+        fail(path, "not an ELF file (a bzImage must be unpacked by extract-vmlinux first)");
+    GElf_Ehdr header;
+    if (!gelf_getehdr(file.elf.get(), &header) || header.e_machine != EM_X86_64)
+        fail(path, "not an x86-64 kernel");
+    return file;
+}
+
+/// The ELF's own symbols, as text in the format of /proc/kallsyms.
+std::string symbol_table(Elf* elf) {
+    std::string text;
+    for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || header.sh_type != SHT_SYMTAB) continue;
+        Elf_Data* data = elf_getdata(section, nullptr);
+        const auto count = data ? header.sh_size / header.sh_entsize : 0;
+        for (std::size_t i = 0; i < count; ++i) {
+            GElf_Sym symbol;
+            if (!gelf_getsym(data, static_cast<int>(i), &symbol)) continue;
+            const int type = GELF_ST_TYPE(symbol.st_info);
+            const char* name = elf_strptr(elf, header.sh_link, symbol.st_name);
+            if (!name || !*name || type == STT_FILE || type == STT_SECTION) continue;
+            GElf_Shdr home{};
+            Elf_Scn* const where = elf_getscn(elf, symbol.st_shndx);
+            const bool code = where && gelf_getshdr(where, &home) && home.sh_flags & SHF_EXECINSTR;
+            text += fmt::format("{:016x} {} {}\n", symbol.st_value, code ? 't' : 'd', name);
+        }
+    }
+    return text;
+}
+
+/// The same symbols, all moved by `delta`.
+Kallsyms moved(const Kallsyms& symbols, std::uint64_t delta) {
+    std::string text;
+    for (const Symbol& symbol : symbols.symbols())
+        if (symbol.module.empty() && symbol.address >= 0xffffffff80000000)
+            text +=
+                fmt::format("{:016x} {} {}\n", symbol.address + delta, symbol.type, symbol.name);
+    return Kallsyms::parse(std::move(text));
+}
+
+std::uint64_t find_symbol(const Kallsyms& symbols, std::string_view name, const std::string& path) {
+    for (const Symbol& symbol : symbols.symbols())
+        if (symbol.name == name) return symbol.address;
+    fail(path, fmt::format("no symbol {}", name));
+}
+
+}  // namespace
+
+KernelImage KernelImage::from_file(const std::string& vmlinux, const std::string& symbols) {
+    const OpenElf file = open_elf(vmlinux);
+    KernelImage image;
+    std::size_t size = 0;
+    const char* const raw = elf_rawfile(file.elf.get(), &size);
+    const auto take = [&](std::vector<Part>& parts, std::string name, std::uint64_t address,
+                          std::uint64_t offset, std::uint64_t length) {
+        if (!raw || offset > size || length > size - offset) fail(vmlinux, "is cut short");
+        parts.push_back({std::move(name), address, {raw + offset, raw + offset + length}});
+    };
+    std::size_t count = 0;
+    elf_getphdrnum(file.elf.get(), &count);
+    for (std::size_t i = 0; i < count; ++i) {
+        GElf_Phdr segment;
+        if (gelf_getphdr(file.elf.get(), static_cast<int>(i), &segment) &&
+            segment.p_type == PT_LOAD)
+            take(image.parts_, "", segment.p_vaddr, segment.p_offset, segment.p_filesz);
+    }
+    std::size_t names = 0;
+    elf_getshdrstrndx(file.elf.get(), &names);
+    for (Elf_Scn* section = nullptr; (section = elf_nextscn(file.elf.get(), section)) != nullptr;) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS) continue;
+        const char* name = elf_strptr(file.elf.get(), names, header.sh_name);
+        if (name && std::string_view(name) == ".altinstructions")
+            take(image.sections_, name, header.sh_addr, header.sh_offset, header.sh_size);
+    }
+    image.symbols_ = symbols.empty() ? Kallsyms::parse(symbol_table(file.elf.get()))
+                                     : Kallsyms::read(symbols.c_str());
+    if (image.symbols_.symbols().empty())
+        fail(
+            symbols.empty() ? vmlinux : symbols,
+            "no symbols: give a copy of the kernel's /proc/kallsyms (made by root) with --symbols");
+    if (image.parts_.empty()) fail(vmlinux, "no loadable segment");
+    // The first segment begins with the text.
+    const std::uint64_t text = image.parts_.front().address;
+    const std::uint64_t named = find_symbol(image.symbols_, "_stext", symbols);
+    if (named == 0) fail(symbols, "all addresses are 0: it must be read as root");
+    image.symbols_ = moved(image.symbols_, text - named);
+    return image;
+}
+
+KernelImage KernelImage::from_running_kernel() {
+    KernelImage image;
+    image.live_ = true;
+    image.symbols_ = Kallsyms::read();
+    image.load_running_parts();
+    return image;
+}
+
+void KernelImage::load_running_parts() {
+    const char* const path = "/proc/kcore";
+    const OpenElf file = open_elf(path);
+    const auto read_part = [&](const char* name, std::uint64_t begin, std::uint64_t end) {
+        std::size_t count = 0;
+        elf_getphdrnum(file.elf.get(), &count);
+        for (std::size_t i = 0; i < count; ++i) {
+            GElf_Phdr segment;
+            if (!gelf_getphdr(file.elf.get(), static_cast<int>(i), &segment) ||
+                segment.p_type != PT_LOAD || begin < segment.p_vaddr ||
+                end > segment.p_vaddr + segment.p_filesz)
+                continue;
+            Part part{name, begin, std::vector<std::uint8_t>(end - begin)};
+            for (std::size_t done = 0; done < part.bytes.size();) {
+                const auto offset =
+                    static_cast<off_t>(segment.p_offset + begin - segment.p_vaddr + done);
+                const ssize_t got = pread(file.fd.get(), part.bytes.data() + done,
+                                          part.bytes.size() - done, offset);
+                if (got <= 0) fail(path, got ? std::strerror(errno) : "ends early");
+                done += static_cast<std::size_t>(got);
+            }
+            parts_.push_back(std::move(part));
+            return;
+        }
+        fail(path, fmt::format("does not hold {:#x}..{:#x}", begin, end));
+    };
+    const auto at = [&](const char* name) { return find_symbol(symbols_, name, "/proc/kallsyms"); };
+    if (at("_stext") == 0) fail("/proc/kallsyms", "addresses are hidden: run as root");
+    read_part("text", at("_stext"), at("_etext"));
+    read_part("rodata", at("__start_rodata"), at("__end_rodata"));
+    read_part("bugs", at("__start___bug_table"), at("__stop___bug_table"));
+}
+
+std::span<const std::uint8_t> KernelImage::bytes(std::uint64_t begin, std::uint64_t end) const {
+    for (const Part& part : parts_)
+        if (begin <= end && begin >= part.address && end <= part.address + part.bytes.size())
+            return {part.bytes.data() + (begin - part.address), end - begin};
+    return {};
+}
+
+std::span<const std::uint8_t> KernelImage::bytes_up_to(std::uint64_t begin,
+                                                       std::uint64_t end) const {
+    for (const Part& part : parts_) {
+        const std::uint64_t part_end = part.address + part.bytes.size();
+        if (begin >= part.address && begin < part_end) return bytes(begin, std::min(end, part_end));
+    }
+    return {};
+}
+
+std::span<const std::uint8_t> KernelImage::section(const std::string& name,
+                                                   std::uint64_t& address) const {
+    for (const Part& part : sections_) {
+        if (part.name != name) continue;
+        address = part.address;
+        return part.bytes;
+    }
+    return {};
+}
+
+std::optional<std::uint64_t> KernelImage::address_of(std::string_view name) const {
+    for (const Symbol& symbol : symbols_.symbols())
+        if (symbol.name == name && symbol.module.empty()) return symbol.address;
+    return std::nullopt;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "survey/tables.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <stdexcept>
+
+namespace djprobe::loader {
+namespace {
+
+using x86::Landing;
+using x86::Reserved;
+
+std::uint64_t require(const KernelImage& image, std::string_view name) {
+    if (const auto address = image.address_of(name)) return *address;
+    throw std::runtime_error(fmt::format("the kernel has no symbol {}", name));
+}
+
+/// Calls use(address of the entry, its bytes) for each entry of a table between two symbols.
+template <class Use>
+void for_each_entry(const KernelImage& image, std::uint64_t begin, std::uint64_t end,
+                    std::size_t size, Use&& use) {
+    const auto table = image.bytes(begin, end);
+    if (begin != end && table.empty())
+        throw std::runtime_error(fmt::format("the image does not hold {:#x}", begin));
+    for (std::size_t at = 0; at + size <= table.size(); at += size)
+        use(begin + at, table.data() + at);
+}
+
+template <class T>
+T get(const std::uint8_t* bytes, std::size_t offset) {
+    T value;
+    std::memcpy(&value, bytes + offset, sizeof(value));
+    return value;
+}
+
+/// A 32-bit field that holds a distance from itself.
+std::uint64_t relative(std::uint64_t entry, const std::uint8_t* bytes, std::size_t offset) {
+    return entry + offset +
+           static_cast<std::uint64_t>(std::int64_t{get<std::int32_t>(bytes, offset)});
+}
+
+void read_fixups(const KernelImage& image, TextFacts& facts) {
+    // struct exception_table_entry { int insn, fixup, data; }
+    for_each_entry(
+        image, require(image, "__start___ex_table"), require(image, "__stop___ex_table"), 12,
+        [&](auto at, auto bytes) {
+            const std::uint64_t insn = relative(at, bytes, 0);
+            facts.reserved.push_back({{insn, insn + 1}, Reason::EXTABLE_INSN});
+            facts.landings.push_back({Reason::FIXUP_INTO_REGION, 0, relative(at, bytes, 4)});
+        });
+}
+
+void read_labels(const KernelImage& image, TextFacts& facts) {
+    // struct jump_entry { s32 code, target; long key; }; the code is 2 or 5 bytes long.
+    for_each_entry(
+        image, require(image, "__start___jump_table"), require(image, "__stop___jump_table"), 16,
+        [&](auto at, auto bytes) {
+            const std::uint64_t code = relative(at, bytes, 0);
+            const auto live = image.bytes(code, code + 5);
+            const bool is_short = !live.empty() && (live[0] == 0xeb || live[0] == 0x66);
+            facts.reserved.push_back({{code, code + (is_short ? 2 : 5)}, Reason::JUMP_LABEL});
+            facts.landings.push_back({Reason::LABEL_INTO_REGION, code, relative(at, bytes, 4)});
+        });
+}
+
+void read_static_calls(const KernelImage& image, TextFacts& facts) {
+    // struct static_call_site { s32 addr, key; }
+    for_each_entry(image, require(image, "__start_static_call_sites"),
+                   require(image, "__stop_static_call_sites"), 8, [&](auto at, auto bytes) {
+                       const std::uint64_t call = relative(at, bytes, 0);
+                       facts.reserved.push_back({{call, call + 5}, Reason::STATIC_CALL});
+                   });
+}
+
+void read_alternatives(const KernelImage& image, TextFacts& facts) {
+    // An image from disk shows code that the CPU's features may replace at boot. struct alt_instr
+    // { s32 instr, replacement; u16 cpuid [, u16 flags]; u8 length, replacement_length; } packed.
+    std::uint64_t address = 0;
+    const auto table = image.section(".altinstructions", address);
+    const std::size_t size = table.size() % 14 == 0 && table.size() % 12 != 0 ? 14 : 12;
+    for (std::size_t at = 0; at + size <= table.size(); at += size) {
+        const std::uint64_t insn = relative(address + at, table.data() + at, 0);
+        facts.reserved.push_back({{insn, insn + table[at + size - 2]}, Reason::ALTERNATIVE});
+    }
+}
+
+/// Ftrace's calls are 5-byte nops while nobody traces. Where the list of them is gone (it is init
+/// data) every such nop counts: too many are taken for one, never too few.
+void find_ftrace_calls(const KernelImage& image, TextFacts& facts) {
+    if (const auto begin = image.address_of("__start_mcount_loc"); begin && !image.is_live()) {
+        for_each_entry(image, *begin, require(image, "__stop_mcount_loc"), 8,
+                       [&](auto, auto bytes) {
+                           const auto call = get<std::uint64_t>(bytes, 0);
+                           facts.reserved.push_back({{call, call + 5}, Reason::FTRACE_SITE});
+                       });
+        return;
+    }
+    static constexpr std::uint8_t nop[5] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+    const auto text = image.bytes(facts.text.begin, facts.text.end);
+    for (auto at = text.begin();; ++at) {
+        at = std::search(at, text.end(), std::begin(nop), std::end(nop));
+        if (at == text.end()) return;
+        const std::uint64_t call = facts.text.begin + static_cast<std::uint64_t>(at - text.begin());
+        facts.reserved.push_back({{call, call + 5}, Reason::FTRACE_SITE});
+    }
+}
+
+void find_pointers(const KernelImage& image, TextFacts& facts) {
+    const std::uint64_t begin = require(image, "__start_rodata");
+    const auto rodata = image.bytes_up_to(begin, require(image, "__end_rodata"));
+    for (std::size_t at = 0; at + 8 <= rodata.size(); at += 8) {
+        const auto target = get<std::uint64_t>(rodata.data(), at);
+        if (facts.text.contains(target))
+            facts.landings.push_back({Reason::POINTER_INTO_REGION, begin + at, target});
+    }
+}
+
+void add_section(const KernelImage& image, std::vector<Range>& ranges, std::string_view begin,
+                 std::string_view end) {
+    const auto first = image.address_of(begin), last = image.address_of(end);
+    if (first && last) ranges.push_back({*first, *last});
+}
+
+/// NOKPROBE_SYMBOL functions: debugfs lists them on the running kernel; in an image their
+/// addresses stand in a section.
+void read_blacklist(const KernelImage& image, TextFacts& facts) {
+    add_section(image, facts.blacklist, "__noinstr_text_start", "__noinstr_text_end");
+    add_section(image, facts.blacklist, "__entry_text_start", "__entry_text_end");
+    add_section(image, facts.blacklist, "__kprobes_text_start", "__kprobes_text_end");
+    add_section(image, facts.idle, "__cpuidle_text_start", "__cpuidle_text_end");
+    if (image.is_live()) {
+        std::ifstream list("/sys/kernel/debug/kprobes/blacklist");
+        if (!list)
+            throw std::runtime_error(
+                "/sys/kernel/debug/kprobes/blacklist: cannot be read (is debugfs mounted?)");
+        // "0xBEGIN-0xEND\tNAME"
+        for (std::string line; std::getline(list, line);) {
+            Range range;
+            const char* const end = line.data() + line.size();
+            const auto first = std::from_chars(line.data() + 2, end, range.begin, 16);
+            if (first.ec == std::errc{} && end - first.ptr > 3 &&
+                std::from_chars(first.ptr + 3, end, range.end, 16).ec == std::errc{})
+                facts.blacklist.push_back(range);
+        }
+    } else {
+        std::vector<std::uint64_t> starts;
+        for_each_entry(image, require(image, "__start_kprobe_blacklist"),
+                       require(image, "__stop_kprobe_blacklist"), 8,
+                       [&](auto, auto bytes) { starts.push_back(get<std::uint64_t>(bytes, 0)); });
+        const auto& symbols = image.symbols().symbols();
+        for (const std::uint64_t start : starts) {
+            const auto next = std::upper_bound(symbols.begin(), symbols.end(), start,
+                                               [](std::uint64_t address, const Symbol& symbol) {
+                                                   return address < symbol.address;
+                                               });
+            if (next != symbols.end()) facts.blacklist.push_back({start, next->address});
+        }
+    }
+    std::sort(facts.blacklist.begin(), facts.blacklist.end(),
+              [](Range a, Range b) { return a.begin < b.begin; });
+}
+
+}  // namespace
+
+TextFacts read_facts(const KernelImage& image) {
+    TextFacts facts;
+    facts.text = {require(image, "_stext"), require(image, "_etext")};
+    read_fixups(image, facts);
+    read_labels(image, facts);
+    read_static_calls(image, facts);
+    read_alternatives(image, facts);
+    find_ftrace_calls(image, facts);
+    find_pointers(image, facts);
+    read_blacklist(image, facts);
+    std::stable_sort(
+        facts.reserved.begin(), facts.reserved.end(),
+        [](const Reserved& a, const Reserved& b) { return a.range.begin < b.range.begin; });
+    const auto first = image.address_of("__x86_indirect_thunk_rax");
+    const auto last = image.address_of("__x86_indirect_thunk_r15");
+    if (first && last) facts.indirect_thunks = {*first, *last + 1};
+    // Both come with -fno-jump-tables; each leaves its mark on the image.
+    facts.ibt =
+        image.address_of("ibt_save").has_value() || image.address_of("__pfx_ibt_save").has_value();
+    facts.no_jump_tables = facts.indirect_thunks.size() > 0 || facts.ibt;
+    return facts;
+}
+
+}  // namespace djprobe::loader

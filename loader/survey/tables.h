@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a kernel's own tables say about its text: who owns which bytes, where control may land.
+#pragma once
+
+#include <vector>
+
+#include "../../arch/x86/snapshot.h"
+#include "survey/image.h"
+
+namespace djprobe::loader {
+
+struct TextFacts {
+    Range text;                           ///< core text, [_stext, _etext)
+    std::vector<x86::Reserved> reserved;  ///< sorted by begin; bytes owned by others
+    std::vector<Range> blacklist;         ///< sorted; noinstr, NOKPROBE, entry and idle code
+    std::vector<Range> idle;
+    std::vector<x86::Landing> landings;  ///< fixups, labels and stored pointers; unsorted
+    Range indirect_thunks;
+    bool no_jump_tables = false;
+    bool ibt = false;
+};
+
+/// Read them all from the image. Throws std::runtime_error when one that must be there is not.
+TextFacts read_facts(const KernelImage& image);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+// A whole kernel's text, decoded once: what arch/x86/decide.h asks about any of its sites.
+#pragma once
+
+#include <vector>
+
+#include "../../arch/x86/decide.h"
+#include "survey/tables.h"
+
+namespace djprobe::loader {
+
+class TextMap {
+  public:
+    struct Function {
+        Code code;
+        std::uint64_t real_end;
+        Refusal undecodable;    ///< where decoding stopped, if before the end
+        Refusal indirect_jump;  ///< one that may lead anywhere within it
+        bool blacklisted;
+        bool idle;
+    };
+
+    /// Decode every function. The image and the facts must outlive the map.
+    TextMap(const KernelImage& image, const TextFacts& facts);
+
+    [[nodiscard]] const std::vector<Function>& functions() const noexcept { return functions_; }
+    [[nodiscard]] bool is_insn_start(std::uint64_t address) const noexcept {
+        const std::uint64_t bit = address - facts_.text.begin;
+        return starts_[bit / 64] >> bit % 64 & 1;
+    }
+
+    /// The surroundings of the sites of one function.
+    class Surroundings {
+      public:
+        Surroundings(const TextMap& map, std::size_t index) : map_(map), index_(index) {}
+
+        [[nodiscard]] const Code& function() const { return self().code; }
+        Refusal boundary(u64 address, x86::Boundary& out) const;
+        [[nodiscard]] u64 end() const { return self().real_end; }
+        [[nodiscard]] const x86::Reserved* reserved(Range range) const;
+        [[nodiscard]] Refusal arrival(Range range) const;
+        [[nodiscard]] Refusal indirect_jump() const { return self().indirect_jump; }
+
+      private:
+        [[nodiscard]] const Function& self() const { return map_.functions_[index_]; }
+
+        const TextMap& map_;
+        std::size_t index_;
+    };
+
+    /// The plan for one site: blacklists, then the rules. A refusal: not a site.
+    Refusal plan(std::size_t function, std::uint64_t site, x86::Plan& out) const;
+
+    /// Index of the function that holds the address, or functions().size().
+    [[nodiscard]] std::size_t find(std::uint64_t address) const;
+
+  private:
+    void scan(Function& function, std::vector<x86::Landing>& landings);
+
+    const TextFacts& facts_;
+    std::vector<Function> functions_;
+    std::vector<std::uint64_t> starts_;
+    std::vector<x86::Landing> landings_;  ///< sorted by target
+    std::uint64_t longest_reserved_ = 0;
+};
+
+}  // namespace djprobe::loader
