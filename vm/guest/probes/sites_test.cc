@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: GPL-2.0
+// Places that are no sites, and why.
+#include <cerrno>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "fixture.h"
+
+namespace djprobe::vm {
+namespace {
+
+class Sites : public ProbeTest {
+  protected:
+    void expect_refused(const Request& request, int error, djprobe_reason reason) const {
+        const Answer answer = device_.attach(request);
+        EXPECT_EQ(answer.error, error)
+            << request.symbol << "+" << request.offset << " " << std::hex << request.address;
+        EXPECT_EQ(describe(answer.reason), describe(reason))
+            << request.symbol << "+" << request.offset << " " << std::hex << request.address;
+    }
+    /// One of these reasons, with EACCES.
+    void expect_forbidden(const std::string& symbol, const std::set<djprobe_reason>& reasons) {
+        const Answer answer = device_.attach(at(symbol, 0, DJPROBE_MODE_INT3));
+        EXPECT_EQ(answer.error, -EACCES) << symbol;
+        EXPECT_TRUE(reasons.contains(answer.reason)) << symbol << ": " << describe(answer.reason);
+    }
+};
+
+// Before the recursion guard nothing could stop an int3 from hitting itself.
+TEST_F(Sites, TheTrapPath) {
+    for (const char* symbol :
+         {"notify_die", "atomic_notifier_call_chain", "__rcu_read_lock", "__rcu_read_unlock",
+          "irqentry_nmi_enter", "irqentry_nmi_exit", "exc_int3", "kprobe_int3_handler",
+          "poke_int3_handler", "get_kprobe"})
+        expect_forbidden(symbol, {DJPROBE_REASON_TRAP_PATH, DJPROBE_REASON_BLACKLISTED});
+}
+
+TEST_F(Sites, CodeThatMustNotBeTraced) {
+    for (const char* symbol : {"asm_exc_page_fault", "do_syscall_64", "entry_SYSCALL_64",
+                               "irqentry_enter", "error_entry", "exc_nmi"})
+        expect_forbidden(symbol, {DJPROBE_REASON_BLACKLISTED});
+}
+
+TEST_F(Sites, InitText) {
+    expect_refused(at("start_kernel"), -EACCES, DJPROBE_REASON_INIT_TEXT);
+    expect_refused(at_address(address_of("start_kernel")), -EACCES, DJPROBE_REASON_INIT_TEXT);
+}
+
+TEST_F(Sites, OurOwnModule) {
+    for (const char* symbol : {"djprobe:djk_hit", "djprobe:djp_attach", "djprobe:djk_text_write"})
+        expect_refused(at(symbol), -EACCES, DJPROBE_REASON_OWN_TEXT);
+}
+
+TEST_F(Sites, NamesThatAreNone) {
+    expect_refused(at("no_such_function_anywhere"), -ENOENT, DJPROBE_REASON_NO_SUCH_SYMBOL);
+    // Data has a name, too.
+    const Answer data = device_.attach(at("jiffies"));
+    EXPECT_NE(data.error, 0);
+    EXPECT_LT(data.reason, DJPROBE_REASON_FIRST_JUMP) << describe(data.reason);
+}
+
+TEST_F(Sites, NamesThatAreSeveral) {
+    std::ifstream file("/proc/kallsyms");
+    std::map<std::string, std::vector<uint64_t>> functions;
+    for (std::string line; std::getline(file, line);) {
+        char name[512];
+        unsigned long address;
+        char type;
+        if (line.find('[') == std::string::npos &&
+            sscanf(line.c_str(), "%lx %c %511s", &address, &type, name) == 3 && type == 't')
+            functions[name].push_back(address);
+    }
+    int asked = 0;
+    for (const auto& [name, addresses] : functions) {
+        if (addresses.size() < 2 || addresses[0] < address_of("_stext")) continue;
+        const Answer answer = device_.attach(at(name));
+        if (answer.reason == DJPROBE_REASON_INIT_TEXT) continue;
+        EXPECT_EQ(answer.error, -ENOTUNIQ) << name;
+        EXPECT_EQ(describe(answer.reason), describe(DJPROBE_REASON_AMBIGUOUS_SYMBOL)) << name;
+        EXPECT_NE(answer.detail[0], answer.detail[1]) << name;
+        for (const uint64_t candidate : answer.detail)
+            EXPECT_NE(std::find(addresses.begin(), addresses.end(), candidate), addresses.end())
+                << name;
+        if (++asked == 10) break;
+    }
+    EXPECT_EQ(asked, 10);
+}
+
+TEST_F(Sites, WithinAnInstructionBothNeighboursAreNamedAndWork) {
+    const uint64_t start = address_of("rw_verify_area");
+    const djprobe_query entry = device_.must_attach(at("rw_verify_area")).query();
+    int refused = 0;
+    for (uint64_t offset = entry.offset + 1; offset < entry.offset + 24; ++offset) {
+        const Answer answer = device_.attach(at("rw_verify_area", offset, DJPROBE_MODE_INT3));
+        if (!answer.error) continue;
+        ++refused;
+        EXPECT_EQ(answer.error, -EILSEQ) << offset;
+        ASSERT_EQ(describe(answer.reason), describe(DJPROBE_REASON_NOT_BOUNDARY)) << offset;
+        EXPECT_LT(answer.detail[0], start + offset);
+        EXPECT_GT(answer.detail[1], start + offset);
+        EXPECT_LE(answer.detail[1] - answer.detail[0], 15u);
+        for (const uint64_t neighbour : answer.detail)
+            EXPECT_EQ(device_.attach(at_address(neighbour, DJPROBE_MODE_INT3)).error, 0) << offset;
+    }
+    EXPECT_GT(refused, 4);
+}
+
+TEST_F(Sites, PastTheEnd) {
+    for (const uint64_t offset : {uint64_t{0x10000}, uint64_t{0x100000000}, ~uint64_t{0}}) {
+        const Answer answer = device_.attach(at(kGetpgid, offset));
+        EXPECT_EQ(answer.error, -ERANGE) << offset;
+        EXPECT_EQ(describe(answer.reason), describe(DJPROBE_REASON_PAST_END)) << offset;
+        EXPECT_EQ(answer.detail[0], address_of(kGetpgid)) << offset;
+        EXPECT_GT(answer.detail[1], answer.detail[0]) << offset;
+    }
+    // The end that it tells is the end.
+    const Answer beyond = device_.attach(at(kGetpgid, 0x10000));
+    const uint64_t size = beyond.detail[1] - beyond.detail[0];
+    EXPECT_EQ(device_.attach(at(kGetpgid, size)).reason, DJPROBE_REASON_PAST_END);
+    EXPECT_NE(device_.attach(at(kGetpgid, size - 1)).reason, DJPROBE_REASON_PAST_END);
+}
+
+TEST_F(Sites, TheFtraceCall) {
+    const djprobe_query entry = device_.must_attach(at(kGetpgid)).query();
+    if (entry.offset == 5) {
+        // At the first byte: there it stands for the entry behind it.
+        EXPECT_EQ(device_.attach(at_address(entry.address - 5)).address, entry.address);
+    } else {
+        expect_refused(at_address(entry.address - 5), -EACCES, DJPROBE_REASON_FTRACE_SITE);
+    }
+}
+
+TEST_F(Sites, AddressesThatAreNoText) {
+    const uint64_t data = address_of("_etext") + 0x200000;
+    for (const uint64_t address :
+         {data, uint64_t{0x1000}, uint64_t{1}, ~uint64_t{0}, uint64_t{0x8000000000000000},
+          uint64_t{0x0000800000000000}, uint64_t{0xffff888000000000}, uint64_t{0xfffffffffffff000},
+          reinterpret_cast<uint64_t>(&data)})
+        expect_refused(at_address(address), -EACCES, DJPROBE_REASON_NOT_TEXT);
+    expect_refused(at_address(0), -EACCES, DJPROBE_REASON_NOT_TEXT);
+}
+
+// Somewhere in 100 KB of core kernel text there is one of each; none of them may be taken.
+TEST_F(Sites, WhatTheKernelRewritesOrTrapsOn) {
+    std::map<djprobe_reason, int> seen;
+    const std::vector<const char*> functions = {
+        "__alloc_pages", "__alloc_pages_noprof", "schedule",       "__schedule", "kfree",
+        "vfs_read",      "copy_process",         "try_to_wake_up", "do_exit"};
+    for (const char* symbol : functions) {
+        if (!address_of(symbol)) continue;
+        Request request = at(symbol, 0, DJPROBE_MODE_INT3);
+        for (int asked = 0; asked < 60; ++asked) {
+            const Answer answer = device_.attach(request);
+            if (answer.error == -ERANGE) break;
+            ++seen[answer.reason];
+            if (answer.reason == DJPROBE_REASON_NOT_BOUNDARY)
+                request.offset = answer.detail[1] - address_of(symbol);
+            else if (answer.error == 0)
+                request.offset = answer.probe.query().offset + answer.probe.query().displaced_len;
+            else
+                ++request.offset;
+        }
+    }
+    for (const auto& [reason, count] : seen)
+        std::printf("%5d %s\n", count, describe(reason).c_str());
+    EXPECT_GT(seen[DJPROBE_REASON_JUMP_LABEL] + seen[DJPROBE_REASON_STATIC_CALL], 0);
+}
+
+}  // namespace
+}  // namespace djprobe::vm
