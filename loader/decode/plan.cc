@@ -22,6 +22,7 @@ class PlanCompiler {
             fail(ExitCode::kBadFile, "BTF type {} has no size: it cannot be decoded", type_id);
         }
         plan_.size_ = static_cast<std::uint32_t>(size);
+        limit_ = plan_.size_;
         pending_ = head;
         has_head_ = !head.empty();
         add_value(type_id, 0, Place::kTop);
@@ -36,6 +37,10 @@ class PlanCompiler {
     enum class Place { kTop, kMember, kInside };
 
     [[nodiscard]] bool json() const { return plan_.format_ == Format::kJson; }
+    [[nodiscard]] std::uint32_t size_of(std::uint32_t type_id) const {
+        return static_cast<std::uint32_t>(
+            std::max<std::int64_t>(0, btf__resolve_size(&btf_, type_id)));
+    }
     [[nodiscard]] const char* name_of(std::uint32_t at) const {
         return btf__name_by_offset(&btf_, at);
     }
@@ -48,6 +53,13 @@ class PlanCompiler {
         return plan_.ops_.emplace_back(op);
     }
 
+    // The formatter trusts the plan: a type that reaches beyond its record must not get that far.
+    void check_bounds(std::uint64_t offset, std::uint64_t bytes) const {
+        if (offset + bytes <= limit_) return;
+        fail(ExitCode::kBadFile, "BTF is inconsistent: a member ends at byte {} of a type of {}",
+             offset + bytes, limit_);
+    }
+
     void add_leaf(Op op, Place place) {
         if (place == Place::kMember && !json()) op.column = plan_.columns_++;
         add_op(op);
@@ -58,13 +70,15 @@ class PlanCompiler {
         const btf_type& type = *btf__type_by_id(&btf_, type_id);
         if (btf_is_composite(&type)) return add_struct(type, offset, place);
         if (btf_is_array(&type)) return add_array(type, offset, place, btf_array(&type)->nelems);
-        add_leaf(scalar(type_id, offset), place);
+        const Op op = scalar(type_id, offset);
+        check_bounds(op.offset, op.size);
+        add_leaf(op, place);
     }
 
     Op scalar(std::uint32_t type_id, std::uint32_t offset) {
         const btf_type& type = *btf__type_by_id(&btf_, type_id);
         Op op{.offset = offset};
-        op.size = static_cast<std::uint32_t>(btf__resolve_size(&btf_, type_id));
+        op.size = size_of(type_id);
         const bool fits = op.size == 1 || op.size == 2 || op.size == 4 || op.size == 8;
         if (btf_is_ptr(&type)) {
             op.kind = OpKind::kPointer;
@@ -164,6 +178,7 @@ class PlanCompiler {
         Op op = scalar(type_id, bits / 8);
         op.bit_size = static_cast<std::uint8_t>(width);
         op.bit_shift = static_cast<std::uint8_t>(bits % 8);
+        check_bounds(op.offset, (op.bit_shift + width + 7) / 8);
         add_leaf(op, place);
     }
 
@@ -172,8 +187,8 @@ class PlanCompiler {
         const std::uint32_t element = skip_modifiers(btf_, array.type);
         Op op{.offset = offset};
         op.count = count;
-        op.size = static_cast<std::uint32_t>(
-            std::max<std::int64_t>(0, btf__resolve_size(&btf_, element)));
+        op.size = size_of(element);
+        check_bounds(offset, count == kToRecordEnd ? 0 : std::uint64_t{op.size} * count);
         if (is_char(btf_, element)) {
             op.kind = OpKind::kString;
             return add_leaf(op, place);
@@ -182,7 +197,9 @@ class PlanCompiler {
         pending_ += '[';
         add_op(op);
         const std::size_t at = plan_.ops_.size() - 1;
+        const std::uint32_t outer_limit = std::exchange(limit_, op.size);
         add_value(element, 0, Place::kInside);
+        limit_ = outer_limit;
         if (!pending_.empty()) add_op({});
         plan_.ops_[at].body = static_cast<std::uint32_t>(plan_.ops_.size() - 1 - at);
         pending_ += ']';
@@ -196,6 +213,7 @@ class PlanCompiler {
     const btf_type* outermost_ = nullptr;
     std::string pending_;
     bool has_head_ = false;
+    std::uint32_t limit_ = 0;  // size of what offsets count in: the record, or an array's element
     Plan plan_;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <cstdint>
 
+#include "base/error.h"
 #include "btf_builder.h"
 
 namespace djprobe::loader {
@@ -177,6 +178,21 @@ TEST(DecodeStruct, takes_no_record_of_another_size) {
     EXPECT_FALSE(plan.accepts(3));
     EXPECT_TRUE(plan.accepts(4));
     EXPECT_FALSE(plan.accepts(5));
+}
+
+TEST(DecodeStruct, member_beyond_the_end_is_an_error) {
+    BtfBuilder btf;
+    const int u64 = btf.u64();
+    const int pair = btf.array(u64, 2);
+    const int scalar = btf.structure("scalar", 8);
+    btf.member("a", u64, 4);
+    const int array = btf.structure("array", 12);
+    btf.member("a", pair, 0);
+    const int bits = btf.structure("bits", 8);
+    btf.bits("a", u64, 60, 5);
+    for (const int type : {scalar, array, bits}) {
+        EXPECT_THROW(Plan::compile(*btf, static_cast<std::uint32_t>(type), Format::kJson), Error);
+    }
 }
 
 TEST(DecodeText, columns_keep_the_widest_value_seen) {
