@@ -12,7 +12,7 @@ namespace {
 
 using test::Arena;
 
-constexpr int kFunctions = 10000;
+constexpr int kFunctions = 5000;
 
 /// DJPROBE_SEED, to reproduce a failure or to look further.
 u64 first_seed() {

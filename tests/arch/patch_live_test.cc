@@ -25,7 +25,7 @@ class PatchLiveTest : public testing::TestWithParam<LiveFunction> {
   protected:
     // More threads than CPUs would only wait for each other.
     static size_t threads() { return std::thread::hardware_concurrency() > 2 ? 2 : 1; }
-    static constexpr int kRounds = 100;
+    static constexpr int kRounds = 50;
 
     Arena arena_{Arena::Place::Low};
     const Bytes code_ = GetParam().code;

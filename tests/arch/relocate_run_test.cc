@@ -209,6 +209,11 @@ TEST_P(RelocateRunTest, DirectCall) {
                                     bench_.start());
 }
 
+TEST_P(RelocateRunTest, PrefixedDirectCall) {
+    expect_call_returns_to_original(bench_, CODE(".byte 0x2e; call " ARENA_CALLEE THEN_EXIT), 6,
+                                    bench_.start());
+}
+
 TEST_P(RelocateRunTest, CallThroughEveryRegisterButTheStackPointer) {
     for (int i = 0; i < 16; ++i) {
         const auto which = static_cast<Machine::Register>(i);

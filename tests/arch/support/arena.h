@@ -2,6 +2,8 @@
 // Memory in which code under test runs on the real CPU.
 #pragma once
 
+#include <ostream>
+
 #include "support/code.h"
 
 namespace djprobe::test {
@@ -44,6 +46,10 @@ class Arena {
     u8* base_;
     u8* alias_;
 };
+
+inline void PrintTo(Arena::Place place, std::ostream* out) {
+    *out << (place == Arena::Place::Low ? "Low" : "High");
+}
 
 }  // namespace djprobe::test
 
