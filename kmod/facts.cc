@@ -50,9 +50,11 @@ struct ReservedBytes {
     size_t count = 0;
 
     void collect(u64 site) {
-        for (u64 at = site; at < site + x86::kMaxRegion; ++at)
-            if (const unsigned int reason = djk_reserved(at))
-                all[count++] = {{at, at + 1}, static_cast<Reason>(reason)};
+        u8 reasons[x86::kMaxRegion];
+        djk_reserved(site, reasons, x86::kMaxRegion);
+        for (u64 i = 0; i < x86::kMaxRegion; ++i)
+            if (reasons[i])
+                all[count++] = {{site + i, site + i + 1}, static_cast<Reason>(reasons[i])};
     }
 };
 

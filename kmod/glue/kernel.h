@@ -78,9 +78,9 @@ unsigned long djk_function_entry(unsigned long function);
 /* What forbids probing anywhere at `address`: text it is not, init text, blacklist, idle. */
 unsigned int djk_forbidden(unsigned long address);
 
-/* Who owns the byte at `address` (ftrace, jump label, static call, BUG, alternative,
- * exception table, foreign kprobe), or NONE. Takes jump_label_mutex and text_mutex. */
-unsigned int djk_reserved(unsigned long address);
+/* Who owns each of the bytes from `address` on (ftrace, jump label, static call, BUG,
+ * alternative, exception table, foreign kprobe), or NONE. Takes jump_label_mutex and text_mutex. */
+void djk_reserved(unsigned long address, unsigned char *reasons, size_t count);
 
 /* The original bytes behind a foreign kprobe at `address`, 16 of them; false: none there. */
 bool djk_recover_foreign(unsigned long address, unsigned char bytes[16]);

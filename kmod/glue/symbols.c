@@ -144,31 +144,59 @@ unsigned int djk_forbidden(unsigned long address)
 	return DJPROBE_REASON_NONE;
 }
 
-unsigned int djk_reserved(unsigned long address)
+/* Patched by the kernel at will; all but the first are linear searches. */
+static unsigned int patched_by_kernel(unsigned long begin, unsigned long end)
 {
-	unsigned int reason = DJPROBE_REASON_NONE;
+	if (djk_call2(ftrace_location_range, begin, end - 1))
+		return DJPROBE_REASON_FTRACE_SITE;
+	if (djk_int(djk_call2(jump_label_text_reserved, begin, end - 1)))
+		return DJPROBE_REASON_JUMP_LABEL;
+	if (djk_int(djk_call2(static_call_text_reserved, begin, end - 1)))
+		return DJPROBE_REASON_STATIC_CALL;
+	/* The only one that takes the end as exclusive. */
+	if (djk_int(djk_call2(alternatives_text_reserved, begin, end)))
+		return DJPROBE_REASON_ALTERNATIVE;
+	return DJPROBE_REASON_NONE;
+}
+
+/* A trap is a ud2 or ud1; that spares most addresses another linear search. */
+static bool is_bug(unsigned long address)
+{
+	unsigned char bytes[2];
+
+	return djk_read(bytes, address, 2) && (bytes[0] == 0x0f || bytes[0] == 0x67) &&
+	       djk_call1(find_bug, address);
+}
+
+static unsigned int reserved_byte(unsigned long address, bool patched)
+{
+	const unsigned int reason = patched ? patched_by_kernel(address, address + 1) : 0;
+
+	if (reason)
+		return reason;
+	if (is_bug(address))
+		return DJPROBE_REASON_BUG_SITE;
+	if (djk_call1(search_exception_tables, address))
+		return DJPROBE_REASON_EXTABLE_INSN;
+	if (djk_call1(get_kprobe, address))
+		return DJPROBE_REASON_FOREIGN_PATCH;
+	return DJPROBE_REASON_NONE;
+}
+
+void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
+{
+	bool patched;
+	size_t i;
 
 	djk_call0(jump_label_lock);
 	djk_text_lock();
 	preempt_disable();
-	if (djk_call2(ftrace_location_range, address, address))
-		reason = DJPROBE_REASON_FTRACE_SITE;
-	else if (djk_int(djk_call2(jump_label_text_reserved, address, address)))
-		reason = DJPROBE_REASON_JUMP_LABEL;
-	else if (djk_int(djk_call2(static_call_text_reserved, address, address)))
-		reason = DJPROBE_REASON_STATIC_CALL;
-	else if (djk_call1(find_bug, address))
-		reason = DJPROBE_REASON_BUG_SITE;
-	else if (djk_int(djk_call2(alternatives_text_reserved, address, address)))
-		reason = DJPROBE_REASON_ALTERNATIVE;
-	else if (djk_call1(search_exception_tables, address))
-		reason = DJPROBE_REASON_EXTABLE_INSN;
-	else if (djk_call1(get_kprobe, address))
-		reason = DJPROBE_REASON_FOREIGN_PATCH;
+	patched = patched_by_kernel(address, address + count);
+	for (i = 0; i < count; i++)
+		reasons[i] = reserved_byte(address + i, patched);
 	preempt_enable();
 	djk_text_unlock();
 	djk_call0(jump_label_unlock);
-	return reason;
 }
 
 bool djk_recover_foreign(unsigned long address, unsigned char bytes[16])
