@@ -13,8 +13,6 @@
 #include <system_error>
 #include <utility>
 
-extern char** environ;
-
 namespace djprobe::loader {
 namespace {
 
@@ -50,6 +48,7 @@ Child Child::start(const std::vector<std::string>& argv, ChildOutput output) {
     }
 
     std::vector<char*> raw;
+    raw.reserve(argv.size() + 1);
     for (const std::string& argument : argv)
         raw.push_back(const_cast<char*>(argument.c_str()));
     raw.push_back(nullptr);

@@ -30,7 +30,7 @@ class Output {
     [[nodiscard]] int fd() const noexcept { return fd_; }
 
   private:
-    static constexpr std::size_t kFlushAt = 64 * 1024;
+    static constexpr std::size_t kFlushAt = std::size_t{64} * 1024;
 
     int fd_;
     bool closed_ = false;

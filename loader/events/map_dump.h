@@ -10,6 +10,8 @@
 
 namespace djprobe::loader {
 
+// The analysis takes nlohmann's internal assertions for exceptions.
+// NOLINTNEXTLINE(bugprone-exception-escape)
 struct MapEntry {
     std::string map;
     std::string key_text;

@@ -22,6 +22,7 @@ RecordPrinter::RecordPrinter(const btf* btf, std::string map_name, bool is_only_
       format_(format),
       record_size_(record_size),
       has_btf_(btf != nullptr) {
+    if (btf == nullptr) return;
     const auto type = find_record_type(btf, map_name_, is_only_event_map);
     if (!type) return;
     type_name_ = type->name;

@@ -108,7 +108,7 @@ std::filesystem::path compile(const std::filesystem::path& source,
         !std::filesystem::exists(source.parent_path() / "vmlinux.h")) {
         write_vmlinux_header(kKernelBtf, directory / "vmlinux.h");
     }
-    const std::filesystem::path object = directory / (source.stem().string() + ".o");
+    std::filesystem::path object = directory / (source.stem().string() + ".o");
     try {
         Child clang =
             Child::start(clang_command(source, object, directory), ChildOutput::kToStderr);

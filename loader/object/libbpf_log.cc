@@ -5,6 +5,7 @@
 
 #include <cstdarg>
 #include <cstdio>
+#include <cstdlib>
 #include <deque>
 
 namespace djprobe::loader {
@@ -17,15 +18,11 @@ libbpf_print_fn_t previous = nullptr;
 __attribute__((format(printf, 2, 0))) int capture(libbpf_print_level level, const char* format,
                                                   va_list arguments) {
     if (level == LIBBPF_DEBUG && !echo) return 0;
-    va_list again;
-    va_copy(again, arguments);
-    const int length = std::vsnprintf(nullptr, 0, format, arguments);
-    std::string line(static_cast<std::size_t>(length < 0 ? 0 : length) + 1, '\0');
-    std::vsnprintf(line.data(), line.size(), format, again);
-    va_end(again);
-    line.pop_back();
-    if (echo) std::fputs(line.c_str(), stderr);
+    char* line = nullptr;
+    if (vasprintf(&line, format, arguments) < 0) return 0;
+    if (echo) std::fputs(line, stderr);
     if (level == LIBBPF_WARN) *captured += line;
+    std::free(line);
     return 0;
 }
 

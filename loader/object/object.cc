@@ -26,6 +26,7 @@ std::string libbpf_error(int error) {
 
 std::string program_list(const std::vector<Program>& programs) {
     std::vector<std::string> items;
+    items.reserve(programs.size());
     for (const Program& program : programs) {
         items.push_back(fmt::format("{} (SEC \"{}\")", program.name, program.section));
     }
