@@ -10,7 +10,8 @@ namespace djprobe::x86 {
 
 /// What the rules ask about a site's surroundings.
 template <class S>
-concept SiteSurroundings = requires(const S& s, u64 address, Range range, Boundary& boundary) {
+concept SiteSurroundings = requires(const S& s, u64 address, Range range, Boundary& boundary,
+                                    u8* bytes) {
     static_cast<Code>(s.function());  // the whole symbol that holds the site
     // Instruction boundaries around an address of the function.
     static_cast<Refusal>(s.boundary(address, boundary));
@@ -19,7 +20,26 @@ concept SiteSurroundings = requires(const S& s, u64 address, Range range, Bounda
     // Control may arrive in the range, other than by falling through; or that is not known.
     static_cast<Refusal>(s.arrival(range));
     static_cast<Refusal>(s.indirect_jump());  // one that may lead anywhere within the function
+    // Five dead bytes within a range (all of them) and what they hold, or 0.
+    static_cast<u64>(s.find_board(range, bytes));
+    static_cast<u8>(s.tactics());
 };
+
+/// Five bytes of the dead padding behind `code` within `reach` that nobody owns and where nothing
+/// arrives, copied to `bytes`; or 0.
+template <class S>
+u64 find_board_in(const S& around, const Code& code, Range reach, u8* bytes) {
+    const Range padding = dead_padding(code);
+    u64 board = padding.begin > reach.begin ? padding.begin : reach.begin;
+    for (; board + kJumpLength <= padding.end && board + kJumpLength <= reach.end; ++board) {
+        const Range range = {board, board + kJumpLength};
+        if (around.reserved(range) || around.arrival(range)) continue;
+        for (size_t i = 0; i < kJumpLength; ++i)
+            bytes[i] = code.from(board)[i];
+        return board;
+    }
+    return 0;
+}
 
 namespace rules {
 
@@ -83,8 +103,8 @@ Refusal check_site(const S& around, Plan& plan) {
 
 /// Bytes behind an instruction that ends the flow: nobody runs them, if they are padding.
 template <SiteSurroundings S>
-Refusal take_filler(const S& around, u64 site, Region& region) {
-    for (u64 at = site + region.length; region.length < kJumpLength; ++at) {
+Refusal take_filler(const S& around, u64 anchor, size_t wanted, Region& region) {
+    for (u64 at = anchor + region.length; region.length < wanted; ++at) {
         const Span<const u8> byte = around.function().from(at);
         if (byte.empty()) return Refusal{Reason::SHORT_REGION, around.function().range().end};
         // Nops may be a patchable prefix of the next function; int3 is what compilers and linkers
@@ -97,28 +117,40 @@ Refusal take_filler(const S& around, u64 site, Region& region) {
     return {};
 }
 
-/// Collect whole instructions until they cover the jump.
+/// May this instruction be displaced? The IA's own has been checked with the site.
 template <SiteSurroundings S>
-Refusal take_region(const S& around, u64 site, Region& region) {
-    while (region.length < kJumpLength) {
-        const u64 at = site + region.length;
+Refusal check_displaced(const S& around, const Insn& insn, u64 site) {
+    if (insn.address == site) return {};
+    if (insn.kind == Kind::Endbr) return Refusal{Reason::ENDBR_IN_REGION, insn.address};
+    if (const Reserved* reserved = around.reserved({insn.address, insn.end()}))
+        return Refusal{Reason::REGION_RESERVED, insn.address, static_cast<u64>(reserved->reason)};
+    if (const Refusal refusal = check_movable(insn))
+        return Refusal{Reason::REGION_RESERVED, insn.address, static_cast<u64>(refusal.reason)};
+    return {};
+}
+
+/// Collect whole instructions from plan.anchor on until they cover `wanted` bytes and the IA's
+/// instruction.
+template <SiteSurroundings S>
+Refusal take_region(const S& around, size_t wanted, Plan& plan) {
+    Region& region = plan.region;
+    region = Region{};
+    const u64 until = plan.first.end() - plan.anchor;
+    if (until > wanted) wanted = until;
+    while (region.length < wanted) {
+        const u64 at = plan.anchor + region.length;
         const Span<const u8> bytes = around.function().from(at);
         if (bytes.empty()) return Refusal{Reason::SHORT_REGION, around.function().range().end};
+        if (region.count == kMaxRegionInsns) return Refusal{Reason::SHORT_REGION, at};
         Insn& insn = region.insns[region.count];
         if (!decode(bytes, at, insn)) return Refusal{Reason::UNSCANNABLE, at};
-        if (region.count > 0) {
-            if (insn.kind == Kind::Endbr) return Refusal{Reason::ENDBR_IN_REGION, at};
-            if (const Reserved* reserved = around.reserved({at, insn.end()}))
-                return Refusal{Reason::REGION_RESERVED, at, static_cast<u64>(reserved->reason)};
-            if (const Refusal refusal = check_movable(insn))
-                return Refusal{Reason::REGION_RESERVED, at, static_cast<u64>(refusal.reason)};
-        }
+        if (region.length + insn.length > kMaxRegion) return Refusal{Reason::SHORT_REGION, at};
+        if (const Refusal refusal = check_displaced(around, insn, plan.site)) return refusal;
         ++region.count;
-        region.length += insn.length;
-        if (insn.is_terminal()) return take_filler(around, site, region);
+        region.length = static_cast<u8>(region.length + insn.length);
+        if (insn.is_terminal()) return take_filler(around, plan.anchor, wanted, region);
         // The callee would return between the jump's bytes.
-        if (insn.is_call() && region.length < kJumpLength)
-            return Refusal{Reason::CALL_IN_REGION, at};
+        if (insn.is_call() && region.length < wanted) return Refusal{Reason::CALL_IN_REGION, at};
     }
     // Padding that control falls into may be the next function's patchable prefix.
     const u64 end = around.end();
@@ -126,18 +158,76 @@ Refusal take_region(const S& around, u64 site, Region& region) {
     return check_last(region.last());
 }
 
-/// The jump at the IA itself: the five bytes from there on.
+/// The common half of all tactics: the region from the anchor on can be displaced, and nothing
+/// arrives in it but at its start. Behind the jump there is no instruction start either, but bytes
+/// that its filler replaces: a branch may skip a lock prefix.
 template <SiteSurroundings S>
-Refusal check_jump(const S& around, Plan& plan) {
-    Region& region = plan.region;
-    if (const Refusal refusal = take_region(around, plan.site, region)) return refusal;
-    // Nothing may arrive in the region but at its start. Behind the jump there is no instruction
-    // start either, but bytes that its filler replaces: a branch may skip a lock prefix.
-    if (const Refusal refusal = around.arrival({plan.site + 1, plan.site + region.length}))
+Refusal check_region(const S& around, size_t wanted, Plan& plan) {
+    if (const Refusal refusal = take_region(around, wanted, plan)) return refusal;
+    const Region& region = plan.region;
+    if (const Refusal refusal = around.arrival({plan.anchor + 1, plan.anchor + region.length}))
         return refusal;
     if (const Refusal refusal = around.indirect_jump()) return refusal;
-    copy_bytes(region.bytes, around.function().from(plan.site), region.length);
+    copy_bytes(plan.region.bytes, around.function().from(plan.anchor), region.length);
     return {};
+}
+
+/// The jump at the IA itself.
+template <SiteSurroundings S>
+Refusal try_window(const S& around, Plan& plan) {
+    plan.tactic = Tactic::Window;
+    plan.anchor = plan.site;
+    return check_region(around, kJumpLength, plan);
+}
+
+/// The jump at an earlier instruction from which control can only fall through to the IA, or leave.
+/// Proof: check_region() shows that nothing arrives behind the anchor, the IA included; so whoever
+/// reaches the IA has come through the anchor, and the handler is called on that way.
+template <SiteSurroundings S>
+bool try_slide(const S& around, Plan& plan) {
+    plan.tactic = Tactic::Slide;
+    plan.anchor = plan.site;
+    for (plan.before = 1; plan.before < kMaxRegionInsns; ++plan.before) {
+        if (plan.anchor == around.function().address) break;
+        Boundary previous;
+        if (around.boundary(plan.anchor - 1, previous)) break;
+        plan.anchor = previous.before;
+        if (plan.first.end() - plan.anchor > kMaxRegion) break;
+        // Farther back the same obstacle would still lie in between.
+        if (around.arrival({plan.anchor + 1, plan.site + 1})) break;
+        if (!check_region(around, kJumpLength, plan)) return true;
+    }
+    plan.before = 0;
+    return false;
+}
+
+/// A short jump at the IA to five dead bytes that hold the long one. Proof: the two bytes as any
+/// region; the five: find_board().
+template <SiteSurroundings S>
+bool try_springboard(const S& around, Plan& plan) {
+    plan.tactic = Tactic::Springboard;
+    plan.anchor = plan.site;
+    if (check_region(around, kShortJumpLength, plan)) return false;
+    const u64 origin = plan.site + kShortJumpLength;
+    plan.board = around.find_board({origin - 128, origin + 127 + kJumpLength}, plan.board_bytes);
+    return plan.board != 0;
+}
+
+/// Try the tactics, cheapest first. The refusal is the plain window's: that is what the reader of a
+/// verdict can check.
+template <SiteSurroundings S>
+Refusal check_jump(const S& around, Plan& plan) {
+    const Refusal window = try_window(around, plan);
+    const auto allowed = [&](Tactic tactic) {
+        return (around.tactics() & tactic_bit(tactic)) != 0;
+    };
+    if (!window || (allowed(Tactic::Slide) && try_slide(around, plan)) ||
+        (allowed(Tactic::Springboard) && try_springboard(around, plan)))
+        return {};
+    plan.tactic = Tactic::Window;
+    plan.anchor = plan.site;
+    plan.region = Region{};
+    return window;
 }
 
 }  // namespace rules

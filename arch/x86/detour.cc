@@ -60,13 +60,14 @@ void jump_back(const Insn& insn, Emitter& out) {
     if (!insn.is_terminal() && !insn.is_call()) out.jump(insn.end());
 }
 
-Refusal emit_displaced(const Region& region, Emitter& out) {
+/// The displaced instructions [first, last) of the region.
+Refusal emit_displaced(const Region& region, u8 first, u8 last, Emitter& out) {
     Span<const u8> bytes{region.bytes, region.length};
-    for (const Insn& insn : region.all()) {
-        if (const Refusal refusal = relocate(insn, bytes, out)) return refusal;
-        bytes = bytes.from(insn.length);
+    for (u8 i = 0; i < last; ++i) {
+        if (i >= first)
+            if (const Refusal refusal = relocate(region.insns[i], bytes, out)) return refusal;
+        bytes = bytes.from(region.insns[i].length);
     }
-    jump_back(region.last(), out);
     return {};
 }
 
@@ -91,14 +92,17 @@ Refusal emit_detour(const Plan& plan, const DetourConfig& config, u64 address, S
                     DetourLayout& layout) {
     Emitter out(buffer, address);
     layout = DetourLayout{};
+    if (const Refusal refusal = emit_displaced(plan.region, 0, plan.before, out)) return refusal;
     save_frame(plan, config, out);
     call_handler(config, out);
     restore_frame(out);
     layout.displaced = static_cast<u16>(out.size());
-    if (const Refusal refusal = emit_displaced(plan.region, out)) return refusal;
+    if (const Refusal refusal = emit_displaced(plan.region, plan.before, plan.region.count, out))
+        return refusal;
+    jump_back(plan.region.last(), out);
     // With one displaced instruction the two copies would be the same.
     layout.out_of_line = layout.displaced;
-    if (plan.region.count > 1) {
+    if (plan.region.count - plan.before > 1) {
         layout.out_of_line = static_cast<u16>(out.size());
         if (const Refusal refusal = emit_first(plan, out)) return refusal;
     }

@@ -30,14 +30,15 @@ struct DetourConfig {
 
 /// Offsets within the slot.
 struct DetourLayout {
-    u16 entry = 0;        ///< target of the site's jump
-    u16 displaced = 0;    ///< the displaced instructions: where an int3 hit resumes once optimized
+    u16 entry = 0;        ///< target of the site's jump; an int3 at the anchor resumes here (Slide)
+    u16 displaced = 0;    ///< the displaced instructions from the IA on: where an int3 hit resumes
+                          ///< once optimizing
     u16 out_of_line = 0;  ///< the probed instruction alone: where an int3 hit resumes before
     u16 size = 0;
 };
 
 /// Upper bound of a detour's size; see DetourTest.LargestDetourFits.
-inline constexpr size_t kMaxDetour = 256;
+inline constexpr size_t kMaxDetour = 384;
 
 /// Emit what the plan needs to run at `address`: with a jump the whole detour, always the
 /// out-of-line copy of the probed instruction. OUT_OF_REACH when the slot is too far from the site.

@@ -52,6 +52,12 @@ class Emitter {
         code(0xe9);
         rel32(target);
     }
+    void short_jump(u64 target) {
+        code(0xeb);
+        const i64 distance = static_cast<i64>(target - (here() + 1));
+        ok_ &= distance == static_cast<signed char>(distance);
+        byte(static_cast<u8>(distance));
+    }
     void call(u64 target) {
         code(0xe8);
         rel32(target);

@@ -45,11 +45,18 @@ enum class TextForm : u8 {
     Jump,
 };
 
-/// The bytes for a site that stays at int3.
+/// The bytes for the int3 at the IA.
 PatchSite make_breakpoint_site(const Plan& plan);
 
-/// The bytes for a site whose jump leads to `entry`. OUT_OF_REACH when it does not reach.
+/// The bytes for the jump at the anchor, which leads to `entry` or to the springboard. While it is
+/// not there the IA holds an int3: for an anchor before the IA (Slide) that int3 is part of the
+/// `original` tail. OUT_OF_REACH when the jump does not reach.
 Refusal make_jump_site(const Plan& plan, u64 entry, PatchSite& out);
+
+/// The bytes of the springboard, which leads to `entry`. They are dead while no jump leads to them:
+/// write them before optimize(), restore them after unoptimize() and a quiescence, since a task may
+/// be preempted right on them.
+Refusal make_board(const Plan& plan, u64 entry, PatchSite& out);
 
 /// What the protocol needs of its environment. The calls may sleep; the caller serializes against
 /// every other writer of text (in the kernel: text_mutex) over a whole transition.

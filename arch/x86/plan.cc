@@ -37,6 +37,15 @@ class SnapshotSurroundings {
 
     Refusal indirect_jump() const { return find_indirect_jump(snapshot_); }
 
+    u64 find_board(Range reach, u8* bytes) const {
+        if (const u64 board = find_board_in(*this, function(), reach, bytes)) return board;
+        for (const Code& neighbour : snapshot_.neighbours)
+            if (const u64 board = find_board_in(*this, neighbour, reach, bytes)) return board;
+        return 0;
+    }
+
+    u8 tactics() const { return snapshot_.tactics; }
+
   private:
     const Snapshot& snapshot_;
 };

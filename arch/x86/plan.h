@@ -7,14 +7,29 @@
 namespace djprobe::x86 {
 
 inline constexpr size_t kJumpLength = 5;
-inline constexpr size_t kMaxRegion = kJumpLength - 1 + kMaxInsnLength;
+inline constexpr size_t kShortJumpLength = 2;
+inline constexpr size_t kMaxRegionInsns = 8;
+inline constexpr size_t kMaxRegion = 32;
 
-/// The displaced instructions: whole instructions from the IA that cover 5 bytes, or fewer up to
-/// one after which control never continues, the rest being filler.
+/// How the jump gets to fit.
+enum class Tactic : u8 {
+    Window,       ///< five bytes from the IA on
+    Slide,        ///< five bytes from an earlier instruction of the same basic block on
+    Springboard,  ///< two bytes at the IA, to five dead bytes nearby that hold the long jump
+};
+inline constexpr u8 tactic_bit(Tactic tactic) {
+    return static_cast<u8>(1u << static_cast<u8>(tactic));
+}
+inline constexpr u8 kAllTactics =
+    tactic_bit(Tactic::Window) | tactic_bit(Tactic::Slide) | tactic_bit(Tactic::Springboard);
+
+/// The displaced instructions: whole instructions from where the jump is written (the anchor), at
+/// least as long as the jump, or fewer up to one after which control never continues, the rest
+/// being filler.
 struct Region {
-    Insn insns[kJumpLength];
+    Insn insns[kMaxRegionInsns];
     u8 count = 0;
-    u8 length = 0;  ///< bytes of the DCR, filler included; at least kJumpLength when complete
+    u8 length = 0;  ///< bytes of the DCR, filler included
     u8 bytes[kMaxRegion] = {};
 
     constexpr Span<const Insn> all() const { return {insns, count}; }
@@ -26,8 +41,15 @@ struct Plan {
     u64 site = 0;
     Insn first;  ///< the probed instruction
     u8 first_bytes[kMaxInsnLength] = {};
-    Region region;  ///< meaningful only while `jump` is no refusal
-    Refusal jump;   ///< why the site must stay at int3; NONE: the jump is proven safe
+    Refusal jump;  ///< why the site must stay at int3; NONE: the jump is proven safe
+
+    // Meaningful only while `jump` is no refusal:
+    Tactic tactic = Tactic::Window;
+    u64 anchor = 0;  ///< where the jump is written; the IA, or before it (Slide)
+    u8 before = 0;   ///< displaced instructions that run before the handler (Slide)
+    u64 board = 0;   ///< the five dead bytes (Springboard)
+    u8 board_bytes[kJumpLength] = {};
+    Region region;
 
     constexpr bool may_jump() const { return !jump; }
     /// A task may be preempted between two displaced instructions: the tail may be overwritten only

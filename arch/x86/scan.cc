@@ -40,6 +40,27 @@ u64 real_end(const Code& function) {
     return refusal ? function.range().end : end;
 }
 
+Range dead_padding(const Code& function) {
+    Range padding = {function.address, function.address};
+    bool dead = false;
+    const Refusal refusal = for_each_insn(function, function.range().end, [&](const Insn& insn) {
+        if (is_padding(insn, function.from(insn.address))) return true;
+        padding.begin = insn.end();
+        // After a call control continues, unless the callee is known not to return: not known here.
+        dead = insn.is_terminal() || insn.kind == Kind::Trap;
+        return true;
+    });
+    if (refusal || !dead) return {};
+    // Zeros are no padding that anybody has promised to leave alone.
+    padding.end = padding.begin;
+    (void)for_each_insn(function, function.range().end, [&](const Insn& insn) {
+        const bool filler = insn.kind == Kind::Int3 || (insn.kind == Kind::Nop && insn.length > 1);
+        if (insn.address == padding.end && filler) padding.end = insn.end();
+        return true;
+    });
+    return padding;
+}
+
 Refusal find_branch_into(const Code& code, Range targets) {
     Refusal found;
     const Refusal scan = for_each_insn(code, code.range().end, [&](const Insn& insn) {

@@ -38,9 +38,15 @@ struct Snapshot {
     bool no_jump_tables = false;
     /// Out-of-line thunks that the compiler calls instead of `jmp *reg`; empty if there are none.
     Range indirect_thunks;
+    /// Tactics that may be tried, by tactic_bit(). For the plain window `landings` and `reserved`
+    /// must be complete within replaced_bytes(), for others within kTacticReach of the site.
+    u8 tactics = 1;
 };
 
 /// A short branch reaches at most this far from its first byte (2 bytes + 127).
 inline constexpr u64 kShortReach = 130;
+
+/// No tactic looks at a byte farther away: a short jump and what it leads to.
+inline constexpr u64 kTacticReach = kShortReach + 16;
 
 }  // namespace djprobe::x86

@@ -124,4 +124,13 @@ Refusal TextMap::Surroundings::arrival(Range range) const {
     return {};
 }
 
+u64 TextMap::Surroundings::find_board(Range reach, u8* bytes) const {
+    const auto& functions = map_.functions_;
+    for (std::size_t i = index_; i < functions.size() && functions[i].code.address < reach.end; ++i)
+        if (const u64 board = x86::find_board_in(*this, functions[i].code, reach, bytes)) return board;
+    for (std::size_t i = index_; i-- > 0 && functions[i].code.range().end > reach.begin;)
+        if (const u64 board = x86::find_board_in(*this, functions[i].code, reach, bytes)) return board;
+    return 0;
+}
+
 }  // namespace djprobe::loader

@@ -40,6 +40,8 @@ class TextMap {
         [[nodiscard]] const x86::Reserved* reserved(Range range) const;
         [[nodiscard]] Refusal arrival(Range range) const;
         [[nodiscard]] Refusal indirect_jump() const { return self().indirect_jump; }
+        u64 find_board(Range reach, u8* bytes) const;
+        [[nodiscard]] u8 tactics() const { return x86::kAllTactics; }
 
       private:
         [[nodiscard]] const Function& self() const { return map_.functions_[index_]; }
