@@ -238,9 +238,10 @@ INSTANTIATE_TEST_SUITE_P(, PlanLandingTest, testing::Values(0, 1, 2, 3, 4, 5),
 
 TEST(PlanArrivalTest, BranchBehindALockPrefixInsideTheRegionIsRefused) {
     // The region is 4 + 5 bytes; a jump to +5 skips the prefix and would meet the jump's filler.
-    const Bytes code = CODE("add rax, 1; lock or [rbx + rcx], rdx; ret; .byte 0xeb, 5 - 12");
-    EXPECT_EQ(Scene(Bytes(code.begin(), code.end() - 2)).plan(0).region.length, 9);
-    EXPECT_EQ(Scene(code).plan(0).jump, Refusal(Reason::BRANCH_INTO_REGION, kText + 10, kText + 5));
+    const Bytes code = CODE("add rax, 1; lock or [rbx + rcx], rdx; ret");
+    EXPECT_EQ(Scene(code).plan(0).region.length, 9);
+    EXPECT_EQ(Scene(join(code, CODE(".byte 0xeb, 5 - 12"))).plan(0).jump,
+              Refusal(Reason::BRANCH_INTO_REGION, kText + 10, kText + 5));
 }
 
 TEST(PlanArrivalTest, RegionMayBranchToItsOwnStart) {
