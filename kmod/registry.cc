@@ -6,17 +6,9 @@ namespace {
 
 using x86::TextForm;
 
-TextForm form_of(State state) {
-    switch (state) {
-        case State::Optimized:
-            return TextForm::Jump;
-        case State::Armed:
-        case State::Optimizing:
-        case State::Unoptimizing:
-            return TextForm::Breakpoint;
-        default:
-            return TextForm::Original;
-    }
+/// An int3 or a jump of ours is in the text.
+bool is_live(State state) {
+    return state != State::Disarmed && state != State::Gone;
 }
 
 void set_state(Site& site, State state) {
@@ -25,7 +17,7 @@ void set_state(Site& site, State state) {
 }
 
 void set_resume(Site& site, u64 address) {
-    __atomic_store_n(&site.hit.resume, address, __ATOMIC_RELEASE);
+    __atomic_store_n(&site.trap.hit.resume, address, __ATOMIC_RELEASE);
 }
 
 void link(Site& site, djk_probe* handler) {
@@ -50,6 +42,54 @@ struct One {
     const x86::PatchSite* const* end() const { return &site + 1; }
 };
 
+/// The patches that `pick(const Site&)` chooses from a list of sites (nullptr: not this one).
+template <class Pick>
+class Picked {
+  public:
+    Picked(const Site* first, Pick pick) : first_(first), pick_(pick) {}
+
+    class Iterator {
+      public:
+        Iterator(const Site* site, const Pick& pick) : site_(site), pick_(pick) { skip(); }
+        const x86::PatchSite* operator*() const { return pick_(*site_); }
+        bool operator!=(const Iterator& other) const { return site_ != other.site_; }
+        Iterator& operator++() {
+            site_ = site_->next;
+            skip();
+            return *this;
+        }
+
+      private:
+        void skip() {
+            while (site_ && !pick_(*site_))
+                site_ = site_->next;
+        }
+        const Site* site_;
+        const Pick& pick_;
+    };
+    Iterator begin() const { return {first_, pick_}; }
+    Iterator end() const { return {nullptr, pick_}; }
+
+  private:
+    const Site* first_;
+    Pick pick_;
+};
+
+/// Whether the text around a live site is what its state says. Somebody else may have patched.
+Refusal check_site_text(KernelText& text, const Site& site) {
+    if (site.state == State::Optimized) {
+        if (site.board_written)
+            if (const Refusal refusal = check_text(text, site.board, TextForm::Jump))
+                return refusal;
+        return check_text(text, site.jump, TextForm::Jump);
+    }
+    if (!site.plan.may_jump()) return check_text(text, site.breakpoint, TextForm::Breakpoint);
+    // A slide's unpatched form has the int3 of its IA in the tail.
+    return check_text(
+        text, site.jump,
+        site.slides() && !site.anchor_armed ? TextForm::Original : TextForm::Breakpoint);
+}
+
 }  // namespace
 
 void Garbage::add(Site* site) {
@@ -68,6 +108,19 @@ Garbage Garbage::take() {
     return taken;
 }
 
+/// Nobody can be on the springboard any more.
+static void restore_board(const Site& site) {
+    if (!site.board_written) return;
+    KernelText text;
+    if (check_text(text, site.board, TextForm::Jump)) {
+        djk_warn("somebody else has patched these dead bytes, they stay as they are",
+                 site.board.address);
+        return;
+    }
+    x86::restore_board(text, site.board);
+    text.sync_cores();
+}
+
 void Garbage::free() {
     while (djp_probe* probe = probes_) {
         probes_ = probe->next;
@@ -76,6 +129,7 @@ void Garbage::free() {
     }
     while (Site* site = sites_) {
         sites_ = site->next;
+        restore_board(*site);
         Box<Site>::adopt(site).reset();
     }
 }
@@ -93,16 +147,11 @@ Refusal Registry::locate(djp_request& request, u64& function_entry) {
         u64 other[2] = {0, 0};
         if (const unsigned int reason = djk_symbol_find(request.symbol, &start, other))
             return Refusal{static_cast<Reason>(reason), other[0], other[1]};
+        if (!djk_symbol_range(start, &start, &size)) return Refusal{Reason::NOT_TEXT};
+        if (request.offset >= size) return Refusal{Reason::PAST_END, start, start + size};
         request.address = start + request.offset;
-    }
-    if (!djk_symbol_range(request.address, &start, &size)) {
-        // Past the last symbol of a module or a section.
-        return Refusal{request.symbol ? Reason::PAST_END : Reason::NOT_TEXT};
-    }
-    if (request.symbol && request.address - start != request.offset) {
-        const u64 begin = request.address - request.offset;
-        djk_symbol_range(begin, &start, &size);
-        return Refusal{Reason::PAST_END, start, start + size};
+    } else if (!djk_symbol_range(request.address, &start, &size)) {
+        return Refusal{Reason::NOT_TEXT};
     }
     const u64 entry = djk_function_entry(start);
     if (request.address == start) request.address = entry;
@@ -151,14 +200,9 @@ Refusal Registry::attach_at(const djp_request& request, djp_probe& probe) {
     if (request.int3_only && site->plan.may_jump()) {
         // All probes of a site share its mechanism; who asks for int3 means to see int3.
         KernelText text;
-        if (site->state == State::Optimized) {
-            if (const Refusal refusal = check_text(text, site->text, TextForm::Jump))
-                return refusal;
-            unoptimize(text, *site);
-        }
-        set_resume(*site, site->out_of_line());
-        set_state(*site, State::Armed);
-        site->plan.jump = Refusal{Reason::MODE_INT3};
+        if (const Refusal refusal = check_site_text(text, *site)) return refusal;
+        back_to_int3(text, *site);
+        keep_int3(*site, Refusal{Reason::MODE_INT3});
     }
     if (site->holds_module) djk_release_module();
     site->holds_module = false;
@@ -170,7 +214,7 @@ Refusal Registry::attach_at(const djp_request& request, djp_probe& probe) {
 Refusal Registry::create_site(const djp_request& request, djp_probe& probe) {
     Box<Site> site = Box<Site>::create();
     if (!site) return Refusal{Reason::NO_MEMORY};
-    site->hit.address = request.address;
+    site->trap.hit.address = request.address;
     if (const Refusal refusal = analyst_.analyse(request.address, sites_, site->plan))
         return refusal;
     if (const Refusal refusal = check_overlap(request.address, site->plan)) return refusal;
@@ -187,13 +231,12 @@ Refusal Registry::create_site(const djp_request& request, djp_probe& probe) {
 }
 
 Refusal Registry::check_overlap(u64 address, x86::Plan& plan) const {
-    const u64 length = plan.may_jump() ? plan.region.length : plan.first.length;
+    const Range wanted = plan.may_jump() ? Range{plan.anchor, plan.anchor + plan.region.length}
+                                         : Range{address, address + 1};
     for (const Site* site = sites_.first(); site; site = site->next) {
         // The bytes here are, or will be, part of that site's jump.
-        if (site->plan.may_jump() && site->region().contains(address))
-            return Refusal{Reason::OVERLAP, site->address()};
-        if (site->address() > address && site->address() < address + length)
-            plan.jump = Refusal{Reason::OVERLAP, site->address()};
+        if (site->region().contains(address)) return Refusal{Reason::OVERLAP, site->address()};
+        if (site->region().overlaps(wanted)) plan.jump = Refusal{Reason::OVERLAP, site->address()};
     }
     return {};
 }
@@ -221,35 +264,58 @@ Refusal Registry::build(Site& site) {
     }
     site.slot = slots_.take(site.layout.size);
     if (!site.slot) return Refusal{Reason::NO_MEMORY};
-    Refusal refusal = emit(site.slot.address(), code);
-    if (!refusal && site.plan.may_jump())
-        refusal = make_jump_site(site.plan, site.slot.address() + site.layout.entry, site.text);
-    else
-        site.text = make_breakpoint_site(site.plan);
-    if (refusal) return refusal;
+    if (const Refusal refusal = emit(site.slot.address(), code)) return refusal;
+    if (const Refusal refusal = prepare_patches(site)) return refusal;
     KernelText text;
     text.write(site.slot.address(), {code, site.layout.size});
     text.sync_cores();
+    return {};
+}
+
+Refusal Registry::prepare_patches(Site& site) {
+    site.breakpoint = make_breakpoint_site(site.plan);
+    site.trap.hit.site = &site.hit;
     set_resume(site, site.out_of_line());
+    if (!site.plan.may_jump()) return {};
+    if (const Refusal refusal = make_jump_site(site.plan, site.entry(), site.jump)) return refusal;
+    if (site.slides()) site.anchor.hit = {site.plan.anchor, site.entry(), nullptr};
+    if (site.plan.tactic == x86::Tactic::Springboard)
+        return make_board(site.plan, site.entry(), site.board);
     return {};
 }
 
 /// Disarmed -> Armed, and into the table.
 Refusal Registry::arm(Site& site) {
     KernelText text;
-    if (const Refusal refusal = check_text(text, site.text, TextForm::Original)) return refusal;
+    const x86::Plan& plan = site.plan;
+    if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
+        return refusal;
+    if (plan.may_jump() && !text.matches(plan.anchor, {plan.region.bytes, plan.region.length}))
+        return Refusal{Reason::FOREIGN_PATCH, plan.anchor};
     // A hit must find the site as soon as the int3 is there.
     sites_.insert(site);
-    x86::arm(text, One{&site.text});
+    x86::arm(text, One{&site.breakpoint});
     set_state(site, State::Armed);
     return {};
 }
 
-/// Optimized -> Armed. The caller has checked the text.
-void Registry::unoptimize(KernelText& text, Site& site) {
-    set_state(site, State::Unoptimizing);
-    x86::unoptimize(text, One{&site.text});
+/// Take the jump out, or the int3 that makes way for it. The IA's int3 stays. The caller has
+/// checked the text.
+void Registry::back_to_int3(KernelText& text, Site& site) {
+    if (site.state == State::Optimized) {
+        set_state(site, State::Unoptimizing);
+        x86::unoptimize(text, One{&site.jump});
+    }
+    if (site.anchor_armed) x86::disarm(text, One{&site.jump});
+    site.anchor_armed = false;
+    // Only now are the bytes behind the first instruction the original ones again.
     set_resume(site, site.out_of_line());
+    set_state(site, State::Armed);
+}
+
+/// The site keeps its int3 for good, for this reason.
+void Registry::keep_int3(Site& site, const Refusal& reason) {
+    site.plan.jump = reason;
     set_state(site, State::Armed);
 }
 
@@ -259,14 +325,14 @@ void Registry::unoptimize(KernelText& text, Site& site) {
 void Registry::retire(Site& site) {
     {
         KernelText text;
-        if (check_text(text, site.text, form_of(site.state))) {
+        if (check_site_text(text, site)) {
             if (!site.holds_module) djk_keep_module();
             site.holds_module = true;
             djk_optimizer_kick_later();
             return;
         }
-        if (site.state == State::Optimized) unoptimize(text, site);
-        x86::disarm(text, One{&site.text});
+        back_to_int3(text, site);
+        x86::disarm(text, One{&site.breakpoint});
         set_state(site, State::Disarmed);
     }
     // Every CPU has synchronized since the last int3 was there: no hit is looking for the site.
@@ -293,9 +359,8 @@ void Registry::query(const djp_probe& probe, djp_status& status) {
     RegistryLock lock;
     const Site& site = *probe.site;
     const bool jump = site.state == State::Optimized;
-    const bool live = form_of(site.state) != TextForm::Original;
     status.state = static_cast<unsigned int>(site.state);
-    status.mechanism = !live ? 0 : jump ? 2 : 1;
+    status.mechanism = !is_live(site.state) ? 0 : jump ? 2 : 1;
     status.reason = static_cast<unsigned int>(site.plan.jump.reason);
     status.detail[0] = site.plan.jump.detail[0];
     status.detail[1] = site.plan.jump.detail[1];
@@ -309,56 +374,56 @@ void Registry::query(const djp_probe& probe, djp_status& status) {
     djk_probe_count(probe.handler, &status.hits, status.missed);
 }
 
-/// Before the wait: let int3 hits resume behind the region, so that after it nobody stands inside.
+/// Before the wait: from now on who comes by continues behind the region, so that after it nobody
+/// stands inside.
 bool Registry::prepare_batch() {
+    KernelText text;
     bool any = false;
     for (Site* site = sites_.first(); site; site = site->next) {
         if (site->state != State::Optimizing) continue;
+        if (const Refusal changed = check_site_text(text, *site)) {
+            keep_int3(*site, Refusal{Reason::TEXT_CHANGED, changed.detail[0]});
+            continue;
+        }
         set_resume(*site, site->displaced());
         site->quiescence = Quiescence::Running;
         any = true;
     }
+    // Those who reach a slide's anchor go through the detour from here on, the IA included.
+    const auto slides = [](const Site& site) {
+        return site.quiescence == Quiescence::Running && site.slides() ? &site.jump : nullptr;
+    };
+    x86::arm(text, Picked(sites_.first(), slides));
+    for (Site* site = sites_.first(); site; site = site->next)
+        if (slides(*site)) site->anchor_armed = true;
     return any;
 }
 
 /// After the wait: Optimizing -> Optimized for all that were there before it.
 void Registry::finish_batch() {
     KernelText text;
-    // The patch protocol takes a range of sites; this one is filtered as it goes.
-    struct Ready {
-        Site* site;
-        const x86::PatchSite* operator*() const { return &site->text; }
-        bool operator!=(const Ready& other) const { return site != other.site; }
-        Ready& operator++() {
-            site = next_ready(site->next);
-            return *this;
-        }
-        static Site* next_ready(Site* site) {
-            while (site && site->quiescence != Quiescence::Reached)
-                site = site->next;
-            return site;
-        }
-    };
-    struct Batch {
-        Site* first;
-        Ready begin() const { return {Ready::next_ready(first)}; }
-        Ready end() const { return {nullptr}; }
-    };
     for (Site* site = sites_.first(); site; site = site->next) {
         if (site->quiescence != Quiescence::Running) continue;
         site->quiescence = Quiescence::Wanted;
         if (site->state != State::Optimizing) continue;
-        if (const Refusal changed = check_text(text, site->text, TextForm::Breakpoint)) {
-            site->plan.jump = Refusal{Reason::TEXT_CHANGED, changed.detail[0]};
-            set_resume(*site, site->out_of_line());
-            set_state(*site, State::Armed);
+        Refusal changed = check_site_text(text, *site);
+        if (!changed && site->board.length && !site->board_written)
+            changed = check_text(text, site->board, TextForm::Original);
+        if (changed) {
+            back_to_int3(text, *site);
+            keep_int3(*site, Refusal{Reason::TEXT_CHANGED, changed.detail[0]});
             continue;
         }
+        if (site->board.length && !site->board_written) x86::write_board(text, site->board);
+        site->board_written = site->board.length != 0;
         site->quiescence = Quiescence::Reached;
     }
-    x86::optimize(text, Batch{sites_.first()});
+    const auto ready = [](const Site& site) {
+        return site.quiescence == Quiescence::Reached ? &site.jump : nullptr;
+    };
+    x86::optimize(text, Picked(sites_.first(), ready));
     for (Site* site = sites_.first(); site; site = site->next) {
-        if (site->quiescence != Quiescence::Reached) continue;
+        if (!ready(*site)) continue;
         site->quiescence = Quiescence::Wanted;
         set_state(*site, State::Optimized);
     }
@@ -393,6 +458,7 @@ void Registry::forget(Range text) {
         Site* next = site->next;
         if (text.contains(site->address())) {
             set_state(*site, State::Gone);
+            site->board_written = false;
             sites_.remove(*site);
             if (site->holds_module) djk_release_module();
             if (!site->has_probes()) garbage_.add(site);
