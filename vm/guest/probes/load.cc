@@ -60,9 +60,10 @@ Load::Load(unsigned threads) {
             Reader reader;
             uint64_t calls = 0;
             uint64_t wrong = 0;
-            for (; !stop_; calls += 16) {
-                wrong += call_getpgid(16);
-                wrong += reader.read(4);
+            for (; !stop_; calls += 100) {
+                wrong += call_getpgid(100);
+                wrong += reader.read(10);
+                usleep(100);  // what it is the load of needs a CPU, too
             }
             calls_ += calls;
             wrong_ += wrong;
