@@ -7,7 +7,6 @@ namespace {
 using djprobe::Refusal;
 using djprobe::kmod::Box;
 using djprobe::kmod::Registry;
-using djprobe::kmod::Site;
 using djprobe::kmod::State;
 
 // A plain pointer: a static object with a destructor would need a static constructor's machinery.
@@ -55,9 +54,8 @@ void djp_module_gone(const djk_extent* text) {
     registry->forget({text->begin, text->end});
 }
 
-djk_site* djp_find_site(unsigned long address) {
+djk_trap* djp_find_trap(unsigned long address) {
     const Registry* live = __atomic_load_n(&registry, __ATOMIC_ACQUIRE);
-    Site* site = live ? live->find(address) : nullptr;
-    return site ? &site->hit : nullptr;
+    return live ? live->find_trap(address) : nullptr;
 }
 }

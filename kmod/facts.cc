@@ -14,7 +14,7 @@ using x86::Snapshot;
 struct Neighbours {
     // Symbols may be as short as a byte, but more than a few within reach of a short branch on
     // either side is a table of entry stubs: refuse rather than allocate.
-    static constexpr size_t kMax = 24;
+    static constexpr size_t kMax = 64;
     FunctionCopy copies[kMax];
     Code code[kMax];
     size_t count = 0;
@@ -31,8 +31,9 @@ struct Neighbours {
     Refusal collect(Range function, u64 site, const SiteTable& sites) {
         djk_extent text;
         if (!djk_text_extent(site, &text)) return Refusal{Reason::NOT_TEXT};
-        const u64 low = site > text.begin + x86::kShortReach ? site - x86::kShortReach : text.begin;
-        const u64 high = site + x86::kJumpLength + x86::kShortReach;
+        const u64 reach = x86::kTacticReach + x86::kShortReach;
+        const u64 low = site > text.begin + reach ? site - reach : text.begin;
+        const u64 high = site + reach;
         for (u64 at = function.begin; at > low;) {
             if (const Refusal refusal = load(at - 1, sites)) return refusal;
             at = code[count - 1].address;
@@ -45,23 +46,35 @@ struct Neighbours {
     }
 };
 
+/// Who owns which bytes around a site.
 struct ReservedBytes {
-    Reserved all[x86::kMaxRegion];
+    static constexpr size_t kMax = 2 * x86::kTacticReach;
+    Reserved all[kMax];
+    u8 reasons[kMax];
     size_t count = 0;
 
-    void collect(u64 site) {
-        u8 reasons[x86::kMaxRegion];
-        djk_reserved(site, reasons, x86::kMaxRegion);
-        for (u64 i = 0; i < x86::kMaxRegion; ++i)
+    void add(Range range, Reason reason) {
+        if (count < kMax) all[count++] = {range, reason};
+    }
+
+    void collect(Range range, const SiteTable& sites) {
+        count = 0;
+        djk_reserved(range.begin, reasons, range.size());
+        for (u64 i = 0; i < range.size(); ++i)
             if (reasons[i])
-                all[count++] = {{site + i, site + i + 1}, static_cast<Reason>(reasons[i])};
+                add({range.begin + i, range.begin + i + 1}, static_cast<Reason>(reasons[i]));
+        // Until its detour is free a springboard belongs to its site.
+        for (const Site* site = sites.first(); site; site = site->next)
+            if (site->board.length)
+                add({site->board.address, site->board.address + site->board.length},
+                    Reason::OVERLAP);
     }
 };
 
 /// Ask the kernel about every instruction that we would displace.
 Refusal ask_kernel(const Plan& plan, size_t insns, bool behind_ours) {
-    u64 addresses[x86::kJumpLength] = {plan.site};
-    for (size_t i = 1; i < insns; ++i)
+    u64 addresses[x86::kMaxRegionInsns] = {plan.site};
+    for (size_t i = 0; plan.may_jump() && i < insns; ++i)
         addresses[i] = plan.region.insns[i].address;
     size_t refused = 0;
     const int error = djk_ask_kernel(addresses, insns, behind_ours, &refused);
@@ -93,23 +106,36 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
 
     Box<Neighbours> neighbours = Box<Neighbours>::create();
     Box<ReservedBytes> reserved = Box<ReservedBytes>::create();
-    if (!neighbours || !reserved) return Refusal{Reason::NO_MEMORY};
-    reserved->collect(site);
-    Landings landings;
-    Refusal unknown = neighbours->collect(function.code().range(), site, sites);
-    if (!unknown)
-        unknown = index_.find(x86::replaced_bytes(function.code(), site), sites, landings);
+    Box<Landings> landings = Box<Landings>::create();
+    if (!neighbours || !reserved || !landings) return Refusal{Reason::NO_MEMORY};
+    const Refusal unknown = neighbours->collect(function.code().range(), site, sites);
 
     Snapshot snapshot;
     snapshot.site = site;
     snapshot.function = function.code();
     snapshot.neighbours = {neighbours->code, neighbours->count};
-    snapshot.landings = {landings.all, landings.count};
-    snapshot.reserved = {reserved->all, reserved->count};
     snapshot.no_jump_tables = machine_.no_jump_tables;
     snapshot.indirect_thunks = {machine_.indirect_thunks.begin, machine_.indirect_thunks.end};
-    if (const Refusal refusal = make_plan(snapshot, plan)) return refusal;
-    if (plan.may_jump() && unknown) plan.jump = unknown;
+    // Facts are expensive: those for the plain window first, which nearly always fits.
+    const auto plan_within = [&](Range known, u8 tactics) {
+        reserved->collect(known, sites);
+        landings->count = 0;
+        const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, *landings);
+        snapshot.landings = {landings->all, landings->count};
+        snapshot.reserved = {reserved->all, reserved->count};
+        snapshot.tactics = tactics;
+        const Refusal refusal = make_plan(snapshot, plan);
+        if (!refusal && plan.may_jump() && unknown) plan.jump = unknown;
+        if (!refusal && plan.may_jump() && no_index) plan.jump = no_index;
+        return refusal;
+    };
+    const Range window = {site, x86::replaced_bytes(function.code(), site).end};
+    if (const Refusal refusal = plan_within(window, tactic_bit(x86::Tactic::Window)))
+        return refusal;
+    if (!plan.may_jump() && !unknown)
+        if (const Refusal refusal =
+                plan_within({site - x86::kTacticReach, site + x86::kTacticReach}, x86::kAllTactics))
+            return refusal;
 
     // A refusal behind the first instruction leaves the int3; one at it leaves nothing.
     const size_t insns = plan.may_jump() ? plan.region.count : 1;

@@ -34,9 +34,15 @@ void FunctionCopy::recover_foreign() {
 }
 
 void FunctionCopy::recover_own(const SiteTable& sites) {
-    for (const Site* site = sites.first(); site; site = site->next)
-        if (code().range().overlaps(site->region()))
-            overwrite(site->address(), {site->text.original, site->text.length});
+    const auto recover = [this](const x86::PatchSite& patch) {
+        overwrite(patch.address, {patch.original, patch.length});
+    };
+    for (const Site* site = sites.first(); site; site = site->next) {
+        // A slide's tail has the int3 of the IA in it, whose own byte the breakpoint knows.
+        if (site->plan.may_jump()) recover(site->jump);
+        recover(site->breakpoint);
+        if (site->board_written) recover(site->board);
+    }
 }
 
 }  // namespace djprobe::kmod

@@ -8,16 +8,17 @@
 
 namespace djprobe::kmod {
 
-/// The landings that one site's JTPR can have; more than a few never matter, one refuses.
-inline constexpr size_t kMaxLandings = 8;
-
+/// What may land in a stretch of text: one landing for each address, so that none is ever dropped.
 struct Landings {
-    x86::Landing all[kMaxLandings];
+    static constexpr size_t kMax = 2 * x86::kTacticReach;
+    x86::Landing all[kMax];
     size_t count = 0;
 
-    bool full() const { return count == kMaxLandings; }
     void add(const x86::Landing& landing) {
-        if (!full()) all[count++] = landing;
+        for (size_t i = 0; i < count; ++i)
+            if (all[i].target == landing.target) return;
+        // Callers ask for at most kMax addresses.
+        if (count < kMax) all[count++] = landing;
     }
 };
 
@@ -30,7 +31,7 @@ class LandingIndex {
 
     /// All that may land in `targets`, with its true source: look-alikes are weeded out by decoding
     /// the function that they lie in. `targets` may be core or module text. Branches that `sites`
-    /// have displaced count as if they were still in the text.
+    /// have displaced count as if they were still in the text. At most Landings::kMax addresses.
     Refusal find(Range targets, const SiteTable& sites, Landings& out);
 
   private:

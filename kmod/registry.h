@@ -51,7 +51,11 @@ class Registry {
     /// Forget the sites in text that is about to be freed, without writing to it.
     void forget(Range text);
 
-    Site* find(u64 address) const { return sites_.find(address); }
+    /// Lock-free, any context.
+    djk_trap* find_trap(u64 address) const {
+        Trap* trap = sites_.find_trap(address);
+        return trap ? &trap->hit : nullptr;
+    }
 
   private:
     Refusal locate(djp_request& request, u64& function_entry);
@@ -60,7 +64,9 @@ class Registry {
     Refusal check_overlap(u64 address, x86::Plan& plan) const;
     Refusal build(Site& site);
     Refusal arm(Site& site);
-    void unoptimize(KernelText& text, Site& site);
+    static Refusal prepare_patches(Site& site);
+    static void back_to_int3(KernelText& text, Site& site);
+    static void keep_int3(Site& site, const Refusal& reason);
     void retire(Site& site);
     bool prepare_batch();
     void finish_batch();

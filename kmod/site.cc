@@ -3,30 +3,45 @@
 
 namespace djprobe::kmod {
 
+Trap* SiteTable::find_trap(u64 address) const {
+    // Acquire pairs with the releases below: a reader sees a trap only when it is complete.
+    Trap* trap = __atomic_load_n(&buckets_[bucket(address)], __ATOMIC_ACQUIRE);
+    while (trap && trap->hit.address != address)
+        trap = __atomic_load_n(&trap->next, __ATOMIC_ACQUIRE);
+    return trap;
+}
+
 Site* SiteTable::find(u64 address) const {
-    // Acquire pairs with the releases below: a reader sees a site only when it is complete.
-    Site* site = __atomic_load_n(&buckets_[bucket(address)], __ATOMIC_ACQUIRE);
-    while (site && site->address() != address)
-        site = __atomic_load_n(&site->next_in_bucket, __ATOMIC_ACQUIRE);
-    return site;
+    for (Site* site = list_; site; site = site->next)
+        if (site->address() == address) return site;
+    return nullptr;
+}
+
+void SiteTable::insert(Trap& trap) {
+    Trap*& head = buckets_[bucket(trap.hit.address)];
+    trap.next = head;
+    __atomic_store_n(&head, &trap, __ATOMIC_RELEASE);
+}
+
+void SiteTable::remove(Trap& trap) {
+    Trap** link = &buckets_[bucket(trap.hit.address)];
+    while (*link != &trap)
+        link = &(*link)->next;
+    // The removed trap keeps its own link: a reader that stands on it goes on.
+    __atomic_store_n(link, trap.next, __ATOMIC_RELEASE);
 }
 
 void SiteTable::insert(Site& site) {
-    Site*& head = buckets_[bucket(site.address())];
-    site.next_in_bucket = head;
-    __atomic_store_n(&head, &site, __ATOMIC_RELEASE);
+    insert(site.trap);
+    if (site.slides()) insert(site.anchor);
     site.next = list_;
     list_ = &site;
 }
 
 void SiteTable::remove(Site& site) {
-    Site** link = &buckets_[bucket(site.address())];
-    while (*link != &site)
-        link = &(*link)->next_in_bucket;
-    // The removed site keeps its own link: a reader that stands on it goes on.
-    __atomic_store_n(link, site.next_in_bucket, __ATOMIC_RELEASE);
-
-    link = &list_;
+    remove(site.trap);
+    if (site.anchor.hit.address) remove(site.anchor);
+    Site** link = &list_;
     while (*link != &site)
         link = &(*link)->next;
     *link = site.next;

@@ -26,42 +26,63 @@ enum class Quiescence : u8 {
     Reached,  ///< nobody stands inside the region
 };
 
-/// One IA. Under the registry lock, but for `hit` and `next_in_bucket`, which hits read lock-free.
+/// A trap in the table.
+struct Trap {
+    djk_trap hit{};
+    Trap* next = nullptr;
+};
+
+/// One IA. Under the registry lock, but for `hit` and the traps, which hits read lock-free.
 struct Site {
     djk_site hit{};  ///< first: the detour's argument
+    Trap trap;       ///< the int3 at the IA
+    Trap anchor;  ///< the int3 where a jump before the IA is written (Slide): runs no handler, its
+                  ///< resumption passes the IA
     State state = State::Disarmed;
     Quiescence quiescence = Quiescence::Wanted;
     x86::Plan plan;
-    x86::PatchSite text;
+    x86::PatchSite breakpoint;   ///< the int3 at the IA
+    x86::PatchSite jump;         ///< the jump, if the plan may jump
+    x86::PatchSite board;        ///< the springboard, if the plan has one
+    bool anchor_armed = false;   ///< an int3 or the jump is at the anchor (Slide)
+    bool board_written = false;  ///< until after the quiescence that follows the last jump
     x86::DetourLayout layout;
     Slot slot;
-    bool holds_module = false;       ///< see Registry::retire
-    Site* next_in_bucket = nullptr;  ///< read lock-free
-    Site* next = nullptr;            ///< in the registry's list, or in the garbage
+    bool holds_module = false;  ///< see Registry::retire
+    Site* next = nullptr;       ///< in the registry's list, or in the garbage
 
-    u64 address() const { return hit.address; }
-    Range region() const { return {text.address, text.address + text.length}; }
+    u64 address() const { return trap.hit.address; }
+    bool has_probes() const { return hit.probes != nullptr; }
+    bool slides() const { return plan.may_jump() && plan.anchor != plan.site; }
+    /// The bytes that this site may ever change, the board's aside.
+    Range region() const {
+        return plan.may_jump() ? Range{jump.address, jump.address + jump.length}
+                               : Range{address(), address() + 1};
+    }
+    u64 entry() const { return slot.address() + layout.entry; }
     u64 out_of_line() const { return slot.address() + layout.out_of_line; }
     u64 displaced() const { return slot.address() + layout.displaced; }
-    bool has_probes() const { return hit.probes != nullptr; }
 };
 
-/// Every site by address. Writers hold the registry lock; find() needs nothing.
+/// Every site, and every trap by its address. Writers hold the registry lock; find() needs nothing.
 class SiteTable {
   public:
+    Trap* find_trap(u64 address) const;
+    /// The site whose IA this is.
     Site* find(u64 address) const;
     void insert(Site& site);
-    /// The site may be found by hits that began before; free it after quiescence.
+    /// The site's traps may be found by hits that began before; free it after quiescence.
     void remove(Site& site);
     /// All sites, newest first.
     Site* first() const { return list_; }
-    bool empty() const { return !list_; }
 
   private:
     static constexpr size_t kBuckets = 4096;
     static size_t bucket(u64 address) { return (address ^ address >> 12) % kBuckets; }
+    void insert(Trap& trap);
+    void remove(Trap& trap);
 
-    Site* buckets_[kBuckets] = {};
+    Trap* buckets_[kBuckets] = {};
     Site* list_ = nullptr;
 };
 

@@ -106,6 +106,19 @@ void arm(Port& port, const Sites& sites) {
     port.sync_cores();
 }
 
+/// Dead bytes -> springboard; before optimize(), whose first core sync serves it, too.
+template <TextPort Port>
+void write_board(Port& port, const PatchSite& board) {
+    port.write(board.address, {board.jump, board.length});
+}
+
+/// Springboard -> dead bytes. The caller has waited for quiescence since the last jump to it is
+/// gone, and syncs the cores afterwards.
+template <TextPort Port>
+void restore_board(Port& port, const PatchSite& board) {
+    port.write(board.address, {board.original, board.length});
+}
+
 /// Breakpoint -> Jump. The caller has waited for quiescence since int3 hits resume behind the
 /// region.
 template <TextPort Port, class Sites>

@@ -25,8 +25,9 @@ struct Reserved {
 /// All that is known about one site.
 ///
 /// `function` is the whole symbol that holds the site, padding up to the next symbol included;
-/// `neighbours` are the symbols from which a short branch can reach the region. Branches that are
-/// not in these (a `.cold` part anywhere in the kernel) come as `landings`.
+/// `neighbours` are the symbols from which a short branch can reach the region (or, for tactics
+/// other than the plain window, any byte within kTacticReach). Branches that are not in these (a
+/// `.cold` part anywhere in the kernel) come as `landings`.
 struct Snapshot {
     u64 site = 0;
     Code function;
@@ -46,7 +47,8 @@ struct Snapshot {
 /// A short branch reaches at most this far from its first byte (2 bytes + 127).
 inline constexpr u64 kShortReach = 130;
 
-/// No tactic looks at a byte farther away: a short jump and what it leads to.
-inline constexpr u64 kTacticReach = kShortReach + 16;
+/// No tactic displaces or writes a byte farther away from the site: a region, or a short jump and
+/// what it leads to.
+inline constexpr u64 kTacticReach = kShortReach + 32;
 
 }  // namespace djprobe::x86

@@ -107,16 +107,17 @@ NOKPROBE_SYMBOL(djk_hit);
 static int notrace on_die(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct pt_regs *regs = ((struct die_args *)data)->regs;
-	struct djk_site *site;
+	struct djk_trap *trap;
 
 	if (event != DIE_INT3 || user_mode(regs))
 		return NOTIFY_DONE;
-	site = djp_find_site(regs->ip - 1);
-	if (!site)
+	trap = djp_find_trap(regs->ip - 1);
+	if (!trap)
 		return NOTIFY_DONE;
 	regs->ip--;
-	djk_hit(regs, site);
-	regs->ip = smp_load_acquire(&site->resume);
+	if (trap->site)
+		djk_hit(regs, trap->site);
+	regs->ip = smp_load_acquire(&trap->resume);
 	return NOTIFY_STOP;
 }
 NOKPROBE_SYMBOL(on_die);

@@ -38,9 +38,14 @@ struct djk_probe {
 
 /* A site as a hit sees it. */
 struct djk_site {
-	unsigned long address;	  /* the IA */
-	unsigned long resume;	  /* where an int3 hit continues; changes atomically */
 	struct djk_probe *probes; /* in the order of their attachment */
+};
+
+/* An address where an int3 of ours may stand. */
+struct djk_trap {
+	unsigned long address;
+	unsigned long resume;  /* where to continue; changes atomically */
+	struct djk_site *site; /* whose handlers run first; NULL: none */
 };
 
 /* ---- Kernel: text. ---- */
@@ -187,7 +192,7 @@ bool djp_is_settled(const struct djp_probe *probe);
 void djp_optimizer_run(void);
 void djp_module_gone(const struct djk_extent *text); /* its text is about to be freed */
 /* Lock-free, any context. NULL: not ours. */
-struct djk_site *djp_find_site(unsigned long address);
+struct djk_trap *djp_find_trap(unsigned long address);
 
 #ifdef __cplusplus
 }
