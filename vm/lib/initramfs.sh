@@ -81,9 +81,11 @@ base_archive() {
         transport_modules
     } | sha256sum | cut -c 1-16)
     out=$BUILD/vm/cache/base-$KERNEL_KEY-$key.cpio
+    mkdir -p "$BUILD/vm/cache"
+    exec 9>"$BUILD/vm/cache/.lock"
+    flock 9 # VMs may start side by side
     if [[ ! -r $out ]]; then
         local work
-        mkdir -p "$BUILD/vm/cache"
         rm -f "$BUILD/vm/cache/base-$KERNEL_KEY"-*.cpio
         work=$(mktemp -d "$BUILD/vm/cache/new.XXXXXX")
         make_base "$work/root"
@@ -91,5 +93,6 @@ base_archive() {
         mv "$work/cpio" "$out"
         rm -r "$work"
     fi
+    exec 9>&-
     printf '%s\n' "$out"
 }
