@@ -34,6 +34,10 @@ djp_probe* djp_attach(djp_request* request) {
     return registry->attach(*request);
 }
 
+bool djp_explain(djp_request* request, djp_verdict* verdict) {
+    return registry->explain(*request, *verdict);
+}
+
 void djp_detach(djp_probe* probe) {
     registry->detach(probe);
 }

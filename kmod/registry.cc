@@ -35,6 +35,12 @@ void unlink(Site& site, djk_probe* handler) {
     __atomic_store_n(link, handler->next, __ATOMIC_RELEASE);
 }
 
+void tell(const Refusal& refusal, djp_request& request) {
+    request.reason = static_cast<unsigned int>(refusal.reason);
+    request.detail[0] = refusal.detail[0];
+    request.detail[1] = refusal.detail[1];
+}
+
 /// A list of one, as the patch protocol takes it.
 struct One {
     const x86::PatchSite* site;
@@ -187,10 +193,7 @@ djp_probe* Registry::attach(djp_request& request) {
         if (refusal) djk_probe_destroy(probe->handler);
     }
     // A probe that stays at int3 is told why.
-    const Refusal& told = refusal ? refusal : probe->site->plan.jump;
-    request.reason = static_cast<unsigned int>(told.reason);
-    request.detail[0] = told.detail[0];
-    request.detail[1] = told.detail[1];
+    tell(refusal ? refusal : probe->site->plan.jump, request);
     return refusal ? nullptr : probe.release();
 }
 
@@ -211,14 +214,51 @@ Refusal Registry::attach_at(const djp_request& request, djp_probe& probe) {
     return {};
 }
 
+Refusal Registry::decide(const djp_request& request, x86::Plan& plan) {
+    if (const Refusal refusal = analyst_.analyse(request.address, sites_, plan)) return refusal;
+    if (const Refusal refusal = check_overlap(request.address, plan)) return refusal;
+    if (request.int3_only) plan.jump = Refusal{Reason::MODE_INT3};
+    return {};
+}
+
+/// The plan of the site that is there, or the one that it would get.
+bool Registry::explain(djp_request& request, djp_verdict& verdict) {
+    u64 function_entry = 0;
+    const Refusal nowhere = locate(request, function_entry);
+    tell(nowhere, request);
+    if (nowhere) return false;
+    Box<x86::Plan> plan = Box<x86::Plan>::create();
+    Refusal refusal = plan ? Refusal{} : Refusal{Reason::NO_MEMORY};
+    if (!refusal && djk_pin_target(request.address)) {
+        RegistryLock lock;
+        const Site* site = sites_.find(request.address);
+        if (site)
+            *plan = site->plan;
+        else
+            refusal = decide(request, *plan);
+        djk_unpin_target(request.address);
+    } else if (!refusal) {
+        refusal = Refusal{static_cast<Reason>(djk_forbidden(request.address))};
+        if (!refusal) refusal = Refusal{Reason::MODULE_LEAVING};
+    }
+    tell(refusal ? refusal : plan->jump, request);
+    verdict.verdict = refusal ? 0 : plan->may_jump() ? 2 : 1;
+    if (refusal || !plan->may_jump()) return true;
+    verdict.tactic = static_cast<unsigned int>(plan->tactic);
+    verdict.before = plan->before;
+    verdict.anchor = plan->anchor;
+    verdict.board = plan->board;
+    verdict.region_len = plan->region.length;
+    for (unsigned int i = 0; i < verdict.region_len; ++i)
+        verdict.region[i] = plan->region.bytes[i];
+    return true;
+}
+
 Refusal Registry::create_site(const djp_request& request, djp_probe& probe) {
     Box<Site> site = Box<Site>::create();
     if (!site) return Refusal{Reason::NO_MEMORY};
     site->trap.hit.address = request.address;
-    if (const Refusal refusal = analyst_.analyse(request.address, sites_, site->plan))
-        return refusal;
-    if (const Refusal refusal = check_overlap(request.address, site->plan)) return refusal;
-    if (request.int3_only) site->plan.jump = Refusal{Reason::MODE_INT3};
+    if (const Refusal refusal = decide(request, site->plan)) return refusal;
     if (const Refusal refusal = build(*site)) return refusal;
     site->hit.probes = probe.handler;
     if (const Refusal refusal = arm(*site)) return refusal;
@@ -367,6 +407,8 @@ void Registry::query(const djp_probe& probe, djp_status& status) {
     status.address = site.address();
     status.cookie = probe.cookie;
     const bool region = site.plan.may_jump();
+    status.tactic = static_cast<unsigned int>(site.plan.tactic);
+    status.anchor = region ? site.plan.anchor : site.address();
     status.displaced_len = region ? site.plan.region.length : site.plan.first.length;
     const u8* bytes = region ? site.plan.region.bytes : site.plan.first_bytes;
     for (unsigned int i = 0; i < status.displaced_len; ++i)

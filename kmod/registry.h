@@ -42,6 +42,8 @@ class Registry {
 
     /// Attach a probe; nullptr with request.reason set, nothing changed.
     djp_probe* attach(djp_request& request);
+    /// What attach() would decide; false when there is no such place.
+    bool explain(djp_request& request, djp_verdict& verdict);
     void detach(djp_probe* probe);
     void query(const djp_probe& probe, djp_status& status);
 
@@ -60,6 +62,7 @@ class Registry {
   private:
     Refusal locate(djp_request& request, u64& function_entry);
     Refusal attach_at(const djp_request& request, djp_probe& probe);
+    Refusal decide(const djp_request& request, x86::Plan& plan);
     Refusal create_site(const djp_request& request, djp_probe& probe);
     Refusal check_overlap(u64 address, x86::Plan& plan) const;
     Refusal build(Site& site);

@@ -57,6 +57,13 @@ enum djprobe_mechanism {
 	DJPROBE_MECHANISM_JUMP = 2,
 };
 
+/* How the jump gets to fit at a site; see docs/analysis.md. */
+enum djprobe_tactic {
+	DJPROBE_TACTIC_WINDOW = 0,	/* five bytes from the IA on */
+	DJPROBE_TACTIC_SLIDE = 1,	/* five bytes from an earlier instruction on */
+	DJPROBE_TACTIC_SPRINGBOARD = 2, /* two bytes at the IA, to five dead bytes nearby */
+};
+
 /* Why a handler was skipped on a hit; index into djprobe_query.missed[]. */
 enum djprobe_miss {
 	DJPROBE_MISS_RECURSION = 0, /* hit from within a probe's handler on this CPU */
@@ -118,6 +125,37 @@ struct djprobe_attach {
 };
 #define DJPROBE_IOC_ATTACH _IO('j', 1)
 
+/* What may be done at a site. */
+enum djprobe_verdict {
+	DJPROBE_VERDICT_REFUSED = 0, /* `reason` says why it is no site */
+	DJPROBE_VERDICT_INT3 = 1,    /* `reason` says why it gets no jump */
+	DJPROBE_VERDICT_JUMP = 2,
+};
+
+/*
+ * Control fd: what would DJPROBE_IOC_ATTACH do? The same decision, nothing is patched or kept.
+ * The site is named as there. May sleep. Returns 0 with any verdict; errors as there only for a
+ * symbol that cannot be resolved (ENOENT, ENOTUNIQ, ERANGE, with `reason` and `detail`).
+ */
+struct djprobe_explain {
+	__u32 size;	  /* in */
+	__u32 flags;	  /* in: 0 */
+	__u64 symbol;	  /* in: as in djprobe_attach */
+	__u64 offset;	  /* in */
+	__u64 address;	  /* in: as in djprobe_attach; out: the IA */
+	__u32 verdict;	  /* out: enum djprobe_verdict */
+	__u32 reason;	  /* out: enum djprobe_reason */
+	__u64 detail[2];  /* out: see djprobe_reason.h */
+	__u32 tactic;	  /* out: enum djprobe_tactic, with verdict JUMP as all below */
+	__u32 before;	  /* out: displaced instructions that run before the handler */
+	__u64 anchor;	  /* out: where the jump would be written */
+	__u64 board;	  /* out: address of the springboard, or 0 */
+	__u32 region_len; /* out: bytes of the DCR, from the anchor on */
+	__u32 reserved;	  /* 0 */
+	__u8 region[32];  /* out: its original bytes */
+};
+#define DJPROBE_IOC_EXPLAIN _IO('j', 4)
+
 /*
  * Probe fd: what is this probe, and what has it done?
  *
@@ -136,8 +174,9 @@ struct djprobe_query {
 	__u64 hits;			/* out: times the program ran */
 	__u64 missed[DJPROBE_MISS_MAX]; /* out: times it was skipped, by enum djprobe_miss */
 	__u32 displaced_len; /* out: bytes of the DCR (jump) or of the one instruction (int3) */
-	__u32 reserved;	     /* 0 */
-	__u8 displaced[32];  /* out: the original bytes from the IA on, displaced_len of them */
+	__u32 tactic;	     /* out: enum djprobe_tactic */
+	__u64 anchor;	     /* out: where the DCR begins: the IA, or before it (slide) */
+	__u8 displaced[32];  /* out: the original bytes from there on, displaced_len of them */
 	char symbol[512];    /* out: symbol that holds the IA, NUL-terminated */
 	char module[64];     /* out: its module, "" for the kernel itself */
 };

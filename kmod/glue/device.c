@@ -92,8 +92,6 @@ static int query(const struct djp_probe *probe, void __user *argument)
 	if (!answer)
 		return -ENOMEM;
 	error = read_struct(answer, sizeof(*answer), argument, &size);
-	if (!error && answer->reserved)
-		error = -EINVAL;
 	if (error)
 		goto out;
 	memset(answer, 0, sizeof(*answer));
@@ -109,6 +107,8 @@ static int query(const struct djp_probe *probe, void __user *argument)
 		answer->missed[i] = status.missed[i];
 	for (i = 0; i < 2; i++)
 		answer->detail[i] = status.detail[i];
+	answer->tactic = status.tactic;
+	answer->anchor = status.anchor;
 	answer->displaced_len = status.displaced_len;
 	memcpy(answer->displaced, status.displaced, sizeof(answer->displaced));
 	djk_symbol_name(status.address, answer->symbol, answer->module, &offset);
@@ -165,12 +165,58 @@ static int info(void __user *argument)
 	return write_struct(argument, &answer, sizeof(answer));
 }
 
-static int check_attach(const struct djprobe_attach *wanted)
+/* One way to name the site. Fills the request; the name is the caller's to free. */
+static int read_site(struct djp_request *request, u64 symbol, u64 offset, u64 address)
 {
-	if (wanted->flags || wanted->reserved || wanted->mode > DJPROBE_MODE_INT3)
+	char *name;
+
+	if (symbol ? address : offset)
 		return -EINVAL;
-	/* One way to name the site. */
-	return wanted->symbol ? (wanted->address ? -EINVAL : 0) : (wanted->offset ? -EINVAL : 0);
+	request->offset = offset;
+	request->address = address;
+	if (!symbol)
+		return 0;
+	name = strndup_user(u64_to_user_ptr(symbol), SYMBOL_ROOM);
+	if (IS_ERR(name))
+		return PTR_ERR(name);
+	request->symbol = name;
+	return 0;
+}
+
+static int explain(void __user *argument)
+{
+	struct djprobe_explain answer;
+	struct djp_request request = {};
+	struct djp_verdict verdict = {};
+	bool located;
+	u32 size;
+	int error;
+
+	BUILD_BUG_ON(sizeof(answer.region) != sizeof(verdict.region));
+	error = read_struct(&answer, sizeof(answer), argument, &size);
+	if (!error && (answer.flags || answer.reserved))
+		error = -EINVAL;
+	if (!error)
+		error = read_site(&request, answer.symbol, answer.offset, answer.address);
+	if (error)
+		return error;
+	located = djp_explain(&request, &verdict);
+	kfree(request.symbol);
+	answer.address = request.address;
+	answer.verdict = verdict.verdict;
+	answer.reason = request.reason;
+	answer.detail[0] = request.detail[0];
+	answer.detail[1] = request.detail[1];
+	answer.tactic = verdict.tactic;
+	answer.before = verdict.before;
+	answer.anchor = verdict.anchor;
+	answer.board = verdict.board;
+	answer.region_len = verdict.region_len;
+	memcpy(answer.region, verdict.region, sizeof(answer.region));
+	error = write_struct(argument, &answer, sizeof(answer));
+	if (error)
+		return error;
+	return located ? 0 : errno_of(request.reason);
 }
 
 /* Attach, and put a file around the probe. The file, or an errno. */
@@ -199,30 +245,23 @@ static int attach(struct djprobe_attach __user *argument)
 	struct djprobe_attach wanted;
 	struct djp_request request = {};
 	struct file *file;
-	char *symbol = NULL;
 	u32 size;
 	int fd, error;
 
 	error = read_struct(&wanted, sizeof(wanted), argument, &size);
+	if (!error && (wanted.flags || wanted.reserved || wanted.mode > DJPROBE_MODE_INT3))
+		error = -EINVAL;
 	if (!error)
-		error = check_attach(&wanted);
+		error = read_site(&request, wanted.symbol, wanted.offset, wanted.address);
 	if (error)
 		return error;
-	if (wanted.symbol) {
-		symbol = strndup_user(u64_to_user_ptr(wanted.symbol), SYMBOL_ROOM);
-		if (IS_ERR(symbol))
-			return PTR_ERR(symbol);
-	}
-	request.symbol = symbol;
-	request.offset = wanted.offset;
-	request.address = wanted.address;
 	request.cookie = wanted.cookie;
 	request.prog_fd = wanted.prog_fd;
 	request.int3_only = wanted.mode == DJPROBE_MODE_INT3;
 
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	file = fd < 0 ? ERR_PTR(fd) : attach_file(&request);
-	kfree(symbol);
+	kfree(request.symbol);
 	wanted.reason = request.reason;
 	wanted.detail[0] = request.detail[0];
 	wanted.detail[1] = request.detail[1];
@@ -247,6 +286,8 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 	switch (command) {
 	case DJPROBE_IOC_INFO:
 		return info((void __user *)argument);
+	case DJPROBE_IOC_EXPLAIN:
+		return explain((void __user *)argument);
 	case DJPROBE_IOC_ATTACH:
 		return attach((void __user *)argument);
 	default:

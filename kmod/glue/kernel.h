@@ -177,8 +177,18 @@ struct djp_status {
 	unsigned int state, mechanism, reason;
 	unsigned long detail[2];
 	unsigned long address, cookie, hits, missed[8];
+	unsigned int tactic;
+	unsigned long anchor;
 	unsigned int displaced_len;
 	unsigned char displaced[32];
+};
+
+/* The plan for a site that has not been touched. */
+struct djp_verdict {
+	unsigned int verdict, tactic, before;
+	unsigned long anchor, board;
+	unsigned int region_len;
+	unsigned char region[32];
 };
 
 struct djp_probe; /* one attached probe */
@@ -186,6 +196,9 @@ struct djp_probe; /* one attached probe */
 int djp_start(void); /* 0, or a reason number; all undone on failure */
 void djp_stop(void); /* every probe is detached, the optimizer's work is cancelled */
 struct djp_probe *djp_attach(struct djp_request *request); /* NULL: see reason */
+/* Decide as djp_attach() would; prog_fd, cookie and mode are not looked at. False: the site could
+ * not be located, see request->reason; else that is the verdict's reason. */
+bool djp_explain(struct djp_request *request, struct djp_verdict *verdict);
 void djp_detach(struct djp_probe *probe);
 void djp_query(const struct djp_probe *probe, struct djp_status *status);
 bool djp_is_settled(const struct djp_probe *probe);

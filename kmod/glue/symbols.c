@@ -185,7 +185,8 @@ static unsigned int reserved_byte(unsigned long address, bool patched)
 
 void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
 {
-	/* Most stretches of text hold nothing that the kernel patches: ask byte by byte elsewhere. */
+	/* Most stretches of text hold nothing that the kernel patches: ask byte by byte elsewhere.
+	 */
 	const size_t stretch = 16;
 	bool patched = false;
 	size_t i;
@@ -195,8 +196,7 @@ void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
 	preempt_disable();
 	for (i = 0; i < count; i++) {
 		if (i % stretch == 0)
-			patched = patched_by_kernel(address + i,
-						    address + min(i + stretch, count));
+			patched = patched_by_kernel(address + i, address + min(i + stretch, count));
 		reasons[i] = reserved_byte(address + i, patched);
 	}
 	preempt_enable();

@@ -107,11 +107,17 @@ TEST_F(Abi, WhatIsReservedMustBeZero) {
         request.address = address_of(kGetpgid);
         request.offset = 1;
     });
-    const Probe probe = device_.must_attach(at(kGetpgid));
-    djprobe_query query = {};
-    query.size = sizeof query;
-    query.reserved = 1;
-    EXPECT_EQ(call_ioctl(probe.fd(), DJPROBE_IOC_QUERY, &query), -EINVAL);
+    djprobe_explain explain = {};
+    explain.size = sizeof explain;
+    explain.address = address_of(kGetpgid);
+    explain.reserved = 1;
+    EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain), -EINVAL);
+    explain.reserved = 0;
+    explain.flags = 1;
+    EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain), -EINVAL);
+    explain.flags = 0;
+    EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain), 0);
+    EXPECT_EQ(explain.verdict, DJPROBE_VERDICT_JUMP);
 }
 
 TEST_F(Abi, PointersThatLeadNowhere) {
