@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+// Kprobes of the kernel's own and its function tracer at and around our sites. They may make each
+// other refuse; they must not make each other lose calls or corrupt text.
+#include <cerrno>
+#include <cstdio>
+#include <fstream>
+
+#include "fixture.h"
+
+namespace djprobe::vm {
+namespace {
+
+constexpr const char* kTarget = "do_getpgid";
+constexpr uint64_t kCalls = 200;
+
+class Mainline : public ProbeTest {
+  protected:
+    /// The first places of the target, in order.
+    std::vector<uint64_t> places() {
+        std::vector<uint64_t> offsets;
+        for (const Probe& probe : attach_everywhere(device_, counter(), kTarget, 3))
+            offsets.push_back(probe.query().offset);
+        return offsets;
+    }
+    static void call() { EXPECT_EQ(call_getpgid(kCalls), 0u); }
+
+    struct Kernels {
+        Object object{"count"};
+        Object::Link link;
+        uint64_t counted() const { return object.sum("count", 0); }
+    };
+    static void start(Kernels& kernels, uint64_t offset) {
+        kernels.link = kernels.object.kernel_kprobe("on_hit", kTarget, offset, 0);
+    }
+    /// Runs the load; each of those that are there must count it.
+    static void expect_both_count(const Probe* ours, const Kernels* theirs, const char* when) {
+        const uint64_t ours_before = ours ? ours->hits() : 0;
+        const uint64_t theirs_before = theirs ? theirs->counted() : 0;
+        call();
+        if (ours) {
+            EXPECT_EQ(ours->hits() - ours_before, kCalls) << when << ", ours";
+        }
+        if (theirs) {
+            EXPECT_EQ(theirs->counted() - theirs_before, kCalls) << when << ", theirs";
+        }
+    }
+};
+
+TEST_F(Mainline, KprobesThatWereThereBefore) {
+    for (const uint64_t place : places())
+        for (const djprobe_mode mode : kBothModes) {
+            SCOPED_TRACE("+" + std::to_string(place) + " mode " + std::to_string(mode));
+            Kernels theirs;
+            start(theirs, place);
+            ASSERT_TRUE(theirs.link);
+            Answer answer = device_.attach(at(kTarget, 0, mode));
+            const bool attached = !answer.error;
+            std::printf(
+                "before, at +%lu, mode %d: %s\n", place, mode,
+                attached
+                    ? describe(static_cast<djprobe_reason>(answer.probe.settle().reason)).c_str()
+                    : describe(answer.reason).c_str());
+            EXPECT_EQ(answer.error, attached ? 0 : -EBUSY);
+            expect_both_count(attached ? &answer.probe : nullptr, &theirs, "both");
+            if (place % 2) {
+                theirs.link.reset();
+                expect_both_count(attached ? &answer.probe : nullptr, nullptr, "theirs removed");
+                answer.probe.detach();
+            } else {
+                answer.probe.detach();
+                expect_both_count(nullptr, &theirs, "ours removed");
+                theirs.link.reset();
+            }
+            call();
+        }
+}
+
+TEST_F(Mainline, KprobesThatComeAfter) {
+    for (const uint64_t place : places())
+        for (const djprobe_mode mode : kBothModes)
+            for (const bool ours_first : {false, true}) {
+                SCOPED_TRACE("+" + std::to_string(place) + " mode " + std::to_string(mode) +
+                             (ours_first ? " ours leaves first" : " theirs leaves first"));
+                Probe ours = device_.must_attach(at(kTarget, 0, mode));
+                expect_mechanism(ours, mode);
+                Kernels theirs;
+                start(theirs, place);
+                const bool accepted = theirs.link != nullptr;
+                const uint64_t before = accepted ? theirs.counted() : 0;
+                const uint64_t ours_before = ours.hits();
+                call();
+                const uint64_t counted = accepted ? theirs.counted() - before : 0;
+                const uint64_t ours_counted = ours.hits() - ours_before;
+                std::printf("after, at +%lu, mode %d: %s %lu, ours %lu\n", place, mode,
+                            accepted ? "accepted, counts" : "refused", counted, ours_counted);
+                if (ours_first) ours.detach();
+                theirs.link.reset();
+                call();
+                if (!ours_first) {
+                    expect_both_count(&ours, nullptr, "alone again");
+                    ours.detach();
+                }
+                call();
+                // What was busy is free again.
+                const Probe again = device_.must_attach(at(kTarget, 0, mode));
+                expect_mechanism(again, mode);
+                expect_both_count(&again, nullptr, "again");
+            }
+}
+
+/// The function tracer on one function.
+class Tracer {
+  public:
+    Tracer() {
+        write("set_ftrace_filter", kTarget);
+        write("current_tracer", "function");
+    }
+    ~Tracer() {
+        write("current_tracer", "nop");
+        write("set_ftrace_filter", "");
+    }
+    static uint64_t seen() {
+        std::ifstream trace("/sys/kernel/tracing/trace");
+        uint64_t lines = 0;
+        for (std::string line; std::getline(trace, line);)
+            lines += line.find(std::string(kTarget) + " <-") != std::string::npos;
+        return lines;
+    }
+
+  private:
+    static void write(const char* file, const char* text) {
+        std::ofstream stream(std::string("/sys/kernel/tracing/") + file);
+        stream << text;
+        stream.close();
+        EXPECT_TRUE(stream) << file;
+    }
+};
+
+TEST_F(Mainline, TheFunctionTracerBeforeAndAfter) {
+    for (const djprobe_mode mode : kBothModes) {
+        {
+            const Tracer tracer;
+            const Probe probe = device_.must_attach(at(kTarget, 0, mode));
+            expect_mechanism(probe, mode);
+            expect_both_count(&probe, nullptr, "tracer first");
+            EXPECT_EQ(Tracer::seen(), kCalls);
+        }
+        const Probe probe = device_.must_attach(at(kTarget, 0, mode));
+        expect_mechanism(probe, mode);
+        {
+            const Tracer tracer;
+            expect_both_count(&probe, nullptr, "tracer second");
+            EXPECT_EQ(Tracer::seen(), kCalls);
+        }
+        expect_both_count(&probe, nullptr, "tracer gone");
+    }
+}
+
+}  // namespace
+}  // namespace djprobe::vm
