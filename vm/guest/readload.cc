@@ -131,6 +131,7 @@ int main(int argc, char** argv) {
 
     std::vector<Result> results(options->threads);
     std::vector<std::thread> threads;
+    threads.reserve(options->threads);
     for (Result& result : results)
         threads.emplace_back(work, std::cref(*options), fd, std::ref(result));
     if (options->seconds) {
