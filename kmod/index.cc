@@ -43,20 +43,18 @@ void collect(void* context, unsigned int kind, u64 source, u64 target) {
 }
 
 /// A look-alike's function is decoded; what cannot be decoded counts as a branch.
-bool is_branch(u64 field, const SiteTable& sites, u64& source) {
+Refusal find_arrival(u64 field, const SiteTable& sites) {
     FunctionCopy function;
-    source = field;
-    if (!function.load(field)) return true;
+    if (!function.load(field)) return Refusal{Reason::BRANCH_INTO_REGION, field};
     function.recover_own(sites);
-    return x86::is_long_branch(function.code(), field, source);
+    return x86::find_long_arrival(function.code(), field);
 }
 
 void find_branches(djk_extent text, Range targets, const SiteTable& sites, Landings& out) {
     for_each_piece(text, [&](const Code& piece) {
         x86::find_long_branches(piece, targets, [&](u64 field, u64 target) {
-            u64 source;
-            if (is_branch(field, sites, source))
-                out.add({Reason::BRANCH_INTO_REGION, source, target});
+            if (const Refusal arrival = find_arrival(field, sites))
+                out.add({arrival.reason, arrival.detail[0], target});
             return true;
         });
     });
@@ -65,9 +63,12 @@ void find_branches(djk_extent text, Range targets, const SiteTable& sites, Landi
 /// A displaced branch has left the text but still runs, in a detour.
 void find_displaced_branches(Range targets, const SiteTable& sites, Landings& out) {
     for (const Site* site = sites.first(); site; site = site->next)
-        for (const x86::Insn& insn : site->plan.region.all())
+        for (const x86::Insn& insn : site->plan.region.all()) {
             if (insn.rel_size && targets.contains(insn.target))
                 out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
+            if (targets.contains(insn.taken))
+                out.add({Reason::POINTER_INTO_REGION, insn.address, insn.taken});
+        }
 }
 
 void find_pointers(djk_extent rodata, Range targets, Landings& out) {

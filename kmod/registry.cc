@@ -35,6 +35,13 @@ void unlink(Site& site, djk_probe* handler) {
     __atomic_store_n(link, handler->next, __ATOMIC_RELEASE);
 }
 
+/// Somebody else has changed the region: the int3 stays for good.
+void give_up(Site& site, const Refusal& changed) {
+    site.plan.jump = Refusal{Reason::TEXT_CHANGED, changed.detail[0]};
+    site.hold = site.plan.jump;
+    set_state(site, State::Armed);
+}
+
 void tell(const Refusal& refusal, djp_request& request) {
     request.reason = static_cast<unsigned int>(refusal.reason);
     request.detail[0] = refusal.detail[0];
@@ -89,7 +96,8 @@ Refusal check_site_text(KernelText& text, const Site& site) {
                 return refusal;
         return check_text(text, site.jump, TextForm::Jump);
     }
-    if (!site.plan.may_jump()) return check_text(text, site.breakpoint, TextForm::Breakpoint);
+    // Behind the int3 of a site that is held there may be another site's.
+    if (!site.wants_jump()) return check_text(text, site.breakpoint, TextForm::Breakpoint);
     // A slide's unpatched form has the int3 of its IA in the tail.
     return check_text(
         text, site.jump,
@@ -177,6 +185,7 @@ djp_probe* Registry::attach(djp_request& request) {
         unsigned int reason = 0;
         u64 detail = 0;
         probe->cookie = request.cookie;
+        probe->int3_only = request.int3_only;
         probe->handler =
             djk_probe_create(request.prog_fd, request.cookie, function_entry, &reason, &detail);
         if (!probe->handler) refusal = Refusal{static_cast<Reason>(reason), detail};
@@ -193,31 +202,23 @@ djp_probe* Registry::attach(djp_request& request) {
         if (refusal) djk_probe_destroy(probe->handler);
     }
     // A probe that stays at int3 is told why.
-    tell(refusal ? refusal : probe->site->plan.jump, request);
+    tell(refusal ? refusal : probe->site->hold, request);
     return refusal ? nullptr : probe.release();
 }
 
 Refusal Registry::attach_at(const djp_request& request, djp_probe& probe) {
     Site* site = sites_.find(request.address);
     if (!site) return create_site(request, probe);
-    if (request.int3_only && site->plan.may_jump()) {
-        // All probes of a site share its mechanism; who asks for int3 means to see int3.
-        KernelText text;
-        if (const Refusal refusal = check_site_text(text, *site)) return refusal;
-        back_to_int3(text, *site);
-        keep_int3(*site, Refusal{Reason::MODE_INT3});
+    // All probes of a site share its mechanism; who asks for int3 means to see int3.
+    site->int3_probes += probe.int3_only;
+    if (const Refusal refusal = settle(*site)) {
+        site->int3_probes -= probe.int3_only;
+        return refusal;
     }
     if (site->holds_module) djk_release_module();
     site->holds_module = false;
     link(*site, probe.handler);
     probe.site = site;
-    return {};
-}
-
-Refusal Registry::decide(const djp_request& request, x86::Plan& plan) {
-    if (const Refusal refusal = analyst_.analyse(request.address, sites_, plan)) return refusal;
-    if (const Refusal refusal = check_overlap(request.address, plan)) return refusal;
-    if (request.int3_only) plan.jump = Refusal{Reason::MODE_INT3};
     return {};
 }
 
@@ -231,11 +232,10 @@ bool Registry::explain(djp_request& request, djp_verdict& verdict) {
     Refusal refusal = plan ? Refusal{} : Refusal{Reason::NO_MEMORY};
     if (!refusal && djk_pin_target(request.address)) {
         RegistryLock lock;
-        const Site* site = sites_.find(request.address);
-        if (site)
+        if (const Site* site = sites_.find(request.address))
             *plan = site->plan;
         else
-            refusal = decide(request, *plan);
+            refusal = analyst_.analyse(request.address, sites_, *plan);
         djk_unpin_target(request.address);
     } else if (!refusal) {
         refusal = Refusal{static_cast<Reason>(djk_forbidden(request.address))};
@@ -258,25 +258,63 @@ Refusal Registry::create_site(const djp_request& request, djp_probe& probe) {
     Box<Site> site = Box<Site>::create();
     if (!site) return Refusal{Reason::NO_MEMORY};
     site->trap.hit.address = request.address;
-    if (const Refusal refusal = decide(request, site->plan)) return refusal;
+    if (const Refusal refusal = analyst_.analyse(request.address, sites_, site->plan))
+        return refusal;
     if (const Refusal refusal = build(*site)) return refusal;
     site->hit.probes = probe.handler;
+    site->int3_probes = probe.int3_only;
     if (const Refusal refusal = arm(*site)) return refusal;
-    if (site->plan.may_jump()) {
-        set_state(*site, State::Optimizing);
-        djk_optimizer_kick();
-    }
     probe.site = site.release();
+    // Armed, nothing can go wrong any more: at worst it stays so.
+    (void)settle(*probe.site);
     return {};
 }
 
-Refusal Registry::check_overlap(u64 address, x86::Plan& plan) const {
-    const Range wanted = plan.may_jump() ? Range{plan.anchor, plan.anchor + plan.region.length}
-                                         : Range{address, address + 1};
-    for (const Site* site = sites_.first(); site; site = site->next) {
-        // The bytes here are, or will be, part of that site's jump.
-        if (site->region().contains(address)) return Refusal{Reason::OVERLAP, site->address()};
-        if (site->region().overlaps(wanted)) plan.jump = Refusal{Reason::OVERLAP, site->address()};
+/// Why a site may not have its jump now.
+Refusal Registry::hold_reason(const Site& site) const {
+    if (!site.plan.may_jump()) return site.plan.jump;
+    if (site.int3_probes) return Refusal{Reason::MODE_INT3};
+    for (const Site* other = sites_.first(); other; other = other->next) {
+        if (other == &site || !site.region().overlaps(other->region())) continue;
+        // An IA inside must trap by itself. Of two jumps that overlap, the first one stays.
+        if (site.region().contains(other->address()) || other->wants_jump())
+            return Refusal{Reason::OVERLAP, other->address()};
+    }
+    return {};
+}
+
+/// Armed <-> Optimizing or Optimized, as hold_reason() says now. Fails, and changes nothing, when
+/// somebody else has patched on top of a jump that should go.
+Refusal Registry::settle(Site& site) {
+    if (!is_live(site.state)) return {};
+    const Refusal hold = hold_reason(site);
+    if (hold && site.wants_jump()) {
+        KernelText text;
+        if (const Refusal refusal = check_site_text(text, site)) return refusal;
+        back_to_int3(text, site);
+    }
+    site.hold = hold;
+    if (!hold && site.state == State::Armed) {
+        set_state(site, State::Optimizing);
+        site.quiescence = Quiescence::Wanted;
+        djk_optimizer_kick();
+    }
+    return {};
+}
+
+/// A site has gone: others near it may have waited for that.
+void Registry::settle_all(Range range) {
+    for (Site* site = sites_.first(); site; site = site->next)
+        if (site->has_probes() && site->region().overlaps(range)) (void)settle(*site);
+}
+
+/// Jumps over `address` give way to their int3, so that one can be set there.
+Refusal Registry::make_way(KernelText& text, u64 address) {
+    for (Site* site = sites_.first(); site; site = site->next) {
+        if (!site->wants_jump() || !site->region().contains(address)) continue;
+        if (const Refusal refusal = check_site_text(text, *site)) return refusal;
+        back_to_int3(text, *site);
+        site->hold = Refusal{Reason::OVERLAP, address};
     }
     return {};
 }
@@ -326,17 +364,21 @@ Refusal Registry::prepare_patches(Site& site) {
 
 /// Disarmed -> Armed, and into the table.
 Refusal Registry::arm(Site& site) {
-    KernelText text;
-    const x86::Plan& plan = site.plan;
-    if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
-        return refusal;
-    if (plan.may_jump() && !text.matches(plan.anchor, {plan.region.bytes, plan.region.length}))
-        return Refusal{Reason::FOREIGN_PATCH, plan.anchor};
-    // A hit must find the site as soon as the int3 is there.
-    sites_.insert(site);
-    x86::arm(text, One{&site.breakpoint});
-    set_state(site, State::Armed);
-    return {};
+    const auto arm_under_lock = [&]() {
+        KernelText text;
+        if (const Refusal refusal = make_way(text, site.address())) return refusal;
+        if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
+            return refusal;
+        // A hit must find the site as soon as the int3 is there.
+        sites_.insert(site);
+        x86::arm(text, One{&site.breakpoint});
+        set_state(site, State::Armed);
+        return Refusal{};
+    };
+    const Refusal refusal = arm_under_lock();
+    // Those who made way may have done so in vain.
+    if (refusal) settle_all({site.address(), site.address() + 1});
+    return refusal;
 }
 
 /// Take the jump out, or the int3 that makes way for it. The IA's int3 stays. The caller has
@@ -346,16 +388,13 @@ void Registry::back_to_int3(KernelText& text, Site& site) {
         set_state(site, State::Unoptimizing);
         x86::unoptimize(text, One{&site.jump});
     }
-    if (site.anchor_armed) x86::disarm(text, One{&site.jump});
-    site.anchor_armed = false;
+    if (site.anchor_armed) {
+        x86::disarm(text, One{&site.jump});
+        sites_.remove(site.anchor);
+        site.anchor_armed = false;
+    }
     // Only now are the bytes behind the first instruction the original ones again.
     set_resume(site, site.out_of_line());
-    set_state(site, State::Armed);
-}
-
-/// The site keeps its int3 for good, for this reason.
-void Registry::keep_int3(Site& site, const Refusal& reason) {
-    site.plan.jump = reason;
     set_state(site, State::Armed);
 }
 
@@ -377,6 +416,7 @@ void Registry::retire(Site& site) {
     }
     // Every CPU has synchronized since the last int3 was there: no hit is looking for the site.
     sites_.remove(site);
+    settle_all(site.region());
     if (site.holds_module) djk_release_module();
     garbage_.add(&site);
     djk_optimizer_kick();
@@ -388,7 +428,11 @@ void Registry::detach(djp_probe* probe) {
     unlink(site, probe->handler);
     garbage_.add(probe);
     djk_optimizer_kick();
-    if (site.has_probes()) return;
+    site.int3_probes -= probe->int3_only;
+    if (site.has_probes()) {
+        (void)settle(site);
+        return;
+    }
     if (site.state == State::Gone)
         garbage_.add(&site);
     else
@@ -401,9 +445,9 @@ void Registry::query(const djp_probe& probe, djp_status& status) {
     const bool jump = site.state == State::Optimized;
     status.state = static_cast<unsigned int>(site.state);
     status.mechanism = !is_live(site.state) ? 0 : jump ? 2 : 1;
-    status.reason = static_cast<unsigned int>(site.plan.jump.reason);
-    status.detail[0] = site.plan.jump.detail[0];
-    status.detail[1] = site.plan.jump.detail[1];
+    status.reason = static_cast<unsigned int>(site.hold.reason);
+    status.detail[0] = site.hold.detail[0];
+    status.detail[1] = site.hold.detail[1];
     status.address = site.address();
     status.cookie = probe.cookie;
     const bool region = site.plan.may_jump();
@@ -424,20 +468,21 @@ bool Registry::prepare_batch() {
     for (Site* site = sites_.first(); site; site = site->next) {
         if (site->state != State::Optimizing) continue;
         if (const Refusal changed = check_site_text(text, *site)) {
-            keep_int3(*site, Refusal{Reason::TEXT_CHANGED, changed.detail[0]});
+            give_up(*site, changed);
             continue;
         }
         set_resume(*site, site->displaced());
         site->quiescence = Quiescence::Running;
         any = true;
+        if (!site->slides()) continue;
+        sites_.insert(site->anchor);
+        site->anchor_armed = true;
     }
     // Those who reach a slide's anchor go through the detour from here on, the IA included.
     const auto slides = [](const Site& site) {
         return site.quiescence == Quiescence::Running && site.slides() ? &site.jump : nullptr;
     };
     x86::arm(text, Picked(sites_.first(), slides));
-    for (Site* site = sites_.first(); site; site = site->next)
-        if (slides(*site)) site->anchor_armed = true;
     return any;
 }
 
@@ -453,7 +498,7 @@ void Registry::finish_batch() {
             changed = check_text(text, site->board, TextForm::Original);
         if (changed) {
             back_to_int3(text, *site);
-            keep_int3(*site, Refusal{Reason::TEXT_CHANGED, changed.detail[0]});
+            give_up(*site, changed);
             continue;
         }
         if (site->board.length && !site->board_written) x86::write_board(text, site->board);

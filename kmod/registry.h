@@ -11,6 +11,7 @@ struct djp_probe {
     djprobe::kmod::Site* site = nullptr;
     djk_probe* handler = nullptr;
     unsigned long cookie = 0;
+    bool int3_only = false;
     djp_probe* next = nullptr;  ///< in the garbage
 };
 
@@ -62,14 +63,15 @@ class Registry {
   private:
     Refusal locate(djp_request& request, u64& function_entry);
     Refusal attach_at(const djp_request& request, djp_probe& probe);
-    Refusal decide(const djp_request& request, x86::Plan& plan);
     Refusal create_site(const djp_request& request, djp_probe& probe);
-    Refusal check_overlap(u64 address, x86::Plan& plan) const;
+    Refusal hold_reason(const Site& site) const;
+    Refusal make_way(KernelText& text, u64 address);
+    Refusal settle(Site& site);
+    void settle_all(Range range);
     Refusal build(Site& site);
     Refusal arm(Site& site);
     static Refusal prepare_patches(Site& site);
-    static void back_to_int3(KernelText& text, Site& site);
-    static void keep_int3(Site& site, const Refusal& reason);
+    void back_to_int3(KernelText& text, Site& site);
     void retire(Site& site);
     bool prepare_batch();
     void finish_batch();

@@ -12,9 +12,9 @@ Trap* SiteTable::find_trap(u64 address) const {
 }
 
 Site* SiteTable::find(u64 address) const {
-    for (Site* site = list_; site; site = site->next)
-        if (site->address() == address) return site;
-    return nullptr;
+    static_assert(__builtin_offsetof(Site, hit) == 0);
+    const Trap* trap = find_trap(address);
+    return trap ? reinterpret_cast<Site*>(trap->hit.site) : nullptr;
 }
 
 void SiteTable::insert(Trap& trap) {
@@ -33,14 +33,13 @@ void SiteTable::remove(Trap& trap) {
 
 void SiteTable::insert(Site& site) {
     insert(site.trap);
-    if (site.slides()) insert(site.anchor);
     site.next = list_;
     list_ = &site;
 }
 
 void SiteTable::remove(Site& site) {
     remove(site.trap);
-    if (site.anchor.hit.address) remove(site.anchor);
+    if (site.anchor_armed) remove(site.anchor);
     Site** link = &list_;
     while (*link != &site)
         link = &(*link)->next;

@@ -41,6 +41,8 @@ struct Site {
     State state = State::Disarmed;
     Quiescence quiescence = Quiescence::Wanted;
     x86::Plan plan;
+    Refusal hold;                ///< why there is no jump now: the plan's refusal, or what may pass
+    u32 int3_probes = 0;         ///< probes that asked for int3
     x86::PatchSite breakpoint;   ///< the int3 at the IA
     x86::PatchSite jump;         ///< the jump, if the plan may jump
     x86::PatchSite board;        ///< the springboard, if the plan has one
@@ -54,6 +56,7 @@ struct Site {
     u64 address() const { return trap.hit.address; }
     bool has_probes() const { return hit.probes != nullptr; }
     bool slides() const { return plan.may_jump() && plan.anchor != plan.site; }
+    bool wants_jump() const { return state == State::Optimizing || state == State::Optimized; }
     /// The bytes that this site may ever change, the board's aside.
     Range region() const {
         return plan.may_jump() ? Range{jump.address, jump.address + jump.length}
@@ -73,14 +76,16 @@ class SiteTable {
     void insert(Site& site);
     /// The site's traps may be found by hits that began before; free it after quiescence.
     void remove(Site& site);
+    /// Traps besides the IA's come and go with their int3: insert before it, remove after it and a
+    /// core sync.
+    void insert(Trap& trap);
+    void remove(Trap& trap);
     /// All sites, newest first.
     Site* first() const { return list_; }
 
   private:
     static constexpr size_t kBuckets = 4096;
     static size_t bucket(u64 address) { return (address ^ address >> 12) % kBuckets; }
-    void insert(Trap& trap);
-    void remove(Trap& trap);
 
     Trap* buckets_[kBuckets] = {};
     Site* list_ = nullptr;
