@@ -84,6 +84,19 @@ bool is_stack_relative(const ZydisDecodedInstruction& raw) {
     return r.modrm.mod == 3 || r.sib.base == 4;
 }
 
+/// Constants that code computes places of code from: `lea place(%rip)`, `lea place(,%rax,8)`, `mov
+/// $place`, `push $place`.
+void find_taken(const ZydisDecodedInstruction& raw, Insn& out) {
+    const auto& imm = raw.raw.imm[0];
+    if (raw.mnemonic == ZYDIS_MNEMONIC_LEA && raw.raw.disp.size == 32) {
+        out.taken_offset = raw.raw.disp.offset;
+        out.taken = (out.rip_disp_offset ? out.end() : 0) + static_cast<u64>(raw.raw.disp.value);
+    } else if (!imm.is_relative && imm.size >= 32) {
+        out.taken_offset = imm.offset;
+        out.taken = imm.value.u;
+    }
+}
+
 }  // namespace
 
 bool decode(Span<const u8> bytes, u64 address, Insn& out) {
@@ -107,6 +120,7 @@ bool decode(Span<const u8> bytes, u64 address, Insn& out) {
         if (rip) out.rip_disp_offset = raw.raw.disp.offset;
         out.immovable = rip && raw.address_width != 64;
     }
+    find_taken(raw, out);
     if (raw.raw.imm[0].is_relative) {
         out.rel_offset = raw.raw.imm[0].offset;
         out.rel_size = raw.raw.imm[0].size / 8;

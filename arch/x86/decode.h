@@ -32,12 +32,15 @@ enum class Kind : u8 {
 struct Insn {
     u64 address = 0;
     u64 target = 0;  ///< of a direct branch
+    u64 taken = 0;   ///< a constant that may be an address of code: what a lea of a place or a long
+                     ///< immediate yields
     Kind kind = Kind::Plain;
     u8 length = 0;
     u8 modrm_offset = 0;     ///< of the ModRM byte
     u8 rel_offset = 0;       ///< of a direct branch's displacement
     u8 rel_size = 0;         ///< 1 or 4
     u8 rip_disp_offset = 0;  ///< of the disp32 of a RIP-relative operand
+    u8 taken_offset = 0;     ///< of the 4 bytes (or the lower 4 of 8) that `taken` comes from
     bool immovable =
         false;  ///< its encoding means something else elsewhere (EIP-relative, 16-bit branch)
     bool stack_relative = false;  ///< its r/m operand is rsp or based on rsp

@@ -26,15 +26,16 @@ bool LandingMap::any(Range targets) const {
     return false;
 }
 
-bool is_long_branch(const Code& function, u64 field, u64& source) {
-    bool branch = false;
-    source = field;
+Refusal find_long_arrival(const Code& function, u64 field) {
+    Refusal found;
     const Refusal scan = for_each_insn(function, field + 1, [&](const Insn& insn) {
-        branch = insn.rel_size == 4 && insn.address + insn.rel_offset == field;
-        if (branch) source = insn.address;
-        return !branch;
+        if (insn.rel_size == 4 && insn.address + insn.rel_offset == field)
+            found = Refusal{Reason::BRANCH_INTO_REGION, insn.address};
+        if (insn.taken_offset && insn.address + insn.taken_offset == field)
+            found = Refusal{Reason::POINTER_INTO_REGION, insn.address};
+        return !found;
     });
-    return branch || scan;
+    return scan ? Refusal{Reason::BRANCH_INTO_REGION, field} : found;
 }
 
 }  // namespace djprobe::x86

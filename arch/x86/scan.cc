@@ -73,18 +73,28 @@ Refusal find_branch_into(const Code& code, Range targets) {
 }
 
 Refusal find_indirect_jump(const Snapshot& snapshot) {
-    Refusal found;
-    const Refusal scan =
-        for_each_insn(snapshot.function, snapshot.function.range().end, [&](const Insn& insn) {
-            const bool thunk = (insn.kind == Kind::Jump || insn.kind == Kind::CondJump) &&
-                               snapshot.indirect_thunks.contains(insn.target);
-            // A thunk only exists where the compiler was told to make no jump tables; a raw
-            // indirect jump may be hand-written assembly with a table of its own.
-            if (insn.kind == Kind::IndirectJump || (thunk && !snapshot.no_jump_tables))
-                found = Refusal{Reason::INDIRECT_JUMP, insn.address};
-            return !found;
-        });
-    return found ? found : scan;
+    const Code& function = snapshot.function;
+    const Range inside = {function.address + 1, function.range().end};
+    Refusal jump;
+    bool through_memory = false;
+    bool takes_inside = false;
+    const Refusal scan = for_each_insn(function, function.range().end, [&](const Insn& insn) {
+        const bool thunk = (insn.kind == Kind::Jump || insn.kind == Kind::CondJump) &&
+                           snapshot.indirect_thunks.contains(insn.target);
+        if ((thunk || insn.kind == Kind::IndirectJump) && !through_memory) {
+            // Boot turns `jmp thunk` into `jmp *reg` where the CPU needs no thunk.
+            through_memory = !thunk && function.from(insn.address)[insn.modrm_offset] >> 6 != 3;
+            if (!jump || through_memory) jump = Refusal{Reason::INDIRECT_JUMP, insn.address};
+        }
+        takes_inside |= inside.contains(insn.taken);
+        return true;
+    });
+    if (scan) return scan;
+    // A compiler that makes no jump tables jumps through registers only to other functions. Memory
+    // it would have had to load first: that is assembly with a table. And assembly can compute a
+    // place in itself without a table, but must take an address there first.
+    if (jump && (!snapshot.no_jump_tables || through_memory || takes_inside)) return jump;
+    return {};
 }
 
 }  // namespace djprobe::x86

@@ -46,7 +46,7 @@ Range dead_padding(const Code& function);
 /// Refuse when a direct branch in `code` lands in `targets`, or when `code` cannot be decoded.
 Refusal find_branch_into(const Code& code, Range targets);
 
-/// Refuse when `function` has an indirect jump that may lead anywhere within it.
+/// Refuse when the snapshot's function has an indirect jump that may lead anywhere within it.
 Refusal find_indirect_jump(const Snapshot& snapshot);
 
 }  // namespace djprobe::x86

@@ -65,6 +65,13 @@ TEST(LandingMapTest, EveryLongBranchMarksItsTarget) {
     }
 }
 
+TEST(LandingMapTest, SignExtendedAddressesAreMarked) {
+    Map map;
+    const Bytes code = CODE("mov rax, 0xffffffff81000123");
+    map->add_long_branches({0xffffffff90000000, view(code)});
+    EXPECT_EQ(map.all(), (std::set<size_t>{0x123}));
+}
+
 TEST(LandingMapTest, BranchAtAnyAlignmentIsSeen) {
     for (size_t lead = 0; lead < 8; ++lead) {
         Map map;
@@ -212,52 +219,49 @@ TEST(FindLongBranchTest, LooksAtTheLastFourBytes) {
 
 // --- telling branches from look-alikes ---
 
-struct Verdict {
-    bool branch;
-    u64 source;
-    bool operator==(const Verdict&) const = default;
-};
-
-void PrintTo(const Verdict& verdict, std::ostream* out) {
-    *out << (verdict.branch ? "branch" : "no branch") << " at +" << verdict.source - kText;
+Refusal arrival(const Bytes& function, size_t field) {
+    return find_long_arrival({kText, view(function)}, kText + field);
 }
 
-Verdict is_branch(const Bytes& function, size_t field) {
-    Verdict verdict{};
-    verdict.branch = is_long_branch({kText, view(function)}, kText + field, verdict.source);
-    return verdict;
-}
-
-TEST(IsLongBranchTest, RealBranchesGiveTheirAddress) {
+TEST(FindLongArrivalTest, RealBranchesGiveTheirAddress) {
     const Bytes code = CODE("nop; call 771b + 0x1000; jz 771b + 0x1000; jmp 771b + 0x1000");
-    EXPECT_EQ(is_branch(code, 2), (Verdict{true, kText + 1}));
-    EXPECT_EQ(is_branch(code, 8), (Verdict{true, kText + 6}));
-    EXPECT_EQ(is_branch(code, 13), (Verdict{true, kText + 12}));
+    EXPECT_EQ(arrival(code, 2), Refusal(Reason::BRANCH_INTO_REGION, kText + 1));
+    EXPECT_EQ(arrival(code, 8), Refusal(Reason::BRANCH_INTO_REGION, kText + 6));
+    EXPECT_EQ(arrival(code, 13), Refusal(Reason::BRANCH_INTO_REGION, kText + 12));
 }
 
-TEST(IsLongBranchTest, ImmediateThatLooksLikeABranchIsNone) {
+TEST(FindLongArrivalTest, ImmediateThatLooksLikeABranchIsNone) {
     // e8 and its displacement are the immediate of a mov.
     const Bytes code = CODE("nop; movabs rax, 0x00001000e8; ret");
-    EXPECT_FALSE(is_branch(code, 4).branch);
+    EXPECT_EQ(arrival(code, 4), Refusal());
 }
 
-TEST(IsLongBranchTest, MemoryDisplacementIsNone) {
-    EXPECT_FALSE(is_branch(CODE("nop; mov rax, [rip + 0x1000]; ret"), 4).branch);
+TEST(FindLongArrivalTest, MemoryDisplacementIsNone) {
+    EXPECT_EQ(arrival(CODE("nop; mov rax, [rip + 0x1000]; ret"), 4), Refusal());
 }
 
-TEST(IsLongBranchTest, NeighbouringBytesOfABranchAreNone) {
+TEST(FindLongArrivalTest, AddressesThatAreTakenArrive) {
+    const Refusal taken(Reason::POINTER_INTO_REGION, kText + 1);
+    EXPECT_EQ(arrival(CODE("nop; lea rax, [rip + 0x1000]; ret"), 4), taken);
+    EXPECT_EQ(arrival(CODE("nop; lea rax, [rcx*8 + 0x1000]; ret"), 5), taken);
+    EXPECT_EQ(arrival(CODE("nop; mov rax, 0x12345678; ret"), 4), taken);
+    EXPECT_EQ(arrival(CODE("nop; push 0x12345678; ret"), 2), taken);
+    EXPECT_EQ(arrival(CODE("nop; movabs rax, 0x123456789abcdef0; ret"), 3), taken);
+}
+
+TEST(FindLongArrivalTest, NeighbouringBytesOfABranchAreNone) {
     const Bytes code = CODE("nop; call 771b + 0x1000; nop; nop; nop; nop; ret");
-    EXPECT_FALSE(is_branch(code, 1).branch);
-    EXPECT_FALSE(is_branch(code, 3).branch);
+    EXPECT_EQ(arrival(code, 1), Refusal());
+    EXPECT_EQ(arrival(code, 3), Refusal());
 }
 
-TEST(IsLongBranchTest, UndecodableFunctionProvesNothing) {
-    EXPECT_EQ(is_branch(CODE("nop; .byte 0x06; nop; nop; nop; nop; ret"), 3),
-              (Verdict{true, kText + 3}));
+TEST(FindLongArrivalTest, UndecodableFunctionProvesNothing) {
+    EXPECT_EQ(arrival(CODE("nop; .byte 0x06; nop; nop; nop; nop; ret"), 3),
+              Refusal(Reason::BRANCH_INTO_REGION, kText + 3));
 }
 
-TEST(IsLongBranchTest, UndecodableBytesBehindItDoNotMatter) {
-    EXPECT_FALSE(is_branch(CODE("movabs rax, 0x00001000e8; .byte 0x06"), 3).branch);
+TEST(FindLongArrivalTest, UndecodableBytesBehindItDoNotMatter) {
+    EXPECT_EQ(arrival(CODE("movabs rax, 0x00001000e8; .byte 0x06"), 3), Refusal());
 }
 
 // --- against brute force ---
@@ -306,6 +310,8 @@ TEST(LandingPropertyTest, EveryMarkHasFourBytesThatLeadThere) {
         const i64 target = static_cast<i64>(i) + 4 + displacement;
         if (target >= 0 && target < static_cast<i64>(kSize))
             expected.insert(static_cast<size_t>(target));
+        if (const u64 address = static_cast<u64>(displacement); kWhole.contains(address))
+            expected.insert(address - kText);
     }
     EXPECT_GT(expected.size(), 100u);
     EXPECT_EQ(map.all(), expected);

@@ -279,11 +279,37 @@ Scene thunk_scene(Bytes opcode) {
     return scene;
 }
 
-TEST(PlanIndirectTest, RawIndirectJumpMayLeadAnywhere) {
+TEST(PlanIndirectTest, JumpThroughMemoryMayLeadAnywhere) {
     for (const bool no_jump_tables : {false, true}) {
-        Scene scene(join(kMov5, CODE("jmp rax")));
+        Scene scene(join(kMov5, CODE("jmp [rax*8 + 64]")));
         scene.no_jump_tables = no_jump_tables;
         EXPECT_EQ(scene.plan(0).jump, Refusal(Reason::INDIRECT_JUMP, kText + 5)) << no_jump_tables;
+    }
+}
+
+TEST(PlanIndirectTest, JumpThroughARegisterIsATailCallWhereThereAreNoJumpTables) {
+    Scene scene(join(kMov5, CODE("jmp rax")));
+    scene.no_jump_tables = false;
+    EXPECT_EQ(scene.plan(0).jump, Refusal(Reason::INDIRECT_JUMP, kText + 5));
+    scene.no_jump_tables = true;
+    EXPECT_EQ(scene.plan(0).jump, Refusal());
+}
+
+TEST(PlanIndirectTest, FunctionThatTakesAPlaceInItselfMayJumpThere) {
+    // Assembly computes such places: no table is needed.
+    for (const Bytes& take : {CODE("lea rcx, [rip + 1]"), CODE("mov rcx, 0xffffffff8100000d"),
+                              CODE("lea rcx, [rdi*4 - 0x7efffff3]")}) {
+        Scene scene(join(kMov5, take, CODE("jmp rax; ret; ret; ret; ret; ret")));
+        scene.no_jump_tables = true;
+        EXPECT_EQ(scene.plan(0).jump, Refusal(Reason::INDIRECT_JUMP, kText + 5 + take.size()));
+    }
+}
+
+TEST(PlanIndirectTest, FunctionMayTakeItsOwnStartOrAnotherOne) {
+    for (const Bytes& take : {CODE("lea rcx, [rip - 12]"), CODE("mov rcx, 0xffffffff81000800")}) {
+        Scene scene(join(kMov5, take, CODE("jmp rax")));
+        scene.no_jump_tables = true;
+        EXPECT_EQ(scene.plan(0).jump, Refusal());
     }
 }
 
