@@ -83,6 +83,14 @@ Refusal ask_kernel(const Plan& plan, size_t insns, bool behind_ours) {
                  : Refusal{};
 }
 
+/// The kernel's optimizer turns a kprobe into a jump some time after its registration, and looks
+/// for other kprobes but not for us: `address` would be overwritten. 0: there is none.
+u64 kprobe_right_before(u64 address) {
+    for (u64 at = address - (x86::kJumpLength - 1); at < address; ++at)
+        if (djk_has_kprobe(at)) return at;
+    return 0;
+}
+
 bool any_between(const SiteTable& sites, u64 begin, u64 end) {
     for (const Site* site = sites.first(); site; site = site->next)
         if (site->address() >= begin && site->address() < end) return true;
@@ -136,6 +144,12 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
         if (const Refusal refusal =
                 plan_within({site - x86::kTacticReach, site + x86::kTacticReach}, x86::kAllTactics))
             return refusal;
+
+    if (const u64 kprobe = kprobe_right_before(site)) return Refusal{Reason::FOREIGN_PATCH, kprobe};
+    if (plan.may_jump())
+        if (const u64 kprobe = kprobe_right_before(plan.anchor))
+            plan.jump =
+                Refusal{Reason::REGION_RESERVED, kprobe, static_cast<u64>(Reason::FOREIGN_PATCH)};
 
     // A refusal behind the first instruction leaves the int3; one at it leaves nothing.
     const size_t insns = plan.may_jump() ? plan.region.count : 1;

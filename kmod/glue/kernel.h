@@ -87,6 +87,9 @@ unsigned int djk_forbidden(unsigned long address);
  * alternative, exception table, foreign kprobe), or NONE. Takes jump_label_mutex and text_mutex. */
 void djk_reserved(unsigned long address, unsigned char *reasons, size_t count);
 
+/* Is there a foreign kprobe at `address`, be it disabled? */
+bool djk_has_kprobe(unsigned long address);
+
 /* The original bytes behind a foreign kprobe at `address`, 16 of them; false: none there. */
 bool djk_recover_foreign(unsigned long address, unsigned char bytes[16]);
 

@@ -204,6 +204,16 @@ void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
 	djk_call0(jump_label_unlock);
 }
 
+bool djk_has_kprobe(unsigned long address)
+{
+	bool found;
+
+	preempt_disable();
+	found = djk_call1(get_kprobe, address);
+	preempt_enable();
+	return found;
+}
+
 bool djk_recover_foreign(unsigned long address, unsigned char bytes[16])
 {
 	unsigned long recovered = 0;
