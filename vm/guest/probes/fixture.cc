@@ -15,13 +15,13 @@ std::vector<Probe> attach_everywhere(const Device& device, int prog_fd, const st
     found.push_back(device.must_attach(request));
     const djprobe_query entry = found.front().query();
     const uint64_t start = entry.address - entry.offset;
-    request.offset = entry.offset + entry.displaced_len;
+    request.offset = entry.offset + 1;
     while (found.size() < most) {
         Answer answer = device.attach(request);
         if (answer.error == -ERANGE) break;
         if (!answer.error) {
-            request.offset += answer.probe.query().displaced_len;
             found.push_back(std::move(answer.probe));
+            ++request.offset;
         } else if (answer.reason == DJPROBE_REASON_NOT_BOUNDARY) {
             request.offset = answer.detail[1] - start;
         } else {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // Kprobes of the kernel's own and its function tracer at and around our sites. They may make each
 // other refuse; they must not make each other lose calls or corrupt text.
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstdio>
 #include <fstream>
@@ -29,8 +31,8 @@ class Mainline : public ProbeTest {
         Object::Link link;
         uint64_t counted() const { return object.sum("count", 0); }
     };
-    static void start(Kernels& kernels, uint64_t offset) {
-        kernels.link = kernels.object.kernel_kprobe("on_hit", kTarget, offset, 0);
+    static void start(Kernels& kernels, uint64_t offset, const char* symbol = kTarget) {
+        kernels.link = kernels.object.kernel_kprobe("on_hit", symbol, offset, 0);
     }
     /// Runs the load; each of those that are there must count it.
     static void expect_both_count(const Probe* ours, const Kernels* theirs, const char* when) {
@@ -106,6 +108,95 @@ TEST_F(Mainline, KprobesThatComeAfter) {
                 expect_mechanism(again, mode);
                 expect_both_count(&again, nullptr, "again");
             }
+}
+
+bool is_optimized(uint64_t address) {
+    std::ifstream list("/sys/kernel/debug/kprobes/list");
+    for (std::string line; std::getline(list, line);)
+        if (std::stoull(line, nullptr, 16) == address)
+            return line.find("[OPTIMIZED]") != std::string::npos;
+    return false;
+}
+
+// The kernel's jump optimizer knows nothing of us: it must not be led to write over our bytes.
+class Optimized : public Mainline {
+  protected:
+    static constexpr const char* kFunction = "vfs_read";
+    static constexpr useconds_t kUntilOptimized = 500'000;
+
+    void SetUp() override {
+        std::vector<uint64_t> offsets;
+        for (const Probe& probe : attach_everywhere(device_, counter(), kFunction, 10))
+            offsets.push_back(probe.query().offset);
+        for (const uint64_t offset : offsets) {
+            Kernels theirs;
+            start(theirs, offset, kFunction);
+            usleep(kUntilOptimized);
+            if (!is_optimized(address_of(kFunction) + offset)) continue;
+            theirs_at_ = offset;
+            for (const uint64_t inside : offsets)
+                if (inside > offset && inside < offset + 5) inside_.push_back(inside);
+            if (!inside_.empty()) return;
+        }
+        FAIL() << "the kernel turns no kprobe at the start of " << kFunction << " into a jump";
+    }
+    void expect_both_count(const Probe* ours, const Kernels* theirs, const char* when) {
+        const uint64_t ours_before = ours ? ours->hits() : 0;
+        const uint64_t theirs_before = theirs ? theirs->counted() : 0;
+        EXPECT_EQ(reader_.read(kCalls), 0u);
+        if (ours) {
+            EXPECT_EQ(ours->hits() - ours_before, kCalls) << when << ", ours";
+        }
+        if (theirs) {
+            EXPECT_EQ(theirs->counted() - theirs_before, kCalls) << when << ", theirs";
+        }
+    }
+
+    uint64_t theirs_at_ = 0;
+    std::vector<uint64_t> inside_;  ///< instructions that their jump covers
+
+  private:
+    Reader reader_;
+};
+
+TEST_F(Optimized, KprobesThatWereThereBefore) {
+    for (const uint64_t ours_at : inside_)
+        for (const djprobe_mode mode : kBothModes)
+            for (const useconds_t wait : {0u, kUntilOptimized}) {
+                SCOPED_TRACE("ours at +" + std::to_string(ours_at) + " mode " +
+                             std::to_string(mode) + " after " + std::to_string(wait) + " us");
+                Kernels theirs;
+                start(theirs, theirs_at_, kFunction);
+                ASSERT_TRUE(theirs.link);
+                usleep(wait);
+                Answer answer = device_.attach(at(kFunction, ours_at, mode));
+                // Also before they have written anything: they will, whatever is there by then.
+                EXPECT_EQ(answer.error, -EBUSY);
+                EXPECT_EQ(describe(answer.reason), describe(DJPROBE_REASON_FOREIGN_PATCH));
+                usleep(kUntilOptimized);
+                expect_both_count(nullptr, &theirs, "theirs");
+                theirs.link.reset();
+                answer = device_.attach(at(kFunction, ours_at, mode));
+                ASSERT_EQ(answer.error, 0) << describe(answer.reason);
+                expect_both_count(&answer.probe, nullptr, "ours");
+            }
+}
+
+TEST_F(Optimized, KprobesThatComeAfter) {
+    for (const uint64_t ours_at : inside_)
+        for (const djprobe_mode mode : kBothModes) {
+            SCOPED_TRACE("ours at +" + std::to_string(ours_at) + " mode " + std::to_string(mode));
+            const Probe ours = device_.must_attach(at(kFunction, ours_at, mode));
+            ours.settle();
+            Kernels theirs;
+            start(theirs, theirs_at_, kFunction);
+            usleep(kUntilOptimized);
+            std::printf("ours at +%lu mode %d, theirs after it: %s\n", ours_at, mode,
+                        theirs.link ? "accepted" : "refused");
+            expect_both_count(&ours, theirs.link ? &theirs : nullptr, "both");
+            theirs.link.reset();
+            expect_both_count(&ours, nullptr, "ours");
+        }
 }
 
 /// The function tracer on one function.

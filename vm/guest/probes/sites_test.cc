@@ -149,14 +149,14 @@ TEST_F(Sites, WhatTheKernelRewritesOrTrapsOn) {
         const uint64_t start = address_of(symbol);
         if (!start) continue;
         Request request = at(symbol, 0, DJPROBE_MODE_INT3);
-        for (int asked = 0; asked < 50; ++asked) {
+        for (int asked = 0; asked < 100; ++asked) {
             const Answer answer = device_.attach(request);
             if (answer.error == -ERANGE) break;
             ++seen[answer.reason];
             if (answer.reason == DJPROBE_REASON_NOT_BOUNDARY)
                 request.offset = answer.detail[1] - start;
-            else if (answer.error == 0)
-                request.offset = answer.probe.query().offset + answer.probe.query().displaced_len;
+            else if (!answer.error)
+                request.offset = answer.probe.query().offset + 1;
             else
                 ++request.offset;
         }

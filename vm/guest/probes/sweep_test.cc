@@ -51,11 +51,17 @@ void Sweep::sweep(const std::string& symbol, size_t most) {
     std::vector<bool> done(offsets.size());
     for (size_t rest = offsets.size(); rest > 0;) {
         std::map<size_t, Probe> probes;
+        uint64_t region_end = 0;
         for (size_t i = 0; i < offsets.size(); ++i) {
-            if (done[i]) continue;
+            if (done[i] || offsets[i] < region_end) continue;
             Answer answer = device_.attach(at(symbol, offsets[i]));
-            if (answer.reason == DJPROBE_REASON_OVERLAP && answer.error) continue;
+            if (answer.error && answer.reason == DJPROBE_REASON_OVERLAP) continue;
             ASSERT_EQ(answer.error, 0) << offsets[i] << ": " << describe(answer.reason);
+            const djprobe_query query = answer.probe.query();
+            if (query.reason == DJPROBE_REASON_OVERLAP) continue;
+            region_end = offsets[i] + 1;
+            if (query.reason == DJPROBE_REASON_NONE)
+                region_end = query.anchor + query.displaced_len - (query.address - query.offset);
             probes[i] = std::move(answer.probe);
         }
         ASSERT_FALSE(probes.empty());
