@@ -50,6 +50,30 @@ TEST_P(DetourPropertyTest, RandomFunctionsRunAsIfTheyHadNoDetour) {
     }
 }
 
+TEST_P(DetourPropertyTest, RandomFunctionsRunAsIfTheyHadNoDetourByAnyTactic) {
+    const u64 first = first_seed();
+    size_t made[3] = {};
+    for (u64 seed = first; seed < first + kFunctions && !HasFailure(); ++seed) {
+        test::Bench bench(GetParam(), seed);
+        test::RandomCode random(bench, seed);
+        const test::RandomFunction function = random.cramped_function();
+        if (!test::Detoured::is_possible(bench, function.code, function.site)) continue;
+        const std::string note = "DJPROBE_SEED=" + std::to_string(seed) + ", cramped site at +" +
+                                 std::to_string(function.site) + " of " + hex(function.code);
+        SCOPED_TRACE(note);
+        test::set_crash_note(note);
+        test::Detoured detoured(bench, function.code, function.site);
+        if (HasFailure()) return;
+        ++made[static_cast<size_t>(detoured.plan().tactic)];
+        for (int round = 0; round < 3; ++round)
+            detoured.expect_same(random.start());
+    }
+    // Reproducing one function says nothing about the mix.
+    if (std::getenv("DJPROBE_SEED")) return;
+    for (const size_t count : made)
+        EXPECT_GT(count, size_t{kFunctions / 20});
+}
+
 INSTANTIATE_TEST_SUITE_P(, DetourPropertyTest,
                          testing::Values(Arena::Place::Low, Arena::Place::High),
                          [](const auto& info) {

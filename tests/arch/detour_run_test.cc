@@ -13,6 +13,7 @@ using test::Bench;
 using test::Bytes;
 using test::Detoured;
 using test::Hit;
+using test::join;
 using test::last_hit;
 using test::Machine;
 
@@ -221,6 +222,65 @@ TEST_P(DetourRunTest, OutOfLineCopyOnlyRunsTheProbedInstruction) {
     const auto outcome = bench_.run(machine, detoured.out_of_line());
     EXPECT_EQ(outcome.machine[Machine::AX], machine[Machine::AX] + 1);
     EXPECT_EQ(outcome.machine[Machine::CX], machine[Machine::CX] - 1);
+}
+
+// --- tactics ---
+
+/// A function that ends too close behind its last instructions for a window there.
+const Bytes kCramped = CODE(
+    "lea rdx, [rdx + 1]; xor rax, rdx; not edx; jmp 2f; mov eax, 0x12345678;"
+    "2: jmp " ARENA_EXIT);
+
+TEST_P(DetourRunTest, ASlideCallsTheHandlerBetweenTheRightInstructions) {
+    for (const size_t site : {7, 9}) {  // the not, the jump
+        Detoured detoured(bench_, kCramped, site);
+        ASSERT_EQ(detoured.plan().tactic, Tactic::Slide);
+        for (int round = 0; round < 16; ++round) {
+            const Machine machine = bench_.start();
+            detoured.expect_same(machine);
+            // The registers are those at the IA: what ran before it has, what follows has not.
+            const u64 dx = machine[Machine::DX] + 1;
+            EXPECT_EQ(last_hit().frame.dx, site == 9 ? static_cast<u32>(~dx) : dx);
+            EXPECT_EQ(last_hit().frame.ax, machine[Machine::AX] ^ dx);
+        }
+    }
+}
+
+TEST_P(DetourRunTest, ASlideCallsNoHandlerForWhomLeavesBeforeTheIa) {
+    const Bytes brief = CODE("jz 2f; not edx; jmp 3f; 2: inc rcx; 3: jmp " ARENA_EXIT);
+    Detoured over(bench_, brief, 4);
+    ASSERT_EQ(over.plan().tactic, Tactic::Slide);
+    ASSERT_EQ(over.plan().anchor, bench_.text());
+    Machine machine = bench_.start();
+    for (const bool leaves : {false, true}) {
+        machine.flags = 0x202 | (leaves ? +test::kZero : 0);
+        over.write_jump();
+        last_hit() = Hit{};
+        bench_.run(machine, bench_.text());
+        EXPECT_EQ(last_hit().count, leaves ? 0u : 1u);
+        over.write_original();
+        over.expect_same(machine);
+    }
+}
+
+TEST_P(DetourRunTest, ASlidesInt3AtTheAnchorResumesAtTheEntry) {
+    Detoured detoured(bench_, kCramped, 9);
+    ASSERT_EQ(detoured.plan().anchor, bench_.text() + 4);
+    Machine machine = bench_.start();
+    const auto original = bench_.run(machine, detoured.plan().anchor);
+    last_hit() = Hit{};
+    EXPECT_TRUE(same(bench_.run(machine, detoured.entry()), original));
+    EXPECT_EQ(last_hit().count, 1u);
+    EXPECT_EQ(last_hit().frame.ip, detoured.site());
+}
+
+TEST_P(DetourRunTest, ASpringboardLeadsToTheDetour) {
+    const Bytes code =
+        join(CODE("mov eax, ebx; 1: dec cl; jnz 1b; jmp " ARENA_EXIT), Bytes(8, kInt3));
+    Detoured detoured(bench_, code, 0);
+    ASSERT_EQ(detoured.plan().tactic, Tactic::Springboard);
+    for (int round = 0; round < 16; ++round)
+        detoured.expect_same(bench_.start());
 }
 
 }  // namespace

@@ -44,6 +44,10 @@ Bench::Bench(Arena::Place place, u64 seed) : arena_(place), random_(seed) {
                  CODE("push r10; mov r10, [rsp + 8]; mov [rip + 771b + 0x1f00 + 0xf00], r10;"
                       "pop r10; add rax, 7; ret"));
 
+    // At 0x6040: data are 0x1fc0 ahead, the exit 0x40 back. No flag may change.
+    arena_.write(text() + kReached, CODE("mov qword ptr [rip + 771b + 0x1fc0 + 0xf20], 1;"
+                                         "jmp 771b - 0x40"));
+
     while (initial_.size() < Arena::kDataSize)
         append(initial_, random_());
     while (initial_.size() < Arena::kDataSize + Arena::kStackSize)

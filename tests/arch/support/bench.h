@@ -28,6 +28,9 @@ class Bench {
   public:
     static constexpr size_t kReturnAddress = 0xf00;
     static constexpr size_t kCalleePointer = 0xf10;
+    /// Code at kReached in the arena sets the word at kReachedMark of the data to 1 and exits.
+    static constexpr size_t kReached = Arena::kExit + 0x40;
+    static constexpr size_t kReachedMark = 0xf20;
 
     explicit Bench(Arena::Place place, u64 seed = 1);
 

@@ -5,14 +5,28 @@
 
 namespace djprobe::test {
 
-Detoured::Detoured(Bench& bench, const Bytes& code, size_t offset, bool smap)
-    : bench_(bench), slot_(bench.arena().slot()) {
-    bench.put(code);
+namespace {
+
+Refusal plan_of(u64 text, const Bytes& code, size_t offset, x86::Plan& plan) {
     x86::Snapshot snapshot;
-    snapshot.site = bench.text() + offset;
-    snapshot.function = {bench.text(), view(code)};
-    EXPECT_EQ(x86::make_plan(snapshot, plan_), Refusal());
-    EXPECT_EQ(plan_.jump, Refusal());
+    snapshot.site = text + offset;
+    snapshot.function = {text, view(code)};
+    snapshot.tactics = x86::kAllTactics;
+    const Refusal refusal = x86::make_plan(snapshot, plan);
+    return refusal ? refusal : plan.jump;
+}
+
+}  // namespace
+
+bool Detoured::is_possible(const Bench& bench, const Bytes& code, size_t offset) {
+    x86::Plan plan;
+    return !plan_of(bench.text(), code, offset, plan);
+}
+
+Detoured::Detoured(Bench& bench, const Bytes& code, size_t offset, bool smap)
+    : bench_(bench), slot_(bench.arena().slot()), code_end_(bench.text() + code.size()) {
+    bench.put(code);
+    EXPECT_EQ(plan_of(bench.text(), code, offset, plan_), Refusal());
 
     x86::DetourConfig config = bench.detour_config();
     config.smap = smap;
@@ -20,18 +34,39 @@ Detoured::Detoured(Bench& bench, const Bytes& code, size_t offset, bool smap)
     EXPECT_EQ(x86::emit_detour(plan_, config, slot_, {bytes.data(), bytes.size()}, layout_),
               Refusal());
     EXPECT_EQ(x86::make_jump_site(plan_, entry(), patch_), Refusal());
+    if (plan_.tactic == x86::Tactic::Springboard) {
+        EXPECT_EQ(x86::make_board(plan_, entry(), board_), Refusal());
+    }
     bench.arena().write(slot_, bytes);
 }
 
-Machine Detoured::machine_at_site(const Machine& start) {
-    Bytes jump = {0xe9};
-    const u32 distance = static_cast<u32>(bench_.exit() - (site() + 5));
-    for (int shift = 0; shift < 32; shift += 8)
-        jump.push_back(static_cast<u8>(distance >> shift));
-    bench_.arena().write(site(), jump);
-    const Machine machine = bench_.run(start, bench_.text()).machine;
-    write_original();
-    return machine;
+void Detoured::write_jump() {
+    bench_.arena().write(board_.address, {board_.jump, board_.length});
+    bench_.arena().write(patch_.address, {patch_.jump, patch_.length});
+}
+
+void Detoured::write_original() {
+    // Not the patch's original: a slide's has the int3 of the IA in it.
+    bench_.arena().write(plan_.anchor, {plan_.region.bytes, plan_.region.length});
+    bench_.arena().write(board_.address, {board_.original, board_.length});
+}
+
+bool Detoured::reaches_site(const Machine& start, Machine& at_site) {
+    // Two bytes at the site, the rest behind the code: a way past the site may be close to it.
+    Bytes brief(2), jump(5);
+    x86::Emitter out({brief.data(), brief.size()}, site());
+    out.short_jump(code_end_);
+    x86::Emitter far({jump.data(), jump.size()}, code_end_);
+    far.jump(bench_.text() + Bench::kReached);
+    EXPECT_TRUE(out.ok() && far.ok());
+    bench_.arena().write(code_end_, jump);
+    const auto* const text = reinterpret_cast<const u8*>(site());
+    const Bytes was(text, text + brief.size());
+    bench_.arena().write(site(), brief);
+    const Outcome outcome = bench_.run(start, bench_.text());
+    bench_.arena().write(site(), was);
+    at_site = outcome.machine;
+    return Bench::word(outcome, Bench::kReachedMark) == 1;
 }
 
 void Detoured::expect_hit(const Machine& at_site) {
@@ -55,12 +90,17 @@ void Detoured::expect_hit(const Machine& at_site) {
 }
 
 void Detoured::expect_same(const Machine& machine) {
-    const Machine at_site = machine_at_site(machine);
+    Machine at_site;
+    const bool reaches = reaches_site(machine, at_site);
     const Outcome original = bench_.run(machine, bench_.text());
 
     write_jump();
     last_hit() = Hit{};
     EXPECT_TRUE(same(bench_.run(machine, bench_.text()), original)) << "through the detour";
+    if (!reaches) {
+        EXPECT_EQ(last_hit().count, 0u);
+        return write_original();
+    }
     expect_hit(at_site);
 
     // Where an int3 hit resumes once the jump is (being) written, and before.

@@ -14,6 +14,7 @@ constexpr u64 kMiddle = 0x600;  // of the data that instructions touch
 constexpr u64 kMark = 0xe00;
 constexpr u32 kPads = 3;
 constexpr size_t kJump = 5;
+constexpr size_t kBoardRoom = 8;
 
 /// The r/m operand of an instruction.
 struct Operand {
@@ -48,6 +49,19 @@ class Writer {
     void fill(size_t size) { code_.resize(std::max(code_.size(), size), x86::kInt3); }
     /// Where ways end: note which, leave.
     void pads(bool falls_through);
+    /// A branch that no way leads to.
+    void dead_jump(size_t target) {
+        byte(0xe9);
+        reference(target);
+    }
+    void leave() {
+        byte(0xeb);
+        to_pad(1);
+    }
+    void maybe_leave() {
+        byte(0x70 | below(16));
+        to_pad(1);
+    }
 
   private:
     struct Branch {
@@ -386,6 +400,27 @@ RandomFunction RandomCode::function() {
     }
     writer.fill(end);
     writer.pads(!ends);
+    return {writer.take(), site};
+}
+
+RandomFunction RandomCode::cramped_function() {
+    Writer writer(bench_.text(), random_);
+    for (u64 lead = random_() % 4; lead; --lead) {
+        if (random_() % 4)
+            writer.plain();
+        else
+            writer.maybe_leave();
+    }
+    const size_t site = writer.size();
+    // Sometimes the site itself is what leaves.
+    if (random_() % 4) writer.plain();
+    const size_t behind = writer.size();
+    if (behind > site && random_() % 3 == 0) writer.plain();
+    writer.leave();
+    writer.pads(false);
+    if (random_() % 2) writer.dead_jump(site);
+    if (behind > site && random_() % 2) writer.dead_jump(behind);
+    writer.fill(writer.size() + kBoardRoom);
     return {writer.take(), site};
 }
 

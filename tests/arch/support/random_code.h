@@ -19,6 +19,9 @@ class RandomCode {
     RandomCode(Bench& bench, u64 seed) : bench_(bench), random_(seed) {}
 
     RandomFunction function();
+    /// One whose site often has no room for the plain jump: ends close behind it, or branches (that
+    /// never run) to it or right behind it. Ways may leave before the site.
+    RandomFunction cramped_function();
     /// A random machine with pointers where the functions expect them.
     Machine start();
 

@@ -20,6 +20,7 @@ struct Scene {
     std::vector<x86::Reserved> reserved;
     bool no_jump_tables = true;
     Range indirect_thunks;
+    u8 tactics = x86::tactic_bit(x86::Tactic::Window);
 
     explicit Scene(Bytes code, u64 where = kText) : function(std::move(code)), address(where) {}
 
@@ -32,7 +33,8 @@ struct Scene {
                 .landings = {landings.data(), landings.size()},
                 .reserved = {reserved.data(), reserved.size()},
                 .no_jump_tables = no_jump_tables,
-                .indirect_thunks = indirect_thunks};
+                .indirect_thunks = indirect_thunks,
+                .tactics = tactics};
     }
 
     /// Why there may be no probe at all.
