@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "index.h"
 
+#include "../arch/x86/scan.h"
 #include "function.h"
 
 namespace djprobe::kmod {
@@ -71,6 +72,31 @@ void find_displaced_branches(Range targets, const SiteTable& sites, Landings& ou
         }
 }
 
+/// An optimized kprobe of the kernel hides the branches that it has displaced, and other text may
+/// be asked for while it does. Calls use(insn) for every instruction of the functions that have
+/// kprobes.
+template <class Use>
+Refusal for_each_hidden(Use&& use) {
+    constexpr size_t max = 4096;
+    Array<u64> kprobes(max);
+    if (!kprobes) return Refusal{Reason::NO_INDEX};
+    const size_t count = djk_list_kprobes(kprobes.data(), max);
+    if (count > max) return Refusal{Reason::NO_INDEX};
+    for (size_t i = 0; i < count; ++i) {
+        FunctionCopy function;
+        // Of a module that has gone meanwhile.
+        if (!function.load(kprobes[i])) continue;
+        const Code code = function.code();
+        // What cannot be decoded was text before somebody patched it: nothing is known of it.
+        if (x86::for_each_insn(code, code.range().end, [&](const x86::Insn& insn) {
+                use(insn);
+                return true;
+            }))
+            return Refusal{Reason::NO_INDEX};
+    }
+    return {};
+}
+
 void find_pointers(djk_extent rodata, Range targets, Landings& out) {
     const Span<const u64> words = in_place<u64>(rodata.begin, rodata.end);
     for (const u64& word : words)
@@ -92,6 +118,10 @@ Refusal LandingIndex::ensure() {
     for_each_piece(text, [this](const Code& piece) { map_.add_long_branches(piece); });
     map_.add_pointers(in_place<u64>(rodata.begin, rodata.end));
     djk_visit_landings(0, mark, &map_);
+    if (const Refusal refusal = for_each_hidden([this](const x86::Insn& insn) {
+            if (insn.rel_size) map_.add(insn.target);
+        }))
+        return refusal;
     bits_ = static_cast<Array<u8>&&>(bits);
     return {};
 }
@@ -116,7 +146,10 @@ Refusal LandingIndex::find(Range targets, const SiteTable& sites, Landings& out)
     djk_visit_landings(0, collect, &search);
     find_pointers(rodata, targets, out);
     find_branches(text, targets, sites, out);
-    return {};
+    return for_each_hidden([&](const x86::Insn& insn) {
+        if (insn.rel_size && targets.contains(insn.target))
+            out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
+    });
 }
 
 }  // namespace djprobe::kmod

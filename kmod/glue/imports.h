@@ -35,6 +35,7 @@
 	X(find_bug)                                                                                \
 	X(search_exception_tables)                                                                 \
 	X(get_kprobe)                                                                              \
+	X(kprobe_table)                                                                            \
 	X(recover_probed_instruction)                                                              \
 	X(bpf_prog_active)                                                                         \
 	X(bpf_prog_fops)                                                                           \

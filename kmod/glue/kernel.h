@@ -93,6 +93,10 @@ bool djk_has_kprobe(unsigned long address);
 /* The original bytes behind a foreign kprobe at `address`, 16 of them; false: none there. */
 bool djk_recover_foreign(unsigned long address, unsigned char bytes[16]);
 
+/* Addresses of all kprobes of the kernel. Returns how many there are, which may be more than `max`.
+ */
+size_t djk_list_kprobes(unsigned long *addresses, size_t max);
+
 /* The kernel's own judge: a disabled kprobe at each address, registered and removed
  * again. Negative errno for the first refused one, whose index is stored, or 0.
  * To find boundaries it decodes the function from its start and knows nothing of our

@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <asm/extable.h>
 
+#include "../../arch/x86/trap_names.h"
 #include "imports.h"
 #include "kernel.h"
 
@@ -227,6 +228,27 @@ bool djk_recover_foreign(unsigned long address, unsigned char bytes[16])
 	return recovered && recovered != address;
 }
 
+size_t djk_list_kprobes(unsigned long *addresses, size_t max)
+{
+	/* As many buckets as kernel/kprobes.c has had since 2.6.10; an empty one costs nothing. */
+	const size_t buckets = 1 << 6;
+	const struct hlist_head *table = (const struct hlist_head *)djk_imports.kprobe_table;
+	const struct kprobe *probe;
+	size_t count = 0, i;
+
+	preempt_disable();
+	for (i = 0; i < buckets; i++) {
+		hlist_for_each_entry_rcu(probe, &table[i], hlist)
+		{
+			if (count < max)
+				addresses[count] = (unsigned long)probe->addr;
+			count++;
+		}
+	}
+	preempt_enable();
+	return count;
+}
+
 int djk_ask_kernel(const unsigned long *addresses, size_t count, bool behind_ours, size_t *refused)
 {
 	struct kprobe *probes = kcalloc(count, sizeof(*probes), GFP_KERNEL);
@@ -376,20 +398,14 @@ void djk_unpin_target(unsigned long address)
 
 size_t djk_trap_roots(unsigned long *addresses, size_t max)
 {
-	/* What exc_int3() calls for an int3 in the kernel before it comes to the die chain. */
-	static const char *const names[] = {
-		"irqentry_nmi_enter",
-		"irqentry_nmi_exit",
-		"kprobe_int3_handler",
-		"notify_die",
-	};
 	const struct notifier_block *block;
 	size_t count = 0;
 
-	for (; count < ARRAY_SIZE(names); count++) {
-		addresses[count] = djk_lookup(names[count]);
+	for (; count < ARRAY_SIZE(djprobe_trap_roots); count++) {
+		addresses[count] = djk_lookup(djprobe_trap_roots[count]);
 		if (!addresses[count]) {
-			pr_err("this kernel has no %s: its int3 path is not known\n", names[count]);
+			pr_err("this kernel has no %s: its int3 path is not known\n",
+			       djprobe_trap_roots[count]);
 			return 0;
 		}
 	}
@@ -405,28 +421,6 @@ size_t djk_trap_roots(unsigned long *addresses, size_t max)
 
 bool djk_trap_leaf(unsigned long function)
 {
-	static const char *const names[] = {
-		/* Return at once in NMI context, which every int3 in the kernel is. */
-		"rcu_read_unlock_special",
-		"__rcu_irq_enter_check_tick",
-		/* Do nothing while preemption is off. */
-		"preempt_schedule",
-		"preempt_schedule_notrace",
-		"preempt_schedule_thunk",
-		"preempt_schedule_notrace_thunk",
-		"__SCT__preempt_schedule",
-		"__SCT__preempt_schedule_notrace",
-		/* Only where a kprobe of the kernel is, which we refuse as a site. */
-		"reenter_kprobe",
-		"setup_singlestep",
-		/* In the die chain, but busy with other events than DIE_INT3. */
-		"kprobe_exceptions_notify",
-		"hw_breakpoint_exceptions_notify",
-		/* Ends in a panic. */
-		"__stack_chk_fail",
-		/* Returns only. */
-		"__x86_return_thunk",
-	};
 	char *name = kmalloc(KSYM_NAME_LEN + MODULE_NAME_LEN, GFP_KERNEL);
 	unsigned long offset;
 	bool leaf = false;
@@ -435,10 +429,9 @@ bool djk_trap_leaf(unsigned long function)
 	if (!name)
 		return false;
 	djk_symbol_name(function, name, name + KSYM_NAME_LEN, &offset);
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		leaf |= !strcmp(name, names[i]);
-	/* Warnings, which must not happen; tracepoints, whose handlers have guards of their own. */
-	leaf |= strstr(name, ".cold") || strstarts(name, "__SCT__tp_func_");
+	for (i = 0; i < ARRAY_SIZE(djprobe_trap_leaves); i++)
+		leaf |= !strcmp(name, djprobe_trap_leaves[i]);
+	leaf |= strstr(name, DJPROBE_TRAP_LEAF_PART) || strstarts(name, DJPROBE_TRAP_LEAF_PREFIX);
 	kfree(name);
 	return leaf;
 }
