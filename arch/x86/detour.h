@@ -14,7 +14,7 @@ struct Frame {
     u64 r11, r10, r9, r8, ax, cx, dx, si, di;
     u64 orig_ax, ip, cs, flags, sp, ss;
 };
-static_assert(sizeof(Frame) == 21 * 8);
+static_assert(sizeof(Frame) == 168);
 
 /// What a detour calls and what it must know of the machine.
 struct DetourConfig {
