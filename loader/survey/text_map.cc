@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "survey/text_map.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <stdexcept>
+
+#include "../../arch/x86/closure.h"
+#include "../../arch/x86/trap_names.h"
 
 namespace djprobe::loader {
 namespace {
@@ -29,8 +35,10 @@ TextMap::TextMap(const KernelImage& image, const TextFacts& facts)
     : facts_(facts), starts_(facts.text.size() / 64 + 1), landings_(facts.landings) {
     const auto text = image.bytes(facts.text.begin, facts.text.end);
     const auto& symbols = image.symbols().symbols();
+    std::size_t first = 0;  // symbol of this address; of several the kernel means the first
     for (std::size_t i = 0; i < symbols.size(); ++i) {
         const std::uint64_t begin = symbols[i].address;
+        if (symbols[first].address != begin) first = i;
         if (!facts.text.contains(begin)) continue;
         if (i + 1 < symbols.size() && symbols[i + 1].address == begin) continue;
         const std::uint64_t end = i + 1 < symbols.size()
@@ -38,34 +46,113 @@ TextMap::TextMap(const KernelImage& image, const TextFacts& facts)
                                       : facts.text.end;
         Function function{};
         function.code = {begin, {text.data() + (begin - facts.text.begin), end - begin}};
+        function.name = symbols[first].name;
         function.blacklisted = covers(facts.blacklist, begin);
         function.idle = covers(facts.idle, begin);
         functions_.push_back(function);
     }
     for (Function& function : functions_)
-        scan(function, landings_);
+        scan(function);
     std::sort(landings_.begin(), landings_.end(),
               [](const Landing& a, const Landing& b) { return a.target < b.target; });
     for (const Reserved& reserved : facts.reserved)
         longest_reserved_ = std::max(longest_reserved_, reserved.range.size());
+    find_trap_path();
 }
 
-void TextMap::scan(Function& function, std::vector<Landing>& landings) {
+void TextMap::scan(Function& function) {
     const std::uint64_t end = function.code.range().end;
-    function.real_end = function.code.address;
+    bool leaves = false;
     function.undecodable = x86::for_each_insn(function.code, end, [&](const Insn& insn) {
         const std::uint64_t bit = insn.address - facts_.text.begin;
         starts_[bit / 64] |= 1ull << bit % 64;
         if (insn.rel_size && insn.kind != Kind::Plain)
-            landings.push_back({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
+            landings_.push_back({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
+        if (facts_.text.contains(insn.taken))
+            landings_.push_back({Reason::POINTER_INTO_REGION, insn.address, insn.taken});
+        leaves |= insn.kind == Kind::IndirectJump || facts_.indirect_thunks.contains(insn.target);
         return true;
     });
     function.real_end = x86::real_end(function.code);
+    // What find_indirect_jump() says where there is none, and mostly there is none.
+    function.indirect_jump = function.undecodable;
+    if (!leaves) return;
     x86::Snapshot snapshot;
     snapshot.function = function.code;
     snapshot.no_jump_tables = facts_.no_jump_tables;
     snapshot.indirect_thunks = facts_.indirect_thunks;
     function.indirect_jump = x86::find_indirect_jump(snapshot);
+}
+
+void TextMap::find_trap_path() {
+    struct Functions {
+        const TextMap& map;
+
+        bool start_of(u64 address, u64& start) const {
+            const std::size_t index = map.find(address);
+            if (index == map.functions_.size()) return false;
+            start = map.functions_[index].code.address;
+            return true;
+        }
+        bool function_at(u64 address, Code& out) const {
+            const std::size_t index = map.find(address);
+            if (index == map.functions_.size()) return false;
+            out = map.functions_[index].code;
+            return true;
+        }
+        bool is_leaf(const Code& code) const {
+            const std::string_view name = map.functions_[map.find(code.address)].name;
+            return std::ranges::find(djprobe_trap_leaves, name) != std::end(djprobe_trap_leaves) ||
+                   name.find(DJPROBE_TRAP_LEAF_PART) != name.npos ||
+                   name.starts_with(DJPROBE_TRAP_LEAF_PREFIX);
+        }
+    };
+    std::vector<u64> roots;
+    const auto is_root = [](std::string_view name) {
+        return std::ranges::find(djprobe_trap_roots, name) != std::end(djprobe_trap_roots) ||
+               std::ranges::find(djprobe_trap_notifiers, name) != std::end(djprobe_trap_notifiers);
+    };
+    for (const Function& function : functions_)
+        if (is_root(function.name)) roots.push_back(function.code.address);
+    u64 members[256];
+    std::size_t count = 0;
+    const Refusal unknown =
+        x86::find_closure(Functions{*this}, {roots.data(), roots.size()}, members, count);
+    if (unknown)
+        throw std::runtime_error(
+            fmt::format("the code that runs on every int3 is not known from {}"
+                        " on: no site is safe",
+                        describe(unknown.detail[0])));
+    for (std::size_t i = 0; i < count; ++i)
+        functions_[find(members[i])].trap_path = true;
+}
+
+std::span<const Landing> TextMap::arrivals(Range range) const {
+    const auto by_target = [](const Landing& landing, u64 target) {
+        return landing.target < target;
+    };
+    const auto begin = std::lower_bound(landings_.begin(), landings_.end(), range.begin, by_target);
+    return {begin, std::lower_bound(begin, landings_.end(), range.end, by_target)};
+}
+
+std::uint64_t TextMap::entry(std::size_t function) const {
+    const Surroundings around(*this, function);
+    const auto is_ftrace_call = [&](std::uint64_t at) {
+        const Reserved* owner = around.reserved({at, at + 1});
+        return owner && owner->reason == Reason::FTRACE_SITE && owner->range.begin == at;
+    };
+    std::uint64_t at = functions_[function].code.address;
+    Insn first;
+    if (x86::decode(functions_[function].code.from(at), at, first) && first.kind == Kind::Endbr)
+        at = first.end();
+    return is_ftrace_call(at) ? at + 5 : at;
+}
+
+std::string TextMap::describe(std::uint64_t address) const {
+    const std::size_t index = find(address);
+    if (index == functions_.size()) return fmt::format("{:#x}", address);
+    const Function& function = functions_[index];
+    return fmt::format("{}+{:#x}", function.name, address - function.code.address);
 }
 
 std::size_t TextMap::find(std::uint64_t address) const {
@@ -80,6 +167,7 @@ std::size_t TextMap::find(std::uint64_t address) const {
 Refusal TextMap::plan(std::size_t function, std::uint64_t site, x86::Plan& out) const {
     if (functions_[function].idle) return Refusal{Reason::IDLE_TEXT};
     if (functions_[function].blacklisted) return Refusal{Reason::BLACKLISTED};
+    if (functions_[function].trap_path) return Refusal{Reason::TRAP_PATH};
     return decide(Surroundings(*this, function), site, out);
 }
 
@@ -105,12 +193,11 @@ const Reserved* TextMap::Surroundings::reserved(Range range) const {
 }
 
 Refusal TextMap::Surroundings::arrival(Range range) const {
-    const auto& all = map_.landings_;
-    const auto at = std::lower_bound(
-        all.begin(), all.end(), range.begin,
-        [](const Landing& landing, u64 target) { return landing.target < target; });
-    if (at != all.end() && at->target < range.end)
-        return Refusal{at->reason, at->source, at->target};
+    const auto arrivals = map_.arrivals(range);
+    if (!arrivals.empty()) {
+        const Landing& first = arrivals.front();
+        return Refusal{first.reason, first.source, first.target};
+    }
     // Whoever is near enough for a short branch must be decoded to be trusted.
     const auto& functions = map_.functions_;
     for (std::size_t i = index_; i-- > 0;) {
@@ -127,9 +214,11 @@ Refusal TextMap::Surroundings::arrival(Range range) const {
 u64 TextMap::Surroundings::find_board(Range reach, u8* bytes) const {
     const auto& functions = map_.functions_;
     for (std::size_t i = index_; i < functions.size() && functions[i].code.address < reach.end; ++i)
-        if (const u64 board = x86::find_board_in(*this, functions[i].code, reach, bytes)) return board;
+        if (const u64 board = x86::find_board_in(*this, functions[i].code, reach, bytes))
+            return board;
     for (std::size_t i = index_; i-- > 0 && functions[i].code.range().end > reach.begin;)
-        if (const u64 board = x86::find_board_in(*this, functions[i].code, reach, bytes)) return board;
+        if (const u64 board = x86::find_board_in(*this, functions[i].code, reach, bytes))
+            return board;
     return 0;
 }
 

@@ -2,6 +2,9 @@
 // A whole kernel's text, decoded once: what arch/x86/decide.h asks about any of its sites.
 #pragma once
 
+#include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "../../arch/x86/decide.h"
@@ -16,8 +19,10 @@ class TextMap {
         std::uint64_t real_end;
         Refusal undecodable;    ///< where decoding stopped, if before the end
         Refusal indirect_jump;  ///< one that may lead anywhere within it
+        std::string_view name;  ///< the first one of its address
         bool blacklisted;
         bool idle;
+        bool trap_path;  ///< runs on every int3
     };
 
     /// Decode every function. The image and the facts must outlive the map.
@@ -28,6 +33,18 @@ class TextMap {
         const std::uint64_t bit = address - facts_.text.begin;
         return starts_[bit / 64] >> bit % 64 & 1;
     }
+
+    [[nodiscard]] const TextFacts& facts() const noexcept { return facts_; }
+
+    /// Where control may arrive within `range` from elsewhere, by target: its own function's
+    /// branches too.
+    [[nodiscard]] std::span<const x86::Landing> arrivals(Range range) const;
+
+    /// The first instruction behind a function's endbr64 and ftrace call: where its arguments are.
+    [[nodiscard]] std::uint64_t entry(std::size_t function) const;
+
+    /// "SYM+0xOFF" of an address in the text, else "0xADDRESS".
+    [[nodiscard]] std::string describe(std::uint64_t address) const;
 
     /// The surroundings of the sites of one function.
     class Surroundings {
@@ -57,7 +74,8 @@ class TextMap {
     [[nodiscard]] std::size_t find(std::uint64_t address) const;
 
   private:
-    void scan(Function& function, std::vector<x86::Landing>& landings);
+    void scan(Function& function);
+    void find_trap_path();
 
     const TextFacts& facts_;
     std::vector<Function> functions_;
