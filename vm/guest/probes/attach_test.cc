@@ -52,6 +52,7 @@ TEST_F(Attach, ProbesOfThreeProcessesOnOneSiteLeaveInEveryOrder) {
         std::array<int, 3> order = {0, 1, 2};
         do {
             std::vector<Holder> holders;
+            holders.reserve(3);
             for (int i = 0; i < 3; ++i)
                 holders.emplace_back(at(kGetpgid, 0, mode));
             uint64_t expected = 0;

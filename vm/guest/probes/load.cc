@@ -63,7 +63,7 @@ Load::Load(unsigned threads) {
             for (; !stop_; calls += 100) {
                 wrong += call_getpgid(100);
                 wrong += reader.read(10);
-                usleep(100);  // what it is the load of needs a CPU, too
+                usleep(2000);  // what it is the load of needs a CPU, too
             }
             calls_ += calls;
             wrong_ += wrong;
