@@ -209,7 +209,11 @@ bool try_springboard(const S& around, Plan& plan) {
     plan.anchor = plan.site;
     if (check_region(around, kShortJumpLength, plan)) return false;
     const u64 origin = plan.site + kShortJumpLength;
-    plan.board = around.find_board({origin - 128, origin + 127 + kJumpLength}, plan.board_bytes);
+    // The region may have filler of its own, which the short jump's second byte replaces.
+    const Range behind = {plan.anchor + plan.region.length, origin + 127 + kJumpLength};
+    const Range before = {origin - 128, plan.anchor};
+    plan.board = around.find_board(behind, plan.board_bytes);
+    if (!plan.board) plan.board = around.find_board(before, plan.board_bytes);
     return plan.board != 0;
 }
 

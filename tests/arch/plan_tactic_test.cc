@@ -225,6 +225,17 @@ TEST(PlanBoardTest, ZerosAreNobodysPromise) {
     expect_refused(scene_of(join(kLoop, Bytes(8, 0))).plan(0), kLoopTarget);
 }
 
+TEST(PlanBoardTest, TheRegionsOwnFillerIsNoBoard) {
+    // ret; int3; a long nop: no window, but two bytes for the short jump.
+    const Bytes nop9 = {0x66, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0};
+    const Plan plan = scene_of(join(CODE("ret; int3"), nop9)).plan(0);
+    EXPECT_EQ(plan.tactic, Tactic::Springboard);
+    EXPECT_EQ(plan.region.length, 2);
+    EXPECT_EQ(plan.board, kText + 2);
+    const Bytes nop4 = {0x0f, 0x1f, 0x40, 0};
+    EXPECT_FALSE(scene_of(join(CODE("ret; int3"), nop4)).plan(0).may_jump());
+}
+
 TEST(PlanBoardTest, FourBytesDoNotHoldAJump) {
     expect_refused(scene_of(join(kLoop, int3s(4))).plan(0), kLoopTarget);
     EXPECT_EQ(scene_of(join(kLoop, int3s(5))).plan(0).board, kLoopEnd);
