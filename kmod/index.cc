@@ -44,17 +44,17 @@ void collect(void* context, unsigned int kind, u64 source, u64 target) {
 }
 
 /// A look-alike's function is decoded; what cannot be decoded counts as a branch.
-Refusal find_arrival(u64 field, const SiteTable& sites) {
+Refusal find_arrival(u64 field, u64 target, const SiteTable& sites) {
     FunctionCopy function;
     if (!function.load(field)) return Refusal{Reason::BRANCH_INTO_REGION, field};
     function.recover_own(sites);
-    return x86::find_long_arrival(function.code(), field);
+    return x86::find_long_arrival(function.code(), field, target);
 }
 
 void find_branches(djk_extent text, Range targets, const SiteTable& sites, Landings& out) {
     for_each_piece(text, [&](const Code& piece) {
         x86::find_long_branches(piece, targets, [&](u64 field, u64 target) {
-            if (const Refusal arrival = find_arrival(field, sites))
+            if (const Refusal arrival = find_arrival(field, target, sites))
                 out.add({arrival.reason, arrival.detail[0], target});
             return true;
         });

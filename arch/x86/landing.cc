@@ -26,12 +26,12 @@ bool LandingMap::any(Range targets) const {
     return false;
 }
 
-Refusal find_long_arrival(const Code& function, u64 field) {
+Refusal find_long_arrival(const Code& function, u64 field, u64 target) {
     Refusal found;
     const Refusal scan = for_each_insn(function, field + 1, [&](const Insn& insn) {
-        if (insn.rel_size == 4 && insn.address + insn.rel_offset == field)
+        if (insn.rel_size == 4 && insn.target == target && insn.address + insn.rel_offset == field)
             found = Refusal{Reason::BRANCH_INTO_REGION, insn.address};
-        if (insn.taken_offset && insn.address + insn.taken_offset == field)
+        if (insn.taken_offset && insn.taken == target && insn.address + insn.taken_offset == field)
             found = Refusal{Reason::POINTER_INTO_REGION, insn.address};
         return !found;
     });

@@ -62,10 +62,10 @@ void find_long_branches(const Code& code, Range targets, Found&& found) {
     }
 }
 
-/// What the 4 bytes at `field` are in `function`, in which they lie: a branch's displacement
-/// (BRANCH_INTO_REGION) or an address that is taken (POINTER_INTO_REGION), with the instruction in
-/// detail[0]; NONE: neither. BRANCH_INTO_REGION at the field itself when the function cannot be
-/// decoded so far: then nothing is proven.
-Refusal find_long_arrival(const Code& function, u64 field);
+/// How the 4 bytes at `field` lead to `target` in `function`, in which they lie: as a branch's
+/// displacement (BRANCH_INTO_REGION) or as an address that is taken (POINTER_INTO_REGION), with the
+/// instruction in detail[0]; NONE: they only look so. BRANCH_INTO_REGION at the field itself when
+/// the function cannot be decoded so far: then nothing is proven.
+Refusal find_long_arrival(const Code& function, u64 field, u64 target);
 
 }  // namespace djprobe::x86

@@ -76,6 +76,20 @@ Probe Device::attach(const SiteSpec& site, const AttachRequest& request,
     return Probe(UniqueFd(fd));
 }
 
+djprobe_explain Device::explain(const SiteSpec& site, Symbolizer& symbolizer) const {
+    djprobe_explain explain = {};
+    explain.size = sizeof explain;
+    if (!site.symbol.empty())
+        explain.symbol = reinterpret_cast<std::uintptr_t>(site.symbol.c_str());
+    explain.offset = site.offset;
+    explain.address = site.address;
+    if (ioctl(fd_.get(), DJPROBE_IOC_EXPLAIN, &explain) < 0) {
+        const Reason reason{explain.reason, {explain.detail[0], explain.detail[1]}};
+        throw refusal(site, "", reason, errno, symbolizer);
+    }
+    return explain;
+}
+
 bool Probe::wait(const StopSignals& stop) const {
     while (!stop.requested()) {
         if (ioctl(fd_.get(), DJPROBE_IOC_WAIT) == 0) return true;

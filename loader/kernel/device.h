@@ -44,6 +44,10 @@ class Device {
     /// Throws Error with the module's reason in words.
     Probe attach(const SiteSpec& site, const AttachRequest& request, Symbolizer& symbolizer) const;
 
+    /// The module's own decision about a site, which it does not touch. Throws as attach() where
+    /// there is no such site.
+    [[nodiscard]] djprobe_explain explain(const SiteSpec& site, Symbolizer& symbolizer) const;
+
   private:
     explicit Device(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
 

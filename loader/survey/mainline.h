@@ -37,7 +37,7 @@ class Mainline {
     [[nodiscard]] MainlineVerdict can_probe(std::size_t function, std::uint64_t site) const;
     [[nodiscard]] MainlineVerdict can_optimize(std::size_t function, std::uint64_t site) const;
     [[nodiscard]] MainlineVerdict can_copy(std::size_t function, std::uint64_t site) const;
-    [[nodiscard]] bool is_reserved(Range range, Reason& reason) const;
+    [[nodiscard]] bool is_reserved(Range range, djprobe::Reason& reason) const;
 
     const TextMap& map_;
     std::vector<Function> functions_;

@@ -89,8 +89,16 @@ void read_alternatives(const KernelImage& image, TextFacts& facts) {
     }
 }
 
+/// Whether a function may begin at text[at]: functions are aligned, and padding or a return stands
+/// before them. Some have no symbol.
+bool may_begin(std::span<const std::uint8_t> text, std::uint64_t begin, std::size_t at) {
+    if ((begin + at) % 16) return false;
+    const std::uint8_t before = at ? text[at - 1] : 0xcc;
+    return before == 0xcc || before == 0xc3 || before == 0x90 || before == 0x00;
+}
+
 /// Ftrace's calls are 5-byte nops while nobody traces. Where the list of them is gone (it is init
-/// data) every such nop counts: too many are taken for one, never too few.
+/// data) every such nop counts that may begin a function, behind an endbr64 or what is left of one.
 void find_ftrace_calls(const KernelImage& image, TextFacts& facts) {
     if (const auto begin = image.address_of("__start_mcount_loc"); begin && !image.is_live()) {
         for_each_entry(image, *begin, require(image, "__stop_mcount_loc"), 8,
@@ -105,7 +113,11 @@ void find_ftrace_calls(const KernelImage& image, TextFacts& facts) {
     for (auto at = text.begin();; ++at) {
         at = std::search(at, text.end(), std::begin(nop), std::end(nop));
         if (at == text.end()) return;
-        const std::uint64_t call = facts.text.begin + static_cast<std::uint64_t>(at - text.begin());
+        const auto offset = static_cast<std::size_t>(at - text.begin());
+        if (!may_begin(text, facts.text.begin, offset) &&
+            (offset < 4 || !may_begin(text, facts.text.begin, offset - 4)))
+            continue;
+        const std::uint64_t call = facts.text.begin + offset;
         facts.reserved.push_back({{call, call + 5}, Reason::FTRACE_SITE});
     }
 }

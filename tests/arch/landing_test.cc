@@ -219,49 +219,60 @@ TEST(FindLongBranchTest, LooksAtTheLastFourBytes) {
 
 // --- telling branches from look-alikes ---
 
-Refusal arrival(const Bytes& function, size_t field) {
-    return find_long_arrival({kText, view(function)}, kText + field);
+Refusal arrival(const Bytes& function, size_t field, u64 target) {
+    return find_long_arrival({kText, view(function)}, kText + field, target);
 }
 
 TEST(FindLongArrivalTest, RealBranchesGiveTheirAddress) {
     const Bytes code = CODE("nop; call 771b + 0x1000; jz 771b + 0x1000; jmp 771b + 0x1000");
-    EXPECT_EQ(arrival(code, 2), Refusal(Reason::BRANCH_INTO_REGION, kText + 1));
-    EXPECT_EQ(arrival(code, 8), Refusal(Reason::BRANCH_INTO_REGION, kText + 6));
-    EXPECT_EQ(arrival(code, 13), Refusal(Reason::BRANCH_INTO_REGION, kText + 12));
+    const u64 target = kText + 0x1000;
+    EXPECT_EQ(arrival(code, 2, target), Refusal(Reason::BRANCH_INTO_REGION, kText + 1));
+    EXPECT_EQ(arrival(code, 8, target), Refusal(Reason::BRANCH_INTO_REGION, kText + 6));
+    EXPECT_EQ(arrival(code, 13, target), Refusal(Reason::BRANCH_INTO_REGION, kText + 12));
+}
+
+TEST(FindLongArrivalTest, AddressesThatAreTakenArrive) {
+    const Refusal taken(Reason::POINTER_INTO_REGION, kText + 1);
+    EXPECT_EQ(arrival(CODE("nop; lea rax, [rip + 0x1000]; ret"), 4, kText + 0x1008), taken);
+    EXPECT_EQ(arrival(CODE("nop; lea rax, [rcx*8 + 0x1000]; ret"), 5, 0x1000), taken);
+    EXPECT_EQ(arrival(CODE("nop; mov rax, 0x12345678; ret"), 4, 0x12345678), taken);
+    EXPECT_EQ(arrival(CODE("nop; push 0x12345678; ret"), 2, 0x12345678), taken);
+    EXPECT_EQ(arrival(CODE("nop; movabs rax, 0x123456789abcdef0; ret"), 3, 0x123456789abcdef0),
+              taken);
 }
 
 TEST(FindLongArrivalTest, ImmediateThatLooksLikeABranchIsNone) {
     // e8 and its displacement are the immediate of a mov.
     const Bytes code = CODE("nop; movabs rax, 0x00001000e8; ret");
-    EXPECT_EQ(arrival(code, 4), Refusal());
+    EXPECT_EQ(arrival(code, 4, kText + 8 + 0x1000), Refusal());
+}
+
+TEST(FindLongArrivalTest, ImmediateThatWouldLeadThereAsADisplacementIsNone) {
+    EXPECT_EQ(arrival(CODE("mov rax, 0x12345678; ret"), 3, kText + 7 + 0x12345678), Refusal());
+}
+
+TEST(FindLongArrivalTest, DisplacementThatWouldBeAnAddressIsNone) {
+    EXPECT_EQ(arrival(CODE("call 771b + 0x1005"), 1, 0x1000), Refusal());
 }
 
 TEST(FindLongArrivalTest, MemoryDisplacementIsNone) {
-    EXPECT_EQ(arrival(CODE("nop; mov rax, [rip + 0x1000]; ret"), 4), Refusal());
-}
-
-TEST(FindLongArrivalTest, AddressesThatAreTakenArrive) {
-    const Refusal taken(Reason::POINTER_INTO_REGION, kText + 1);
-    EXPECT_EQ(arrival(CODE("nop; lea rax, [rip + 0x1000]; ret"), 4), taken);
-    EXPECT_EQ(arrival(CODE("nop; lea rax, [rcx*8 + 0x1000]; ret"), 5), taken);
-    EXPECT_EQ(arrival(CODE("nop; mov rax, 0x12345678; ret"), 4), taken);
-    EXPECT_EQ(arrival(CODE("nop; push 0x12345678; ret"), 2), taken);
-    EXPECT_EQ(arrival(CODE("nop; movabs rax, 0x123456789abcdef0; ret"), 3), taken);
+    const Bytes code = CODE("nop; mov rax, [rip + 0x1000]; ret");
+    EXPECT_EQ(arrival(code, 4, kText + 0x1008), Refusal());
 }
 
 TEST(FindLongArrivalTest, NeighbouringBytesOfABranchAreNone) {
     const Bytes code = CODE("nop; call 771b + 0x1000; nop; nop; nop; nop; ret");
-    EXPECT_EQ(arrival(code, 1), Refusal());
-    EXPECT_EQ(arrival(code, 3), Refusal());
+    EXPECT_EQ(arrival(code, 1, kText + 0x1000), Refusal());
+    EXPECT_EQ(arrival(code, 3, kText + 0x1000), Refusal());
 }
 
 TEST(FindLongArrivalTest, UndecodableFunctionProvesNothing) {
-    EXPECT_EQ(arrival(CODE("nop; .byte 0x06; nop; nop; nop; nop; ret"), 3),
+    EXPECT_EQ(arrival(CODE("nop; .byte 0x06; nop; nop; nop; nop; ret"), 3, kText),
               Refusal(Reason::BRANCH_INTO_REGION, kText + 3));
 }
 
 TEST(FindLongArrivalTest, UndecodableBytesBehindItDoNotMatter) {
-    EXPECT_EQ(arrival(CODE("movabs rax, 0x00001000e8; .byte 0x06"), 3), Refusal());
+    EXPECT_EQ(arrival(CODE("movabs rax, 0x00001000e8; .byte 0x06"), 3, kText), Refusal());
 }
 
 // --- against brute force ---

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cli/explain.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/output.h"
+#include "kernel/device.h"
+#include "kernel/reason.h"
+#include "survey/explain.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  probeload explain vfs_read
+      the function's entry in the running kernel (needs root; arms nothing)
+  probeload explain vfs_read+0x4b --vmlinux vmlinux --symbols kallsyms
+      a site of a kernel image, with a copy of its /proc/kallsyms
+
+On the running kernel with the module loaded, the module is asked too: its answer counts.
+)";
+
+struct ExplainOptions {
+    SiteSpec site;
+    std::string vmlinux;
+    std::string symbols;
+    bool json = false;
+};
+
+[[noreturn]] void refuse(const SiteSpec& site, djprobe_reason why, std::uint64_t first,
+                         std::uint64_t second, Symbolizer& symbolizer) {
+    throw refusal(site, "", Reason{static_cast<std::uint32_t>(why), {first, second}}, 0,
+                  symbolizer);
+}
+
+/// The address that the module would take for it; see DJPROBE_IOC_ATTACH.
+std::uint64_t locate(const SiteSpec& site, const KernelImage& image, const TextMap& map,
+                     Symbolizer& symbolizer) {
+    std::uint64_t address = site.address;
+    if (!site.symbol.empty()) {
+        const auto symbols = image.symbols().find(site.symbol);
+        if (symbols.empty()) refuse(site, DJPROBE_REASON_NO_SUCH_SYMBOL, 0, 0, symbolizer);
+        if (symbols.size() > 1)
+            refuse(site, DJPROBE_REASON_AMBIGUOUS_SYMBOL, symbols[0].address, symbols[1].address,
+                   symbolizer);
+        address = symbols[0].address + site.offset;
+        if (!symbols[0].module.empty())
+            fail(ExitCode::kNoSuchSite,
+                 "{}: in module {}: only the kernel's own text is analysed from outside",
+                 site.str(), symbols[0].module);
+        const std::size_t home = map.find(symbols[0].address);
+        if (home < map.functions().size() && map.find(address) != home) {
+            const Range range = map.functions()[home].code.range();
+            refuse(site, DJPROBE_REASON_PAST_END, range.begin, range.end, symbolizer);
+        }
+    }
+    const std::size_t function = map.find(address);
+    if (function == map.functions().size()) refuse(site, DJPROBE_REASON_NOT_TEXT, 0, 0, symbolizer);
+    return address == map.functions()[function].code.address ? map.entry(function) : address;
+}
+
+/// The module's answer, unless it is not loaded.
+std::optional<djprobe_explain> ask_module(std::uint64_t address, Symbolizer& symbolizer) {
+    try {
+        SiteSpec site;
+        site.address = address;
+        return Device::open().explain(site, symbolizer);
+    } catch (const Error& error) {
+        if (error.code() == ExitCode::kNotLoaded) return std::nullopt;
+        throw;
+    }
+}
+
+int run(const ExplainOptions& options) {
+    const bool live = options.vmlinux.empty();
+    if (live && !options.symbols.empty())
+        fail(ExitCode::kUsage, "--symbols belongs to an image: give it with --vmlinux");
+    const KernelImage image = live ? KernelImage::from_running_kernel()
+                                   : KernelImage::from_file(options.vmlinux, options.symbols);
+    // A copy that views into the image's symbols, which outlive it.
+    Symbolizer symbolizer(image.symbols());
+    const TextFacts facts = read_facts(image);
+    const TextMap map(image, facts);
+    const Mainline mainline(image, map);
+    const std::uint64_t address = locate(options.site, image, map, symbolizer);
+    Explanation explanation = explain_site(map, mainline, symbolizer, map.find(address), address);
+    explanation.source = live ? "the running kernel" : options.vmlinux;
+    if (live) explanation.module = ask_module(address, symbolizer);
+    if (explanation.module && explanation.module->reason)
+        explanation.module_reason =
+            describe_reason({explanation.module->reason,
+                             {explanation.module->detail[0], explanation.module->detail[1]}},
+                            symbolizer);
+    Output output(STDOUT_FILENO);
+    const std::string text = options.json ? explain_json(explanation) : explain_text(explanation);
+    output.buffer().append(text.data(), text.data() + text.size());
+    output.flush();
+    return static_cast<int>(ExitCode::kOk);
+}
+
+}  // namespace
+
+Command add_explain(CLI::App& app) {
+    CLI::App* const command =
+        app.add_subcommand("explain", "Show why a site gets a jump, an int3 or nothing");
+    command->footer(kFooter);
+    const auto options = std::make_shared<ExplainOptions>();
+    auto* const place = command->add_option_group("site")->require_option(1);
+    place
+        ->add_option_function<std::string>(
+            "SITE", [options](const std::string& text) { options->site = parse_function(text); },
+            "SYM or SYM+OFFSET")
+        ->type_name("");
+    place
+        ->add_option_function<std::string>(
+            "--address",
+            [options](const std::string& text) { options->site = parse_address(text); },
+            "A kernel address")
+        ->type_name("0xADDRESS");
+    command
+        ->add_option("--vmlinux", options->vmlinux,
+                     "An uncompressed kernel image instead of the running kernel")
+        ->type_name("FILE");
+    command
+        ->add_option("--symbols", options->symbols,
+                     "The image's /proc/kallsyms, if it has no symbols of its own")
+        ->type_name("FILE");
+    command->add_flag("-j,--json", options->json, "One object of JSON");
+    return {command, [options] { return run(*options); }};
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <fmt/core.h>
+
+#include "survey/explain.h"
+#include "survey/words.h"
+
+namespace djprobe::loader {
+namespace {
+
+std::string check_lines(const std::vector<Explanation::Check>& checks) {
+    std::string text;
+    for (const auto& check : checks)
+        text += fmt::format("  {} {:<15} {}\n", check.passed ? "ok" : "NO", check.name, check.text);
+    return text;
+}
+
+std::string verdict_line(const Explanation& e) {
+    if (e.refusal) return fmt::format("refused: {}\n", e.reason);
+    if (!e.plan.may_jump()) return fmt::format("int3 only: {}\n", e.reason);
+    return fmt::format("jump, by {}\n", tactic_name(e.plan.tactic));
+}
+
+std::string module_lines(const Explanation& e) {
+    if (!e.module) return "local analysis only: the module has not been asked\n";
+    static constexpr const char* verdicts[] = {"refused", "int3 only", "jump"};
+    std::string answer = verdicts[e.module->verdict];
+    if (e.module->verdict == DJPROBE_VERDICT_JUMP)
+        answer += fmt::format(", by {}", tactic_name(static_cast<x86::Tactic>(e.module->tactic)));
+    else
+        answer += ": " + e.module_reason;
+    if (e.agrees()) return fmt::format("the module says the same: {}\n", answer);
+    return fmt::format(
+        "THE MODULE DECIDES OTHERWISE: {}\n"
+        "its answer counts; the one above is that of the local analysis\n",
+        answer);
+}
+
+std::string code_lines(const std::vector<Explanation::Line>& lines, std::size_t width) {
+    std::string text;
+    for (const auto& line : lines)
+        text += fmt::format("  {:<{}} {:016x}  {:<32} {}\n", line.mark, width, line.address,
+                            line.bytes, line.text);
+    return text;
+}
+
+/// The parts that are the same in every detour as one line each.
+std::vector<Explanation::Line> shortened(const std::vector<Explanation::Line>& lines) {
+    std::vector<Explanation::Line> shown;
+    for (std::size_t i = 0; i < lines.size();) {
+        std::size_t end = i + 1;
+        if (lines[i].mark == "save" || lines[i].mark == "restore")
+            while (end < lines.size() && lines[end].mark == lines[i].mark)
+                ++end;
+        shown.push_back(lines[i]);
+        if (end - i > 1) {
+            shown.back().bytes = fmt::format("{} instructions", end - i);
+            shown.back().text = lines[i].mark == "save"
+                                    ? "frame record, pt_regs, arguments of the handler"
+                                    : "pt_regs, flags last";
+        }
+        i = end;
+    }
+    return shown;
+}
+
+}  // namespace
+
+std::string explain_text(const Explanation& e) {
+    std::string text =
+        fmt::format("{} ({:#x}) in {}\n", e.site, e.address, e.source) + verdict_line(e);
+    text += module_lines(e);
+    text += "\nchecks\n" + check_lines(e.checks);
+    if (!e.tactics.empty()) text += "\ntactics\n" + check_lines(e.tactics);
+    text += "\nkprobes of this kernel\n  " + std::string(mainline_name(e.mainline.kind));
+    text += fmt::format(": {}{}\n", e.mainline.rule,
+                        e.mainline_at.empty() ? "" : " (" + e.mainline_at + ")");
+    text +=
+        "\ncode (IA: the site; DCR: displaced; JTPR: nothing may land in the bytes behind its "
+        "first)\n" +
+        code_lines(e.original, 11);
+    if (!e.detour.empty())
+        text += "\ndetour (at a made-up address)\n" + code_lines(shortened(e.detour), 18);
+    return text;
+}
+
+}  // namespace djprobe::loader
