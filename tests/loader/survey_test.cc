@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+// The survey of a kernel of a few functions, see tiny_kernel.S.
+#include "survey/survey.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/unique_fd.h"
+#include "kernel/reason.h"
+#include "survey/explain.h"
+
+namespace djprobe::loader {
+namespace {
+
+using Kind = MainlineVerdict::Kind;
+
+class SurveyTest : public testing::Test {
+  protected:
+    SurveyTest()
+        : image_(KernelImage::from_file(DJPROBE_TINY_KERNEL, "")),
+          facts_(read_facts(image_)),
+          map_(image_, facts_),
+          mainline_(image_, map_),
+          symbolizer_(image_.symbols()) {}
+
+    std::uint64_t at(const char* name, std::uint64_t offset = 0) {
+        return image_.address_of(name).value() + offset;
+    }
+    Explanation explain(const char* name, std::uint64_t offset) {
+        const std::uint64_t site = at(name, offset);
+        return explain_site(map_, mainline_, symbolizer_, map_.find(site), site);
+    }
+    djprobe::Reason refusal(const char* name, std::uint64_t offset = 0) {
+        return explain(name, offset).refusal.reason;
+    }
+    djprobe::Reason jump(const char* name, std::uint64_t offset = 0) {
+        const Explanation e = explain(name, offset);
+        EXPECT_FALSE(e.refusal) << e.reason;
+        return e.plan.jump.reason;
+    }
+    std::string lines(unsigned threads, SurveyScope scope = {}) {
+        char path[] = "/tmp/survey_test.XXXXXX";
+        const UniqueFd fd(mkstemp(path));
+        unlink(path);
+        Output output(fd.get());
+        run_survey(map_, mainline_, scope, threads, &output);
+        output.flush();
+        std::string text(static_cast<std::size_t>(lseek(fd.get(), 0, SEEK_END)), 0);
+        EXPECT_EQ(pread(fd.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+        return text;
+    }
+    SurveyCounts count(const SurveyScope& scope) {
+        return run_survey(map_, mainline_, scope, 1, nullptr);
+    }
+
+    KernelImage image_;
+    TextFacts facts_;
+    TextMap map_;
+    Mainline mainline_;
+    Symbolizer symbolizer_;
+};
+
+TEST_F(SurveyTest, ABranchFromTheColdPartIsNamed) {
+    const Explanation e = explain("split", 0);
+    EXPECT_EQ(e.plan.jump.reason, djprobe::Reason::BRANCH_INTO_REGION);
+    EXPECT_NE(explain_text(e).find("a jump at split.cold+0x5 lands at +0x1"), std::string::npos)
+        << explain_text(e);
+}
+
+TEST_F(SurveyTest, MainlineDoesNotSeeTheColdPart) {
+    EXPECT_EQ(explain("split", 0).mainline.kind, Kind::Jump);
+}
+
+TEST_F(SurveyTest, ABranchBehindTheRegionIsHarmlessButNotToMainline) {
+    EXPECT_EQ(jump("loops"), djprobe::Reason::NONE);
+    EXPECT_EQ(explain("loops", 0).mainline.kind, Kind::Int3);
+}
+
+TEST_F(SurveyTest, FixupsForbidTheirInstructionAndTheirTargetOnly) {
+    EXPECT_EQ(jump("faults"), djprobe::Reason::NONE);
+    EXPECT_EQ(refusal("faults", 5), djprobe::Reason::EXTABLE_INSN);
+    EXPECT_EQ(jump("faults", 8), djprobe::Reason::FIXUP_INTO_REGION);
+    EXPECT_EQ(explain("faults", 0).mainline.kind, Kind::Int3) << "it refuses the whole function";
+}
+
+TEST_F(SurveyTest, TheEntryIsBehindEndbrAndFtrace) {
+    EXPECT_EQ(map_.entry(map_.find(at("traced"))), at("traced", 9));
+    EXPECT_EQ(refusal("traced"), djprobe::Reason::ENDBR);
+    EXPECT_EQ(refusal("traced", 4), djprobe::Reason::FTRACE_SITE);
+    EXPECT_EQ(explain("traced", 4).mainline.kind, Kind::Ftrace);
+}
+
+TEST_F(SurveyTest, ARegisterJumpIsATailCallUnlessAPlaceInsideIsTaken) {
+    EXPECT_EQ(jump("tail"), djprobe::Reason::NONE);
+    EXPECT_EQ(jump("computed"), djprobe::Reason::INDIRECT_JUMP);
+}
+
+TEST_F(SurveyTest, WhatRunsOnEveryInt3IsNoSite) {
+    EXPECT_EQ(refusal("notify_die"), djprobe::Reason::TRAP_PATH);
+    EXPECT_EQ(refusal("notifier_chain"), djprobe::Reason::TRAP_PATH) << "a tail jump away";
+}
+
+TEST_F(SurveyTest, TheBlacklistOfAnImageIsInASection) {
+    EXPECT_EQ(refusal("blacklisted"), djprobe::Reason::BLACKLISTED);
+    EXPECT_EQ(explain("blacklisted", 0).mainline.kind, Kind::Refused);
+}
+
+TEST_F(SurveyTest, BetweenInstructionsIsNoSite) {
+    EXPECT_EQ(refusal("loops", 1), djprobe::Reason::NOT_BOUNDARY);
+}
+
+TEST_F(SurveyTest, LinesAreTheSameForAnyNumberOfThreads) {
+    const std::string one = lines(1);
+    EXPECT_EQ(lines(2), one);
+    EXPECT_EQ(lines(7), one);
+}
+
+TEST_F(SurveyTest, ALineHasTheDocumentedForm) {
+    SurveyScope scope;
+    scope.glob = "loop[s]";
+    const std::string text = lines(1, scope);
+    EXPECT_EQ(text.substr(0, text.find('\n')),
+              fmt::format(R"({{"site":"loops+0x0","address":"{:#x}","verdict":"jump",)"
+                          R"("tactic":"window","reason":"none","dcr":5}})",
+                          at("loops")));
+}
+
+TEST_F(SurveyTest, AGlobChoosesFunctions) {
+    SurveyScope scope;
+    scope.glob = "split*";
+    EXPECT_EQ(count(scope).functions, 2u) << "split and split.cold";
+}
+
+TEST_F(SurveyTest, PaddingSymbolsHaveNoSites) {
+    EXPECT_EQ(lines(1).find("__pfx_padding"), std::string::npos);
+}
+
+TEST_F(SurveyTest, ASampleIsReproducible) {
+    SurveyScope scope;
+    scope.sample = 5;
+    scope.seed = 3;
+    const std::string first = lines(2, scope);
+    EXPECT_EQ(std::count(first.begin(), first.end(), '\n'), 5);
+    EXPECT_EQ(lines(1, scope), first);
+}
+
+TEST_F(SurveyTest, TheSummaryAddsUp) {
+    const SurveyCounts counts = count({});
+    const std::string all = lines(1);
+    EXPECT_EQ(counts.probeable() + counts.refusals(),
+              static_cast<std::uint64_t>(std::count(all.begin(), all.end(), '\n')));
+    const auto json = nlohmann::json::parse(summary_json(counts, "tiny"));
+    EXPECT_EQ(json["jump"].get<std::uint64_t>() + json["int3"].get<std::uint64_t>(),
+              json["probeable"].get<std::uint64_t>());
+}
+
+TEST_F(SurveyTest, ExplanationAsJsonHoldsTheDecision) {
+    const auto json = nlohmann::json::parse(explain_json(explain("loops", 0)));
+    EXPECT_EQ(json["verdict"], "jump");
+    EXPECT_EQ(json["tactic"], "window");
+    EXPECT_EQ(json["dcr"], 5);
+    EXPECT_TRUE(json["module"].is_null());
+    EXPECT_EQ(json["mainline"]["verdict"], "int3");
+    EXPECT_EQ(json["detour"].back()["text"], fmt::format("jmp {:#x}  <loops+0x5>", at("loops", 5)));
+}
+
+TEST_F(SurveyTest, ADifferentAnswerOfTheModuleIsLoud) {
+    Explanation e = explain("loops", 0);
+    e.module = djprobe_explain{};
+    e.module->verdict = DJPROBE_VERDICT_INT3;
+    e.module_reason = "a reason of its own";
+    EXPECT_FALSE(e.agrees());
+    EXPECT_NE(explain_text(e).find("THE MODULE DECIDES OTHERWISE: int3 only: a reason of its own"),
+              std::string::npos);
+}
+
+}  // namespace
+}  // namespace djprobe::loader

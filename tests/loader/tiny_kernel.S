@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A "kernel" of a few functions and tables, linked to where kernels lie: what the survey must find
+ * out about a text, each thing once. Intel syntax; offsets in comments.
+ */
+	.intel_syntax noprefix
+
+	.macro function name
+	.p2align 4, 0xcc
+	.type \name, @function
+	.globl \name
+\name:
+	.endm
+
+	.text
+	.globl _stext
+_stext:
+/* The cold part jumps to +1. */
+function split
+	push rbp		/* +0 */
+.Linner:
+	push rbx		/* +1 */
+	mov eax, 1		/* +2 */
+	ret			/* +7 */
+
+/* Its own jump lands right behind the five bytes of +0: harmless, but not to mainline. */
+function loops
+	mov eax, 1		/* +0 */
+1:	dec eax			/* +5 */
+	jnz 1b			/* +7 */
+	ret			/* +9 */
+
+/* An exception-table entry for +5, fixed up to +9. */
+function faults
+	mov eax, 1		/* +0 */
+.Lfault:
+	mov rcx, [rdi]		/* +5 */
+	push rax		/* +8 */
+.Lfixup:
+	pop rax			/* +9 */
+	add rax, rcx		/* +10 */
+	ret			/* +13 */
+
+/* endbr64 and the ftrace call come before the entry at +9. */
+function traced
+	endbr64			/* +0 */
+.Lftrace_call:
+	.byte 0x0f, 0x1f, 0x44, 0, 0	/* +4 */
+	mov eax, 1		/* +9 */
+	ret			/* +14 */
+
+/* A tail call as boot leaves it; the second takes a place in itself first. */
+function tail
+	mov eax, 1		/* +0 */
+	jmp rcx			/* +5 */
+function computed
+	mov eax, 1		/* +0 */
+	lea rcx, [rip + 1f]	/* +5 */
+	jmp rcx			/* +12 */
+1:	ret			/* +14 */
+
+/* On the way of every int3. */
+function irqentry_nmi_enter
+	ret
+function irqentry_nmi_exit
+	ret
+function kprobe_int3_handler
+	ret
+function notify_die
+	jmp notifier_chain
+function notifier_chain
+	mov eax, 1
+	ret
+
+function blacklisted
+	mov eax, 1
+	ret
+	.p2align 4, 0xcc
+	.type __pfx_padding, @function
+__pfx_padding:
+	.fill 16, 1, 0x90
+
+function split.cold
+	mov eax, 2		/* +0 */
+	jmp .Linner		/* +5 */
+	.p2align 4, 0xcc
+	.globl _etext
+_etext:
+
+	.section .rodata, "a"
+	.p2align 3
+	.globl __start_rodata, __end_rodata, linux_banner
+__start_rodata:
+linux_banner:
+	.asciz "Linux version 6.1.0-tiny (nobody@nowhere)"
+	.p2align 3
+	.globl __start___ex_table, __stop___ex_table
+__start___ex_table:
+	.long .Lfault - ., .Lfixup - ., 0
+__stop___ex_table:
+	.p2align 3
+	.globl __start___jump_table, __stop___jump_table
+__start___jump_table:
+__stop___jump_table:
+	.globl __start_static_call_sites, __stop_static_call_sites
+__start_static_call_sites:
+__stop_static_call_sites:
+	.globl __start_kprobe_blacklist, __stop_kprobe_blacklist
+__start_kprobe_blacklist:
+	.quad blacklisted
+__stop_kprobe_blacklist:
+	.globl __start_mcount_loc, __stop_mcount_loc
+__start_mcount_loc:
+	.quad .Lftrace_call
+__stop_mcount_loc:
+	/* Its name alone says that the kernel was built for IBT, hence without jump tables. */
+	.globl ibt_save
+ibt_save:
+__end_rodata:
