@@ -450,7 +450,7 @@ void Registry::query(const djp_probe& probe, djp_status& status) {
     status.detail[1] = site.hold.detail[1];
     status.address = site.address();
     status.cookie = probe.cookie;
-    const bool region = site.plan.may_jump();
+    const bool region = site.wants_jump();
     status.tactic = static_cast<unsigned int>(site.plan.tactic);
     status.anchor = region ? site.plan.anchor : site.address();
     status.displaced_len = region ? site.plan.region.length : site.plan.first.length;

@@ -85,13 +85,14 @@ bool is_stack_relative(const ZydisDecodedInstruction& raw) {
 }
 
 /// Constants that code computes places of code from: `lea place(%rip)`, `lea place(,%rax,8)`, `mov
-/// $place`, `push $place`.
+/// $place`, `push $place`. Only in 64-bit operations: a 32-bit one cannot hold a kernel address,
+/// but its constant (an ioctl's number, say) would look like one under some of KASLR's offsets.
 void find_taken(const ZydisDecodedInstruction& raw, Insn& out) {
     const auto& imm = raw.raw.imm[0];
     if (raw.mnemonic == ZYDIS_MNEMONIC_LEA && raw.raw.disp.size == 32) {
         out.taken_offset = raw.raw.disp.offset;
         out.taken = (out.rip_disp_offset ? out.end() : 0) + static_cast<u64>(raw.raw.disp.value);
-    } else if (!imm.is_relative && imm.size >= 32) {
+    } else if (!imm.is_relative && imm.size >= 32 && raw.operand_width == 64) {
         out.taken_offset = imm.offset;
         out.taken = imm.value.u;
     }

@@ -48,6 +48,8 @@
 	X(_einittext)                                                                              \
 	X(__start_rodata)                                                                          \
 	X(__end_rodata)                                                                            \
+	X(__static_call_text_start)                                                                \
+	X(__static_call_text_end)                                                                  \
 	X(__cpuidle_text_start)                                                                    \
 	X(__cpuidle_text_end)                                                                      \
 	X(__start___ex_table)                                                                      \

@@ -140,6 +140,10 @@ unsigned int djk_forbidden(unsigned long address)
 	}
 	if (within(address, djk_imports.__cpuidle_text_start, djk_imports.__cpuidle_text_end))
 		return DJPROBE_REASON_IDLE_TEXT;
+	/* Trampolines: when the call changes, the kernel BUGs on bytes that it did not write. */
+	if (within(address, djk_imports.__static_call_text_start,
+		   djk_imports.__static_call_text_end))
+		return DJPROBE_REASON_STATIC_CALL;
 	if (djk_bool(djk_call1(within_kprobe_blacklist, address)))
 		return DJPROBE_REASON_BLACKLISTED;
 	return DJPROBE_REASON_NONE;

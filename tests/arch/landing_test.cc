@@ -236,6 +236,8 @@ TEST(FindLongArrivalTest, AddressesThatAreTakenArrive) {
     EXPECT_EQ(arrival(CODE("nop; lea rax, [rip + 0x1000]; ret"), 4, kText + 0x1008), taken);
     EXPECT_EQ(arrival(CODE("nop; lea rax, [rcx*8 + 0x1000]; ret"), 5, 0x1000), taken);
     EXPECT_EQ(arrival(CODE("nop; mov rax, 0x12345678; ret"), 4, 0x12345678), taken);
+    // What a 32-bit operation holds is no address of the kernel: an ioctl's number, say.
+    EXPECT_EQ(arrival(CODE("nop; cmp esi, 0x12345678; ret"), 3, 0x12345678), Refusal());
     EXPECT_EQ(arrival(CODE("nop; push 0x12345678; ret"), 2, 0x12345678), taken);
     EXPECT_EQ(arrival(CODE("nop; movabs rax, 0x123456789abcdef0; ret"), 3, 0x123456789abcdef0),
               taken);

@@ -82,8 +82,10 @@ TEST_F(Overlap, ThreeSitesInEveryOrderOfComingAndGoing) {
 TEST_F(Overlap, Int3WantedByOneOfTwoEndsWithIt) {
     const Probe first = device_.must_attach(at(kGetpgid));
     expect_mechanism(first, DJPROBE_MODE_AUTO);
+    const uint32_t region = first.query().displaced_len;
     Probe second = device_.must_attach(at(kGetpgid, 0, DJPROBE_MODE_INT3));
     EXPECT_EQ(first.settle().reason, static_cast<uint32_t>(DJPROBE_REASON_MODE_INT3));
+    EXPECT_LT(first.query().displaced_len, region) << "an int3 displaces one instruction";
     expect_counts({&first, &second}, "int3");
     second.detach();
     expect_mechanism(first, DJPROBE_MODE_AUTO);
