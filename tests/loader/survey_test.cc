@@ -109,6 +109,10 @@ TEST_F(SurveyTest, TheBlacklistOfAnImageIsInASection) {
     EXPECT_EQ(explain("blacklisted", 0).mainline.kind, Kind::Refused);
 }
 
+TEST_F(SurveyTest, TrampolinesOfStaticCallsAreTheKernels) {
+    EXPECT_EQ(refusal("__SCT__call"), djprobe::Reason::STATIC_CALL);
+}
+
 TEST_F(SurveyTest, BetweenInstructionsIsNoSite) {
     EXPECT_EQ(refusal("loops", 1), djprobe::Reason::NOT_BOUNDARY);
 }

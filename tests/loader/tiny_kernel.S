@@ -80,6 +80,14 @@ function blacklisted
 __pfx_padding:
 	.fill 16, 1, 0x90
 
+	.p2align 4, 0xcc
+	.globl __static_call_text_start, __static_call_text_end
+__static_call_text_start:
+function __SCT__call
+	jmp tail
+	ud1 eax, [rax]
+__static_call_text_end:
+
 function split.cold
 	mov eax, 2		/* +0 */
 	jmp .Linner		/* +5 */
