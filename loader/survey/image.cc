@@ -111,7 +111,10 @@ KernelImage KernelImage::from_file(const std::string& vmlinux, const std::string
         GElf_Shdr header;
         if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS) continue;
         const char* name = elf_strptr(file.elf.get(), names, header.sh_name);
-        if (name && std::string_view(name) == ".altinstructions")
+        // The core text is read by its symbols; other code may branch into it.
+        const bool outer_code =
+            header.sh_flags & SHF_EXECINSTR && name && std::string_view(name) != ".text";
+        if (name && (outer_code || std::string_view(name) == ".altinstructions"))
             take(image.sections_, name, header.sh_addr, header.sh_offset, header.sh_size);
     }
     image.symbols_ = symbols.empty() ? Kallsyms::parse(symbol_table(file.elf.get()))

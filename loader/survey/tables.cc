@@ -75,6 +75,10 @@ void read_static_calls(const KernelImage& image, TextFacts& facts) {
                        const std::uint64_t call = relative(at, bytes, 0);
                        facts.reserved.push_back({{call, call + 5}, Reason::STATIC_CALL});
                    });
+    // The calls' trampolines: the kernel BUGs on bytes there that it did not write.
+    facts.reserved.push_back({{require(image, "__static_call_text_start"),
+                               require(image, "__static_call_text_end")},
+                              Reason::STATIC_CALL});
 }
 
 void read_alternatives(const KernelImage& image, TextFacts& facts) {
@@ -95,6 +99,26 @@ bool may_begin(std::span<const std::uint8_t> text, std::uint64_t begin, std::siz
     if ((begin + at) % 16) return false;
     const std::uint8_t before = at ? text[at - 1] : 0xcc;
     return before == 0xcc || before == 0xc3 || before == 0x90 || before == 0x00;
+}
+
+/// Code outside the core text: init, exit, and what alternatives put in or jump out to, which jumps
+/// back. In the running kernel it is gone, or patched in and so part of the text.
+void find_outer_arrivals(const KernelImage& image, TextFacts& facts) {
+    for (const char* name :
+         {".altinstr_aux", ".altinstr_replacement", ".init.text", ".exit.text"}) {
+        std::uint64_t address = 0;
+        const auto bytes = image.section(name, address);
+        const Code code = {address, {bytes.data(), bytes.size()}};
+        for (std::uint64_t at = address; at < code.range().end;) {
+            x86::Insn insn;
+            const bool known = x86::decode(code.from(at), at, insn);
+            if (known && insn.rel_size)
+                facts.landings.push_back({Reason::BRANCH_INTO_REGION, at, insn.target});
+            if (known && insn.taken_offset)
+                facts.landings.push_back({Reason::POINTER_INTO_REGION, at, insn.taken});
+            at += known ? insn.length : 1u;
+        }
+    }
 }
 
 /// Ftrace's calls are 5-byte nops while nobody traces. Where the list of them is gone (it is init
@@ -186,6 +210,7 @@ TextFacts read_facts(const KernelImage& image) {
     read_labels(image, facts);
     read_static_calls(image, facts);
     read_alternatives(image, facts);
+    find_outer_arrivals(image, facts);
     find_ftrace_calls(image, facts);
     find_pointers(image, facts);
     read_blacklist(image, facts);
