@@ -76,9 +76,9 @@ void read_static_calls(const KernelImage& image, TextFacts& facts) {
                        facts.reserved.push_back({{call, call + 5}, Reason::STATIC_CALL});
                    });
     // The calls' trampolines: the kernel BUGs on bytes there that it did not write.
-    facts.reserved.push_back({{require(image, "__static_call_text_start"),
-                               require(image, "__static_call_text_end")},
-                              Reason::STATIC_CALL});
+    facts.reserved.push_back(
+        {{require(image, "__static_call_text_start"), require(image, "__static_call_text_end")},
+         Reason::STATIC_CALL});
 }
 
 void read_alternatives(const KernelImage& image, TextFacts& facts) {
