@@ -34,6 +34,9 @@ resolve_kernel() {
         KERNEL_IMAGE=$name
         KERNEL_ROOT=
         KERNEL_HEADERS=/lib/modules/$KERNEL_RELEASE/build
+        # Built in or loadable, without these the guest has no way to tell its output.
+        modprobe --show-depends -d / -S "$KERNEL_RELEASE" -a virtio_pci virtio_console >/dev/null 2>&1 ||
+            die "no virtio modules of $KERNEL_RELEASE in /lib/modules: install linux-image-$KERNEL_RELEASE"
     fi
 }
 
