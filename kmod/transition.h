@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+// What the registry's parts share: a site's state and the text that goes with it.
+#pragma once
+
+#include "registry.h"
+
+namespace djprobe::kmod {
+
+using x86::TextForm;
+
+/// An int3 or a jump of ours is in the text.
+inline bool is_live(State state) {
+    return state != State::Disarmed && state != State::Gone;
+}
+
+inline void set_state(Site& site, State state) {
+    // Waiters and hits look without the lock.
+    __atomic_store_n(&site.state, state, __ATOMIC_RELEASE);
+}
+
+inline void set_resume(Site& site, u64 address) {
+    __atomic_store_n(&site.trap.hit.resume, address, __ATOMIC_RELEASE);
+}
+
+/// Somebody else has changed the region: the int3 stays for good.
+inline void give_up(Site& site, const Refusal& changed) {
+    site.plan.jump = Refusal{Reason::TEXT_CHANGED, changed.detail[0]};
+    site.hold = site.plan.jump;
+    set_state(site, State::Armed);
+}
+
+/// A list of one, as the patch protocol takes it.
+struct One {
+    const x86::PatchSite* site;
+    const x86::PatchSite* const* begin() const { return &site; }
+    const x86::PatchSite* const* end() const { return &site + 1; }
+};
+
+/// The patches that `pick(const Site&)` chooses from a list of sites (nullptr: not this one).
+template <class Pick>
+class Picked {
+  public:
+    Picked(const Site* first, Pick pick) : first_(first), pick_(pick) {}
+
+    class Iterator {
+      public:
+        Iterator(const Site* site, const Pick& pick) : site_(site), pick_(pick) { skip(); }
+        const x86::PatchSite* operator*() const { return pick_(*site_); }
+        bool operator!=(const Iterator& other) const { return site_ != other.site_; }
+        Iterator& operator++() {
+            site_ = site_->next;
+            skip();
+            return *this;
+        }
+
+      private:
+        void skip() {
+            while (site_ && !pick_(*site_))
+                site_ = site_->next;
+        }
+        const Site* site_;
+        const Pick& pick_;
+    };
+    Iterator begin() const { return {first_, pick_}; }
+    Iterator end() const { return {nullptr, pick_}; }
+
+  private:
+    const Site* first_;
+    Pick pick_;
+};
+
+/// Whether the text around a live site is what its state says. Somebody else may have patched.
+Refusal check_site_text(KernelText& text, const Site& site);
+
+}  // namespace djprobe::kmod
