@@ -40,30 +40,31 @@ struct ExplainOptions {
                   symbolizer);
 }
 
+/// Where the site's symbol begins, or the address itself.
+std::uint64_t resolve(const SiteSpec& site, const KernelImage& image, Symbolizer& symbolizer) {
+    if (site.symbol.empty()) return site.address;
+    const auto symbols = image.symbols().find(site.symbol);
+    if (symbols.empty()) refuse(site, DJPROBE_REASON_NO_SUCH_SYMBOL, 0, 0, symbolizer);
+    if (symbols.size() > 1)
+        refuse(site, DJPROBE_REASON_AMBIGUOUS_SYMBOL, symbols[0].address, symbols[1].address,
+               symbolizer);
+    if (!symbols[0].module.empty())
+        fail(ExitCode::kNoSuchSite,
+             "{}: in module {}: only the kernel's own text is analysed from outside", site.str(),
+             symbols[0].module);
+    return symbols[0].address;
+}
+
 /// The address that the module would take for it; see DJPROBE_IOC_ATTACH.
-std::uint64_t locate(const SiteSpec& site, const KernelImage& image, const TextMap& map,
+std::uint64_t locate(const SiteSpec& site, std::uint64_t start, const TextMap& map,
                      Symbolizer& symbolizer) {
-    std::uint64_t address = site.address;
-    if (!site.symbol.empty()) {
-        const auto symbols = image.symbols().find(site.symbol);
-        if (symbols.empty()) refuse(site, DJPROBE_REASON_NO_SUCH_SYMBOL, 0, 0, symbolizer);
-        if (symbols.size() > 1)
-            refuse(site, DJPROBE_REASON_AMBIGUOUS_SYMBOL, symbols[0].address, symbols[1].address,
-                   symbolizer);
-        address = symbols[0].address + site.offset;
-        if (!symbols[0].module.empty())
-            fail(ExitCode::kNoSuchSite,
-                 "{}: in module {}: only the kernel's own text is analysed from outside",
-                 site.str(), symbols[0].module);
-        const std::size_t home = map.find(symbols[0].address);
-        if (home < map.functions().size() && map.find(address) != home) {
-            const Range range = map.functions()[home].code.range();
-            refuse(site, DJPROBE_REASON_PAST_END, range.begin, range.end, symbolizer);
-        }
-    }
-    const std::size_t function = map.find(address);
+    const std::size_t function = map.find(start);
     if (function == map.functions().size()) refuse(site, DJPROBE_REASON_NOT_TEXT, 0, 0, symbolizer);
-    return address == map.functions()[function].code.address ? map.entry(function) : address;
+    const Range range = map.functions()[function].code.range();
+    const std::uint64_t address = start + site.offset;
+    if (!range.contains(address))
+        refuse(site, DJPROBE_REASON_PAST_END, range.begin, range.end, symbolizer);
+    return address == range.begin ? map.entry(function) : address;
 }
 
 /// The module's answer, unless it is not loaded.
@@ -86,11 +87,13 @@ int run(const ExplainOptions& options) {
                                    : KernelImage::from_file(options.vmlinux, options.symbols);
     // A copy that views into the image's symbols, which outlive it.
     Symbolizer symbolizer(image.symbols());
+    const std::uint64_t start = resolve(options.site, image, symbolizer);
     const TextFacts facts = read_facts(image);
     const TextMap map(image, facts);
-    const Mainline mainline(image, map);
-    const std::uint64_t address = locate(options.site, image, map, symbolizer);
-    Explanation explanation = explain_site(map, mainline, symbolizer, map.find(address), address);
+    const std::uint64_t address = locate(options.site, start, map, symbolizer);
+    const std::size_t function = map.find(address);
+    const Mainline mainline(image, map, function);
+    Explanation explanation = explain_site(map, mainline, symbolizer, function, address);
     explanation.source = live ? "the running kernel" : options.vmlinux;
     if (live) explanation.module = ask_module(address, symbolizer);
     if (explanation.module && explanation.module->reason)

@@ -102,7 +102,8 @@ const char* mainline_name(Kind kind) {
     return names[static_cast<int>(kind)];
 }
 
-Mainline::Mainline(const KernelImage& image, const TextMap& map) : map_(map) {
+Mainline::Mainline(const KernelImage& image, const TextMap& map, std::optional<std::size_t> only)
+    : map_(map), functions_(map.functions().size()) {
     const int version = version_of(image);
     checks_indirect_ = version < 6006 || !map.facts().no_jump_tables;
     copies_groups_ = version >= 6009;
@@ -113,8 +114,9 @@ Mainline::Mainline(const KernelImage& image, const TextMap& map) : map_(map) {
     // Boot removes return thunks where the CPU needs none, which an image from disk cannot show.
     const std::uint64_t return_thunk =
         image.is_live() ? 0 : image.address_of("__x86_return_thunk").value_or(0);
-    for (const TextMap::Function& function : map.functions()) {
-        Function known{};
+    for (std::size_t i = only.value_or(0); i < (only ? *only + 1 : functions_.size()); ++i) {
+        const TextMap::Function& function = map.functions()[i];
+        Function& known = functions_[i];
         (void)x86::for_each_insn(function.code, function.code.range().end, [&](const Insn& insn) {
             const bool thunk = version < 6006 && is_seen_branch(insn.kind) &&
                                insn.target != return_thunk && insn.target >= thunks_.begin &&
@@ -123,7 +125,6 @@ Mainline::Mainline(const KernelImage& image, const TextMap& map) : map_(map) {
                 if (!known.indirect_jump) known.indirect_jump = insn.address;
             return true;
         });
-        functions_.push_back(known);
     }
     for (const x86::Reserved& reserved : map.facts().reserved) {
         if (reserved.reason != Reason::EXTABLE_INSN) continue;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "survey/text_map.h"
@@ -22,8 +23,9 @@ const char* mainline_name(MainlineVerdict::Kind kind);
 
 class Mainline {
   public:
-    /// The map must outlive it.
-    Mainline(const KernelImage& image, const TextMap& map);
+    /// The map must outlive it. With `only` for judging sites of that function alone.
+    Mainline(const KernelImage& image, const TextMap& map,
+             std::optional<std::size_t> only = std::nullopt);
 
     [[nodiscard]] MainlineVerdict judge(std::size_t function, std::uint64_t site) const;
 

@@ -143,8 +143,11 @@ std::uint64_t TextMap::entry(std::size_t function) const {
     };
     std::uint64_t at = functions_[function].code.address;
     Insn first;
-    if (x86::decode(functions_[function].code.from(at), at, first) && first.kind == Kind::Endbr)
-        at = first.end();
+    if (x86::decode(functions_[function].code.from(at), at, first)) {
+        // Where nobody takes a function's address the kernel has overwritten its endbr64 by a nop.
+        const bool sealed = first.kind == Kind::Nop && first.length == 4;
+        if (first.kind == Kind::Endbr || (sealed && is_ftrace_call(first.end()))) at = first.end();
+    }
     return is_ftrace_call(at) ? at + 5 : at;
 }
 

@@ -89,6 +89,8 @@ TEST_F(SurveyTest, FixupsForbidTheirInstructionAndTheirTargetOnly) {
 
 TEST_F(SurveyTest, TheEntryIsBehindEndbrAndFtrace) {
     EXPECT_EQ(map_.entry(map_.find(at("traced"))), at("traced", 9));
+    EXPECT_EQ(map_.entry(map_.find(at("sealed"))), at("sealed", 9));
+    EXPECT_EQ(map_.entry(map_.find(at("loops"))), at("loops"));
     EXPECT_EQ(refusal("traced"), djprobe::Reason::ENDBR);
     EXPECT_EQ(refusal("traced", 4), djprobe::Reason::FTRACE_SITE);
     EXPECT_EQ(explain("traced", 4).mainline.kind, Kind::Ftrace);

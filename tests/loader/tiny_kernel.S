@@ -49,6 +49,14 @@ function traced
 	mov eax, 1		/* +9 */
 	ret			/* +14 */
 
+/* The same where the kernel has sealed the endbr64. */
+function sealed
+	.byte 0x66, 0x0f, 0x1f, 0x00	/* +0 */
+.Lsealed_call:
+	.byte 0x0f, 0x1f, 0x44, 0, 0	/* +4 */
+	mov eax, 1		/* +9 */
+	ret			/* +14 */
+
 /* A tail call as boot leaves it; the second takes a place in itself first. */
 function tail
 	mov eax, 1		/* +0 */
@@ -119,7 +127,7 @@ __start_kprobe_blacklist:
 __stop_kprobe_blacklist:
 	.globl __start_mcount_loc, __stop_mcount_loc
 __start_mcount_loc:
-	.quad .Lftrace_call
+	.quad .Lftrace_call, .Lsealed_call
 __stop_mcount_loc:
 	/* Its name alone says that the kernel was built for IBT, hence without jump tables. */
 	.globl ibt_save
