@@ -122,6 +122,9 @@ bool decode(Span<const u8> bytes, u64 address, Insn& out) {
         out.immovable = rip && raw.address_width != 64;
     }
     find_taken(raw, out);
+    // Xeon Phi's jkzd and jknzd (VEX), which no CPU that runs this executes.
+    if (raw.raw.imm[0].is_relative && raw.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
+        return false;
     if (raw.raw.imm[0].is_relative) {
         out.rel_offset = raw.raw.imm[0].offset;
         out.rel_size = raw.raw.imm[0].size / 8;

@@ -257,5 +257,11 @@ TEST(DecodeInvalidTest, SixteenBytesAreTooLong) {
     EXPECT_FALSE(is_valid(longest));
 }
 
+TEST(DecodeTest, XeonPhisMaskJumpsAreNoInstructions) {
+    const Bytes jknzd = {0xc5, 0x64, 0x85, 0x24, 0xc5, 0xff, 0xff};
+    Insn insn;
+    EXPECT_FALSE(decode(test::view(jknzd), 0x1000, insn));
+}
+
 }  // namespace
 }  // namespace djprobe::x86
