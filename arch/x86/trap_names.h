@@ -7,44 +7,44 @@
 #define DJPROBE_X86_TRAP_NAMES_H
 
 /* What exc_int3() calls for an int3 in the kernel before it comes to the die chain. */
-static const char *const djprobe_trap_roots[] = {
-	"irqentry_nmi_enter",
-	"irqentry_nmi_exit",
-	"kprobe_int3_handler",
-	"notify_die",
+static const char* const djprobe_trap_roots[] = {
+    "irqentry_nmi_enter",
+    "irqentry_nmi_exit",
+    "kprobe_int3_handler",
+    "notify_die",
 };
 
 /*
  * Who stands before us in the die chain. The module asks the chain itself, which an image cannot
  * tell.
  */
-static const char *const djprobe_trap_notifiers[] = {
-	"kprobe_exceptions_notify",
-	"hw_breakpoint_exceptions_notify",
+static const char* const djprobe_trap_notifiers[] = {
+    "kprobe_exceptions_notify",
+    "hw_breakpoint_exceptions_notify",
 };
 
 /* They run on the path, what they call does not. */
-static const char *const djprobe_trap_leaves[] = {
-	/* Return at once in NMI context, which every int3 in the kernel is. */
-	"rcu_read_unlock_special",
-	"__rcu_irq_enter_check_tick",
-	/* Do nothing while preemption is off. */
-	"preempt_schedule",
-	"preempt_schedule_notrace",
-	"preempt_schedule_thunk",
-	"preempt_schedule_notrace_thunk",
-	"__SCT__preempt_schedule",
-	"__SCT__preempt_schedule_notrace",
-	/* Only where a kprobe of the kernel is, which we refuse as a site. */
-	"reenter_kprobe",
-	"setup_singlestep",
-	/* In the die chain, but busy with other events than DIE_INT3. */
-	"kprobe_exceptions_notify",
-	"hw_breakpoint_exceptions_notify",
-	/* Ends in a panic. */
-	"__stack_chk_fail",
-	/* Returns only. */
-	"__x86_return_thunk",
+static const char* const djprobe_trap_leaves[] = {
+    /* Return at once in NMI context, which every int3 in the kernel is. */
+    "rcu_read_unlock_special",
+    "__rcu_irq_enter_check_tick",
+    /* Do nothing while preemption is off. */
+    "preempt_schedule",
+    "preempt_schedule_notrace",
+    "preempt_schedule_thunk",
+    "preempt_schedule_notrace_thunk",
+    "__SCT__preempt_schedule",
+    "__SCT__preempt_schedule_notrace",
+    /* Only where a kprobe of the kernel is, which we refuse as a site. */
+    "reenter_kprobe",
+    "setup_singlestep",
+    /* In the die chain, but busy with other events than DIE_INT3. */
+    "kprobe_exceptions_notify",
+    "hw_breakpoint_exceptions_notify",
+    /* Ends in a panic. */
+    "__stack_chk_fail",
+    /* Returns only. */
+    "__x86_return_thunk",
 };
 
 /* Leaves as well: warnings, which must not happen; tracepoints, whose handlers guard themselves. */
