@@ -12,7 +12,6 @@
 namespace djprobe::loader {
 namespace {
 
-using x86::Landing;
 using x86::Reserved;
 
 std::uint64_t require(const KernelImage& image, std::string_view name) {
