@@ -60,8 +60,9 @@ wait "$vm" || status=$?
 [[ -n $qemu ]] || fail 'QEMU was not found'
 [[ ! -e /proc/$qemu ]] || fail 'QEMU survived vm/run'
 
-# The kernel's complaints fail the run, whatever the command says.
-run 126 -- sh -c 'echo before; echo c >/proc/sysrq-trigger'
+# The kernel's complaints fail the run, whatever the command says. Output needs a moment to leave the
+# guest: what a process says right before the panic dies with it.
+run 126 -- sh -c 'echo before; sleep 1; echo c >/proc/sysrq-trigger'
 [[ $(<"$work/out") == before ]] || fail 'output before a panic was lost'
 grep -q 'Kernel panic - not syncing: sysrq' "$work/err" || fail 'a panic is not shown'
 run 126 -- sh -c 'echo l >/proc/sysrq-trigger; exit 0'
