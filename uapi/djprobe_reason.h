@@ -85,8 +85,6 @@
 	  "address of the byte")                                                                   \
 	X(79, TEXT_CHANGED, "text-changed", "the text changed while the probe was being optimized",\
 	  "address of the differing byte")                                                         \
-	X(80, UNSAFE_LAST, "unsafe-last", "the last displaced instruction may not end a detour",   \
-	  "the instruction")                                                                       \
 	/* 128..: the request, not the site. */                                                    \
 	X(128, PROG_FD, "prog-fd", "not a file descriptor of a BPF program", "-")                  \
 	X(129, PROG_TYPE, "prog-type", "not a program of type kprobe", "-")                        \

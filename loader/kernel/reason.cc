@@ -94,7 +94,6 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
         case DJPROBE_REASON_OVERLAP:
         case DJPROBE_REASON_FILLER:
         case DJPROBE_REASON_TEXT_CHANGED:
-        case DJPROBE_REASON_UNSAFE_LAST:
             return at(detail[0], symbolizer);
         case DJPROBE_REASON_KERNEL_REFUSED:
             return fmt::format(" (at {}: {})", symbolizer.describe(detail[0]),
