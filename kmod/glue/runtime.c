@@ -14,6 +14,7 @@
 #include "hit.h"
 #include "imports.h"
 #include "kernel.h"
+#include "module_text.h"
 
 /* ---- Locks and memory ---- */
 
@@ -110,13 +111,7 @@ static int on_module(struct notifier_block *block, unsigned long event, void *da
 
 	/* Its exit function has run, its text is still mapped: nobody will run it again. */
 	if (event == MODULE_STATE_GOING && module != THIS_MODULE) {
-#ifdef DJK_HAVE_MODULE_MEMORY
-		text.begin = (unsigned long)module->mem[MOD_TEXT].base;
-		text.end = text.begin + module->mem[MOD_TEXT].size;
-#else
-		text.begin = (unsigned long)module->core_layout.base;
-		text.end = text.begin + module->core_layout.text_size;
-#endif
+		text = djk_module_text(module);
 		djp_module_gone(&text);
 	}
 	return NOTIFY_DONE;

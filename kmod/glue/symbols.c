@@ -15,6 +15,7 @@
 #include "../../arch/x86/trap_names.h"
 #include "imports.h"
 #include "kernel.h"
+#include "module_text.h"
 
 static struct module *text_module(unsigned long address)
 {
@@ -301,17 +302,6 @@ void djk_core_rodata_extent(struct djk_extent *rodata)
 	rodata->end = djk_imports.__end_rodata;
 }
 
-static void module_text_extent(const struct module *module, struct djk_extent *text)
-{
-#ifdef DJK_HAVE_MODULE_MEMORY
-	text->begin = (unsigned long)module->mem[MOD_TEXT].base;
-	text->end = text->begin + module->mem[MOD_TEXT].size;
-#else
-	text->begin = (unsigned long)module->core_layout.base;
-	text->end = text->begin + module->core_layout.text_size;
-#endif
-}
-
 bool djk_text_extent(unsigned long address, struct djk_extent *text)
 {
 	struct module *module;
@@ -323,7 +313,7 @@ bool djk_text_extent(unsigned long address, struct djk_extent *text)
 	preempt_disable();
 	module = text_module(address);
 	if (module)
-		module_text_extent(module, text);
+		*text = djk_module_text(module);
 	preempt_enable();
 	return module;
 }

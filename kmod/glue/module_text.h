@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Where a module's text lies: the one place that knows how struct module says so. */
+#ifndef DJPROBE_KMOD_MODULE_TEXT_H
+#define DJPROBE_KMOD_MODULE_TEXT_H
+
+#include <linux/module.h>
+
+#include "kernel.h"
+
+/* The caller keeps the module from being freed. */
+static inline struct djk_extent djk_module_text(const struct module *module)
+{
+#ifdef DJK_HAVE_MODULE_MEMORY
+	const unsigned long begin = (unsigned long)module->mem[MOD_TEXT].base;
+	const unsigned long size = module->mem[MOD_TEXT].size;
+#else
+	const unsigned long begin = (unsigned long)module->core_layout.base;
+	const unsigned long size = module->core_layout.text_size;
+#endif
+
+	return (struct djk_extent){ begin, begin + size };
+}
+
+#endif
