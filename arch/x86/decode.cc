@@ -76,6 +76,18 @@ Kind kind_of(const ZydisDecodedInstruction& raw) {
     }
 }
 
+/// Xeon Phi's first instructions (mask jumps among them), which no CPU that runs this executes.
+bool is_knights_corner(const ZydisDecodedInstruction& raw) {
+    switch (raw.meta.isa_ext) {
+        case ZYDIS_ISA_EXT_KNC:
+        case ZYDIS_ISA_EXT_KNCE:
+        case ZYDIS_ISA_EXT_KNCV:
+            return true;
+        default:
+            return false;
+    }
+}
+
 /// The r/m operand is rsp or memory based on rsp: number 4, which without REX.B is no other
 /// register. (With mod != 3 the rm value 4 means "SIB".)
 bool is_stack_relative(const ZydisDecodedInstruction& raw) {
@@ -109,6 +121,7 @@ bool decode(Span<const u8> bytes, u64 address, Insn& out) {
     if (!ZYAN_SUCCESS(
             ZydisDecoderDecodeInstruction(&decoder, nullptr, bytes.data(), available, &raw)))
         return false;
+    if (is_knights_corner(raw)) return false;
 
     out = Insn{};
     out.address = address;
@@ -122,9 +135,6 @@ bool decode(Span<const u8> bytes, u64 address, Insn& out) {
         out.immovable = rip && raw.address_width != 64;
     }
     find_taken(raw, out);
-    // Xeon Phi's jkzd and jknzd (VEX), which no CPU that runs this executes.
-    if (raw.raw.imm[0].is_relative && raw.encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY)
-        return false;
     if (raw.raw.imm[0].is_relative) {
         out.rel_offset = raw.raw.imm[0].offset;
         out.rel_size = raw.raw.imm[0].size / 8;

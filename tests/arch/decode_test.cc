@@ -263,5 +263,10 @@ TEST(DecodeTest, XeonPhisMaskJumpsAreNoInstructions) {
     EXPECT_FALSE(decode(test::view(jknzd), 0x1000, insn));
 }
 
+TEST(DecodeTest, KnightsCornersVectorInstructionsAreNoInstructions) {
+    EXPECT_FALSE(is_valid({0xc5, 0x70, 0x95, 0xfa}));        // kandnr
+    EXPECT_FALSE(is_valid({0xc5, 0xf8, 0x18, 0x60, 0xb8}));  // vprefetchenta
+}
+
 }  // namespace
 }  // namespace djprobe::x86

@@ -12,7 +12,7 @@ PACKAGES=(
     qemu-system-x86 busybox-static cpio kmod xz-utils lz4 zstd dpkg-dev
 )
 # Only for vm/check.
-CHECK_PACKAGES=(clang-format clang-tidy git shellcheck libclang-rt-dev python3)
+CHECK_PACKAGES=(clang-format clang-tidy git shellcheck libclang-rt-dev llvm-dev python3)
 
 # Prints those of its arguments that are not installed.
 missing_packages() {
