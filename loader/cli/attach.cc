@@ -27,6 +27,8 @@ constexpr const char* kFooter = R"(Examples:
 Events go to stdout, all else to stderr (also the output of COMMAND).
 A ring buffer named 'events' holds records of 'struct event' (or struct events, events_t,
 event_t). Lost events are counted by the program in a global '__u64 lost'.
+With --raw each record comes as two 32-bit numbers in the machine's byte order, its length in bytes
+and the index of its map (0 if there is one), and then its bytes, without padding.
 )";
 
 djprobe_mode parse_mode(std::string_view text) {
@@ -86,7 +88,14 @@ void add_options(CLI::App& command, AttachOptions& options) {
         .add_option("-c,--command", options.command,
                     "Run by /bin/sh once attached; stop at its end")
         ->type_name("COMMAND");
-    command.add_flag("-j,--json", options.json, "Events and summary as NDJSON");
+    auto* const json = command.add_flag_callback(
+        "-j,--json", [&options] { options.format = Format::kJson; },
+        "Events and summary as NDJSON");
+    command
+        .add_flag_callback(
+            "-r,--raw", [&options] { options.format = Format::kRaw; },
+            "Events as the program wrote them, see below")
+        ->excludes(json);
     command.add_flag("-v,--verbose", options.verbose, "Show what libbpf says");
     command.add_option("FILE", options.file, "BPF object (.bpf.o) or its source (.bpf.c)")
         ->type_name("")

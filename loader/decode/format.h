@@ -4,6 +4,10 @@
 namespace djprobe::loader {
 
 /// How events are printed.
-enum class Format { kText, kJson };
+enum class Format {
+    kText,
+    kJson,
+    kRaw,  ///< the records' own bytes, see events/printer.h
+};
 
 }  // namespace djprobe::loader

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <cstdio>
+#include <cstring>
 #include <utility>
 
 #include "decode/hexdump.h"
@@ -17,12 +18,10 @@ constexpr std::size_t kPerfPadding = 7;
 }  // namespace
 
 RecordPrinter::RecordPrinter(const btf* btf, std::string map_name, bool is_only_event_map,
-                             Format format, RecordSize record_size)
-    : map_name_(std::move(map_name)),
-      format_(format),
-      record_size_(record_size),
-      has_btf_(btf != nullptr) {
-    if (btf == nullptr) return;
+                             RecordStyle style)
+    : map_name_(std::move(map_name)), style_(style), has_btf_(btf != nullptr) {
+    const Format format = style.format;
+    if (btf == nullptr || format == Format::kRaw) return;
     const auto type = find_record_type(btf, map_name_, is_only_event_map);
     if (!type) return;
     type_name_ = type->name;
@@ -37,19 +36,28 @@ RecordPrinter::RecordPrinter(const btf* btf, std::string map_name, bool is_only_
 bool RecordPrinter::fits(std::size_t size) const {
     const Plan& plan = formatter_->plan();
     if (plan.accepts(size)) return true;
-    return record_size_ == RecordSize::kPadded && size >= plan.size() &&
+    return style_.size == RecordSize::kPadded && size >= plan.size() &&
            size - plan.size() <= kPerfPadding;
 }
 
 void RecordPrinter::print(Buffer& out, std::span<const std::byte> record) {
     if (formatter_ && fits(record.size())) return formatter_->append(out, record);
+    if (style_.format == Format::kRaw) return append_raw(out, record);
     if (!explained_) explain(record.size());
     explained_ = true;
-    print_raw(out, record);
+    dump(out, record);
 }
 
-void RecordPrinter::print_raw(Buffer& out, std::span<const std::byte> record) {
-    if (format_ == Format::kJson) {
+void RecordPrinter::append_raw(Buffer& out, std::span<const std::byte> record) const {
+    const RawHeader header{static_cast<std::uint32_t>(record.size()), style_.number};
+    const std::size_t at = out.size();
+    out.resize(at + sizeof header + record.size());
+    std::memcpy(out.data() + at, &header, sizeof header);
+    std::memcpy(out.data() + at + sizeof header, record.data(), record.size());
+}
+
+void RecordPrinter::dump(Buffer& out, std::span<const std::byte> record) const {
+    if (style_.format == Format::kJson) {
         fmt::format_to(fmt::appender(out), R"({{"type":"raw","map":"{}","size":{},"hex":")",
                        map_name_, record.size());
         append_hex(out, record);

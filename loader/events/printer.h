@@ -21,24 +21,37 @@ enum class RecordSize {
     kPadded,  ///< perf event array: up to 7 bytes more than were sent
 };
 
+/// How the records of one map are printed.
+struct RecordStyle {
+    Format format = Format::kText;
+    RecordSize size = RecordSize::kExact;
+    std::uint32_t number = 0;  ///< raw: of the map
+};
+
+/// What precedes each record with Format::kRaw, in the machine's byte order (little-endian). The
+/// record's bytes follow as the program wrote them, then the next header: nothing is padded.
+struct RawHeader {
+    std::uint32_t length;  ///< bytes of the record
+    std::uint32_t map;     ///< index of its map among the object's event maps
+};
+
 class RecordPrinter {
   public:
     /// Finds the record's type by the convention of record_type.h and compiles its plan.
-    RecordPrinter(const btf* btf, std::string map_name, bool is_only_event_map, Format format,
-                  RecordSize record_size);
+    RecordPrinter(const btf* btf, std::string map_name, bool is_only_event_map, RecordStyle style);
 
-    /// Appends one record and a newline: decoded, or as a hexdump when the type is unknown or does
-    /// not fit; the first time with a line on stderr that says what to add.
+    /// Appends one record. Text and JSON: a line, decoded, or as a hexdump when the type is unknown
+    /// or does not fit; the first time with a line on stderr that says what to add.
     void print(Buffer& out, std::span<const std::byte> record);
 
   private:
     [[nodiscard]] bool fits(std::size_t size) const;
-    void print_raw(Buffer& out, std::span<const std::byte> record);
+    void append_raw(Buffer& out, std::span<const std::byte> record) const;
+    void dump(Buffer& out, std::span<const std::byte> record) const;
     void explain(std::size_t size);
 
     std::string map_name_;
-    Format format_;
-    RecordSize record_size_;
+    RecordStyle style_;
     bool has_btf_;
     bool explained_ = false;
     std::string type_name_;

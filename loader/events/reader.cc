@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <system_error>
 
 #include "base/error.h"
 
@@ -32,38 +33,39 @@ EventReader::EventReader(bpf_object* object, Format format, Output& output, cons
     const std::vector<bpf_map*> maps = event_maps(object);
     for (bpf_map* map : maps) {
         const bool is_ring = bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF;
+        const std::string name = bpf_map__name(map);
+        const RecordStyle style{.format = format,
+                                .size = is_ring ? RecordSize::kExact : RecordSize::kPadded,
+                                .number = static_cast<std::uint32_t>(sources_.size())};
         Source& source = sources_.emplace_back(Source{
-            this, RecordPrinter(bpf_object__btf(object), bpf_map__name(map), maps.size() == 1,
-                                format, is_ring ? RecordSize::kExact : RecordSize::kPadded)});
+            this, name, RecordPrinter(bpf_object__btf(object), name, maps.size() == 1, style),
+            std::nullopt});
         is_ring ? add_ring(map, source) : add_perf(map, source);
     }
-    if (ring_) fds_.push_back(ring_buffer__epoll_fd(ring_.get()));
-    for (const auto& perf : perf_)
-        fds_.push_back(perf_buffer__epoll_fd(perf.get()));
+}
+
+std::vector<std::string> EventReader::map_names() const {
+    std::vector<std::string> names;
+    for (const Source& source : sources_)
+        names.push_back(source.name);
+    return names;
 }
 
 void EventReader::add_ring(bpf_map* map, Source& source) {
-    const auto callback = [](void* context, void* data, std::size_t size) {
-        auto& source = *static_cast<Source*>(context);
-        source.reader->on_record(source, data, size);
-        // libbpf reads on for as long as the kernel writes faster.
-        return source.reader->must_stop() ? -ECANCELED : 0;
-    };
-    const int fd = bpf_map__fd(map);
-    if (ring_) {
-        if (ring_buffer__add(ring_.get(), fd, callback, &source) == 0) return;
-    } else {
-        ring_.reset(ring_buffer__new(fd, callback, &source, nullptr));
-        if (ring_) return;
+    try {
+        source.ring.emplace(bpf_map__fd(map), bpf_map__max_entries(map));
+    } catch (const std::system_error& error) {
+        fail(ExitCode::kFailure, "map '{}': cannot read the ring buffer: {}", source.name,
+             error.code().message());
     }
-    fail(ExitCode::kFailure, "map '{}': cannot read the ring buffer: {}", bpf_map__name(map),
-         std::strerror(errno));
+    fds_.push_back(bpf_map__fd(map));
+    has_ring_ = true;
 }
 
 void EventReader::add_perf(bpf_map* map, Source& source) {
     const auto on_sample = [](void* context, int, void* data, __u32 size) {
         auto& source = *static_cast<Source*>(context);
-        source.reader->on_record(source, data, size);
+        source.reader->on_record(source, {static_cast<const std::byte*>(data), size});
     };
     const auto on_lost = [](void* context, int, __u64 count) {
         static_cast<Source*>(context)->reader->lost_by_perf_ += count;
@@ -74,11 +76,12 @@ void EventReader::add_perf(bpf_map* map, Source& source) {
         fail(ExitCode::kFailure, "map '{}': cannot read the perf buffer: {}", bpf_map__name(map),
              std::strerror(errno));
     }
+    fds_.push_back(perf_buffer__epoll_fd(perf_.back().get()));
 }
 
-void EventReader::on_record(Source& source, const void* data, std::size_t size) {
+void EventReader::on_record(Source& source, std::span<const std::byte> record) {
     ++received_;
-    source.printer.print(output_.buffer(), {static_cast<const std::byte*>(data), size});
+    source.printer.print(output_.buffer(), record);
     output_.flush_if_full();
 }
 
@@ -93,11 +96,13 @@ void EventReader::drain() {
 }
 
 void EventReader::consume() {
-    if (ring_) {
-        const int result = ring_buffer__consume(ring_.get());
-        if (result < 0 && result != -ECANCELED) {
-            fail(ExitCode::kFailure, "reading the ring buffer: {}", std::strerror(-result));
-        }
+    for (Source& source : sources_) {
+        if (!source.ring) continue;
+        consume_ring(source.ring->memory(), [this, &source](std::span<const std::byte> record) {
+            on_record(source, record);
+            // Producers may write as fast as we read.
+            return !must_stop();
+        });
     }
     for (const auto& perf : perf_) {
         const int result = perf_buffer__consume(perf.get());

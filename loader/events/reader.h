@@ -8,11 +8,14 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "base/output.h"
 #include "base/stop_signals.h"
 #include "events/printer.h"
+#include "events/ring.h"
 
 namespace djprobe::loader {
 
@@ -28,6 +31,8 @@ class EventReader {
     [[nodiscard]] bool has_sources() const noexcept { return !sources_.empty(); }
     /// Readable when there are events; for poll().
     [[nodiscard]] const std::vector<int>& fds() const noexcept { return fds_; }
+    /// The names of the event maps; raw records carry the index.
+    [[nodiscard]] std::vector<std::string> map_names() const;
 
     /// Prints what is there; returns early when a signal or a closed stdout asks to stop.
     void read();
@@ -38,15 +43,14 @@ class EventReader {
     /// Records that the kernel reports as lost (perf event arrays do; ring buffers cannot).
     [[nodiscard]] std::uint64_t lost_by_perf() const noexcept { return lost_by_perf_; }
     /// True if loss is only known to the program: the object has a ring buffer.
-    [[nodiscard]] bool has_ring_buffer() const noexcept { return ring_ != nullptr; }
+    [[nodiscard]] bool has_ring_buffer() const noexcept { return has_ring_; }
 
   private:
     struct Source {
         EventReader* reader;
+        std::string name;
         RecordPrinter printer;
-    };
-    struct FreeRing {
-        void operator()(ring_buffer* ring) const { ring_buffer__free(ring); }
+        std::optional<RingMapping> ring;
     };
     struct FreePerf {
         void operator()(perf_buffer* perf) const { perf_buffer__free(perf); }
@@ -55,7 +59,7 @@ class EventReader {
     void add_ring(bpf_map* map, Source& source);
     void add_perf(bpf_map* map, Source& source);
     void consume();
-    void on_record(Source& source, const void* data, std::size_t size);
+    void on_record(Source& source, std::span<const std::byte> record);
     [[nodiscard]] bool must_stop() const {
         return !draining_ && (stop_.requested() || output_.closed());
     }
@@ -65,8 +69,8 @@ class EventReader {
     bool draining_ = false;
     std::uint64_t received_ = 0;
     std::uint64_t lost_by_perf_ = 0;
-    std::list<Source> sources_;  // the kernel-side callbacks hold their addresses
-    std::unique_ptr<ring_buffer, FreeRing> ring_;
+    bool has_ring_ = false;
+    std::list<Source> sources_;  // libbpf's callbacks hold their addresses
     std::vector<std::unique_ptr<perf_buffer, FreePerf>> perf_;
     std::vector<int> fds_;
 };

@@ -37,6 +37,16 @@ Child start_command(const std::string& command) {
     }
 }
 
+// A terminal takes bytes for commands.
+void check_raw(const EventReader& events, const Output& output) {
+    if (isatty(output.fd()))
+        fail(ExitCode::kUsage, "--raw: stdout is a terminal: send it to a file or a program");
+    const std::vector<std::string> names = events.map_names();
+    if (names.size() < 2) return;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        fmt::print(stderr, "raw records with map {} are of '{}'\n", i, names[i]);
+}
+
 std::vector<Probe> attach_all(const AttachOptions& options, const std::vector<SiteSpec>& sites,
                               const Program& program, const Device& device,
                               Symbolizer& symbolizer) {
@@ -91,8 +101,8 @@ int run_attach(const AttachOptions& options) {
     const Device device = Device::open();
     object.load(program);
 
-    const Format format = options.json ? Format::kJson : Format::kText;
-    EventReader events(object.handle(), format, output, stop);
+    EventReader events(object.handle(), options.format, output, stop);
+    if (options.format == Format::kRaw) check_raw(events, output);
     std::vector<Probe> probes = attach_all(options, sites, program, device, symbolizer);
     print_attached(probes, stop, symbolizer);
 
@@ -114,7 +124,7 @@ int run_attach(const AttachOptions& options) {
     } else {
         summary.maps = dump_small_maps(object.handle());
     }
-    print_summary(summary, format, output, symbolizer);
+    print_summary(summary, options.format, output, symbolizer);
     return static_cast<int>(ExitCode::kOk);
 }
 

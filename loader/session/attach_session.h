@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "decode/format.h"
 #include "djprobe.h"
 #include "kernel/site_spec.h"
 
@@ -21,7 +22,7 @@ struct AttachOptions {
     djprobe_mode mode = DJPROBE_MODE_AUTO;
     std::optional<double> seconds;
     std::optional<std::string> command;
-    bool json = false;
+    Format format = Format::kText;
     bool verbose = false;
 };
 

@@ -147,7 +147,7 @@ nlohmann::ordered_json summary_json(const Summary& summary, Symbolizer& symboliz
 }
 
 void print_summary(const Summary& summary, Format format, Output& output, Symbolizer& symbolizer) {
-    if (format == Format::kText) {
+    if (format != Format::kJson) {
         fmt::print(stderr, "{}", summary_text(summary, symbolizer));
         return;
     }

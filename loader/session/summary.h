@@ -34,7 +34,7 @@ std::string summary_text(const Summary& summary, Symbolizer& symbolizer);
 /// The last line of the NDJSON.
 nlohmann::ordered_json summary_json(const Summary& summary, Symbolizer& symbolizer);
 
-/// Text to stderr, or the JSON object to the output.
+/// Text to stderr (also where the events are raw), or the JSON object to the output.
 void print_summary(const Summary& summary, Format format, Output& output, Symbolizer& symbolizer);
 
 }  // namespace djprobe::loader

@@ -27,19 +27,19 @@ class Printing : public testing::Test {
 };
 
 TEST_F(Printing, text_line) {
-    RecordPrinter printer(btf_.get(), "events", true, Format::kText, RecordSize::kExact);
+    RecordPrinter printer(btf_.get(), "events", true, {Format::kText, RecordSize::kExact});
     EXPECT_EQ(print(printer, Record(8).put(0, 7U).put(4, 9U)), "event pid=7 n=9\n");
 }
 
 TEST_F(Printing, json_line) {
-    RecordPrinter printer(btf_.get(), "events", true, Format::kJson, RecordSize::kExact);
+    RecordPrinter printer(btf_.get(), "events", true, {Format::kJson, RecordSize::kExact});
     const std::string line = print(printer, Record(8).put(0, 7U).put(4, 9U));
     EXPECT_EQ(line, "{\"type\":\"event\",\"name\":\"event\",\"data\":{\"pid\":7,\"n\":9}}\n");
     EXPECT_EQ(nlohmann::json::parse(line)["data"]["n"], 9);
 }
 
 TEST_F(Printing, wrong_size_is_dumped_and_explained_once) {
-    RecordPrinter printer(btf_.get(), "events", true, Format::kText, RecordSize::kExact);
+    RecordPrinter printer(btf_.get(), "events", true, {Format::kText, RecordSize::kExact});
     testing::internal::CaptureStderr();
     const std::string first = print(printer, Record(12).put_text(0, "hello\xff"));
     const std::string second = print(printer, Record(4));
@@ -53,7 +53,7 @@ TEST_F(Printing, wrong_size_is_dumped_and_explained_once) {
 }
 
 TEST_F(Printing, good_record_after_a_wrong_one_is_decoded) {
-    RecordPrinter printer(btf_.get(), "events", true, Format::kText, RecordSize::kExact);
+    RecordPrinter printer(btf_.get(), "events", true, {Format::kText, RecordSize::kExact});
     testing::internal::CaptureStderr();
     print(printer, Record(3));
     testing::internal::GetCapturedStderr();
@@ -61,7 +61,7 @@ TEST_F(Printing, good_record_after_a_wrong_one_is_decoded) {
 }
 
 TEST_F(Printing, unknown_type_is_dumped_with_what_to_add) {
-    RecordPrinter printer(btf_.get(), "calls", true, Format::kJson, RecordSize::kExact);
+    RecordPrinter printer(btf_.get(), "calls", true, {Format::kJson, RecordSize::kExact});
     testing::internal::CaptureStderr();
     EXPECT_EQ(print(printer, Record(3).put_text(0, "\x01\x02\xff")),
               "{\"type\":\"raw\",\"map\":\"calls\",\"size\":3,\"hex\":\"0102ff\"}\n");
@@ -72,7 +72,7 @@ TEST_F(Printing, unknown_type_is_dumped_with_what_to_add) {
 }
 
 TEST_F(Printing, object_without_types_is_told_to_use_g) {
-    RecordPrinter printer(nullptr, "events", true, Format::kText, RecordSize::kExact);
+    RecordPrinter printer(nullptr, "events", true, {Format::kText, RecordSize::kExact});
     testing::internal::CaptureStderr();
     print(printer, Record(1));
     EXPECT_EQ(testing::internal::GetCapturedStderr(),
@@ -81,8 +81,8 @@ TEST_F(Printing, object_without_types_is_told_to_use_g) {
 }
 
 TEST_F(Printing, perf_records_may_be_padded) {
-    RecordPrinter exact(btf_.get(), "events", true, Format::kText, RecordSize::kExact);
-    RecordPrinter padded(btf_.get(), "events", true, Format::kText, RecordSize::kPadded);
+    RecordPrinter exact(btf_.get(), "events", true, {Format::kText, RecordSize::kExact});
+    RecordPrinter padded(btf_.get(), "events", true, {Format::kText, RecordSize::kPadded});
     testing::internal::CaptureStderr();
     EXPECT_EQ(print(padded, Record(12)), "event pid=0 n=0\n");
     EXPECT_EQ(print(padded, Record(16)).rfind("events: 16 bytes\n", 0), 0U);
@@ -90,8 +90,17 @@ TEST_F(Printing, perf_records_may_be_padded) {
     testing::internal::GetCapturedStderr();
 }
 
+TEST_F(Printing, raw_is_a_header_and_the_bytes_whatever_the_type) {
+    RecordPrinter printer(btf_.get(), "events", true, {Format::kRaw, RecordSize::kExact, 3});
+    const std::string one = print(printer, Record(8).put(0, 7U).put(4, 9U));
+    EXPECT_EQ(one, std::string("\x08\0\0\0\x03\0\0\0\x07\0\0\0\x09\0\0\0", 16));
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(print(printer, Record(1)), std::string("\x01\0\0\0\x03\0\0\0\0", 9));
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST_F(Printing, hexdump_has_sixteen_bytes_a_line) {
-    RecordPrinter printer(nullptr, "m", true, Format::kText, RecordSize::kExact);
+    RecordPrinter printer(nullptr, "m", true, {Format::kText, RecordSize::kExact});
     testing::internal::CaptureStderr();
     EXPECT_EQ(print(printer, Record(17)),
               "m: 17 bytes\n"
