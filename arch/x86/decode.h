@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// One instruction, reduced to what probing needs to know of it. The only user of Zydis.
+// One instruction, reduced to what probing needs to know of it. Beside effects.h
+// the only user of Zydis.
 #pragma once
 
 #include "types.h"

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "effects.h"
+
+#include <Zydis/Decoder.h>
+
+#include "scan.h"
+
+namespace djprobe::x86 {
+namespace {
+
+constexpr u32 kSystemFlags = ZYDIS_CPUFLAG_AC | ZYDIS_CPUFLAG_DF;
+
+struct Raw {
+    ZydisDecodedInstruction insn;
+    ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
+};
+
+bool decode_raw(Span<const u8> bytes, Raw& out) {
+    ZydisDecoder decoder;
+    const size_t available = bytes.size() < kMaxInsnLength ? bytes.size() : kMaxInsnLength;
+    return ZYAN_SUCCESS(
+               ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&
+           ZYAN_SUCCESS(
+               ZydisDecoderDecodeFull(&decoder, bytes.data(), available, &out.insn, out.operands));
+}
+
+/// Instructions of which the decoder's tables do not tell all.
+bool is_opaque(ZydisMnemonic mnemonic) {
+    switch (mnemonic) {
+        case ZYDIS_MNEMONIC_XLAT:    // al is an index, too
+        case ZYDIS_MNEMONIC_RDSSPD:  // nops where there are no shadow stacks
+        case ZYDIS_MNEMONIC_RDSSPQ:
+        case ZYDIS_MNEMONIC_MOVDIR64B:  // the register operand addresses memory
+        case ZYDIS_MNEMONIC_ENQCMD:
+        case ZYDIS_MNEMONIC_ENQCMDS:
+            return true;
+        default:
+            return false;
+    }
+}
+
+/// The flow goes to where no decoder sees what is read.
+bool is_unknown(Kind kind) {
+    return kind == Kind::Trap || kind == Kind::SystemFlow || kind == Kind::Transaction ||
+           kind == Kind::Int3;
+}
+
+/// With a zero source they leave their destination as it is: all bit scans on AMD, tzcnt and lzcnt
+/// where an older CPU takes them for bsf and bsr. The kernel's ffs() relies on that.
+bool is_bit_scan(ZydisMnemonic mnemonic) {
+    return mnemonic == ZYDIS_MNEMONIC_BSF || mnemonic == ZYDIS_MNEMONIC_BSR ||
+           mnemonic == ZYDIS_MNEMONIC_TZCNT || mnemonic == ZYDIS_MNEMONIC_LZCNT;
+}
+
+/// A shift or rotation whose count may be zero, which leaves flags as they are.
+bool may_shift_by_zero(const Raw& raw) {
+    const auto category = raw.insn.meta.category;
+    if (category != ZYDIS_CATEGORY_SHIFT && category != ZYDIS_CATEGORY_ROTATE) return false;
+    // The count is the last visible operand: cl or an immediate.
+    const ZydisDecodedOperand& count = raw.operands[raw.insn.operand_count_visible - 1];
+    if (count.type != ZYDIS_OPERAND_TYPE_IMMEDIATE) return true;
+    return (count.imm.value.u & (raw.insn.operand_width == 64 ? 0x3f : 0x1f)) == 0;
+}
+
+/// xor or sub of a register with itself: the result does not depend on it.
+bool is_zeroing(const Raw& raw) {
+    if (raw.insn.mnemonic != ZYDIS_MNEMONIC_XOR && raw.insn.mnemonic != ZYDIS_MNEMONIC_SUB)
+        return false;
+    const ZydisDecodedOperand *const a = &raw.operands[0], *const b = &raw.operands[1];
+    return a->type == ZYDIS_OPERAND_TYPE_REGISTER && b->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+           a->reg.value == b->reg.value && a->size >= 32;
+}
+
+/// The set that holds a general register, whatever part of it is named; else empty.
+RegisterSet set_of(ZydisRegister reg) {
+    const ZydisRegister whole = ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, reg);
+    if (ZydisRegisterGetClass(whole) != ZYDIS_REGCLASS_GPR64) return 0;
+    return register_bit(static_cast<u8>(ZydisRegisterGetId(whole)));
+}
+
+void add_operands(const Raw& raw, Effects& out) {
+    for (u8 i = 0; i < raw.insn.operand_count; ++i) {
+        const ZydisDecodedOperand& operand = raw.operands[i];
+        if (operand.type == ZYDIS_OPERAND_TYPE_MEMORY)
+            out.reads |= set_of(operand.mem.base) | set_of(operand.mem.index);
+        if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER) continue;
+        const RegisterSet set = set_of(operand.reg.value);
+        if (operand.actions & ZYDIS_OPERAND_ACTION_MASK_READ) out.reads |= set;
+        if (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) out.writes |= set;
+        // 32-bit results are extended by zeros, smaller ones keep the rest.
+        if (operand.actions & ZYDIS_OPERAND_ACTION_WRITE && operand.size >= 32) out.kills |= set;
+    }
+}
+
+void add_flags(const Raw& raw, Effects& out) {
+    const ZydisAccessedFlags* const flags = raw.insn.cpu_flags;
+    if (!flags) return;
+    const u32 written = flags->modified | flags->set_0 | flags->set_1;
+    out.flags_read = flags->tested & kStatusFlags;
+    // What the manual calls undefined is the old value on some CPU.
+    out.flags_killed = static_cast<u16>(written & ~flags->undefined & kStatusFlags);
+    out.system_flags = (written & kSystemFlags) != 0;
+}
+
+}  // namespace
+
+Effects find_effects(const Insn& insn, Span<const u8> bytes) {
+    Effects out{.reads = 0, .writes = 0, .flags_read = 0, .system_flags = false};
+    // A nop's operand is never looked at.
+    if (insn.kind == Kind::Nop || insn.kind == Kind::Endbr) return out;
+    Raw raw;
+    if (is_unknown(insn.kind) || !decode_raw(bytes, raw) || is_opaque(raw.insn.mnemonic)) return {};
+    add_operands(raw, out);
+    add_flags(raw, out);
+    if (is_zeroing(raw)) out.reads = 0;
+    if (is_bit_scan(raw.insn.mnemonic)) {
+        out.kills = 0;
+        out.flags_killed &= ZYDIS_CPUFLAG_ZF;
+    }
+    const bool repeats = raw.insn.attributes &
+                         (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
+    if (repeats) {
+        // With rcx = 0 nothing happens at all.
+        out.reads |= register_bit(kRcx);
+        out.kills = 0;
+    }
+    if (repeats || may_shift_by_zero(raw)) out.flags_killed = 0;
+    return out;
+}
+
+RegisterSet find_clobbers(const Code& function, Range return_thunks) {
+    RegisterSet clobbers = 0;
+    const auto leaves = [&](const Insn& insn) {
+        if (insn.is_call() || insn.kind == Kind::IndirectJump) return true;
+        return insn.rel_size && !function.range().contains(insn.target) &&
+               !return_thunks.contains(insn.target);
+    };
+    const Refusal scan = for_each_insn(function, function.range().end, [&](const Insn& insn) {
+        // Filler: a JIT's program does not trap.
+        if (insn.kind == Kind::Int3) return true;
+        clobbers |=
+            leaves(insn) ? kAllRegisters : find_effects(insn, function.from(insn.address)).writes;
+        return true;
+    });
+    return scan ? kCallerSaved : clobbers & kCallerSaved;
+}
+
+}  // namespace djprobe::x86

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0
+// What single instructions read, write and replace.
+#include "arch/x86/effects.h"
+
+#include <gtest/gtest.h>
+
+#include "support/code.h"
+#include "support/machine.h"
+
+namespace djprobe::x86 {
+namespace {
+
+using test::Bytes;
+using test::Machine;
+using test::view;
+
+constexpr u64 kCode = 0x1000;
+
+Effects of(const Bytes& code) {
+    Insn insn;
+    EXPECT_TRUE(decode(view(code), kCode, insn));
+    EXPECT_EQ(insn.length, code.size());
+    return find_effects(insn, view(code));
+}
+
+template <class... Registers>
+RegisterSet set(Registers... registers) {
+    return static_cast<RegisterSet>((0u | ... | (1u << registers)));
+}
+
+using enum Machine::Register;
+
+// --- registers ---
+
+struct RegisterCase {
+    const char* name;
+    Bytes code;
+    RegisterSet reads, writes, kills;
+};
+
+class EffectsRegisterTest : public testing::TestWithParam<RegisterCase> {};
+
+TEST_P(EffectsRegisterTest, ReadsWritesAndKills) {
+    const RegisterCase& expected = GetParam();
+    const Effects effects = of(expected.code);
+    // The stack pointer is nobody's concern.
+    const auto rest = static_cast<RegisterSet>(~set(SP));
+    EXPECT_EQ(effects.reads & rest, expected.reads);
+    EXPECT_EQ(effects.writes & rest, expected.writes);
+    EXPECT_EQ(effects.kills & rest, expected.kills);
+}
+
+const RegisterCase kRegisterCases[] = {
+    {"Mov64Kills", CODE("mov rax, rcx"), set(CX), set(AX), set(AX)},
+    {"Mov32KillsAsItZeroExtends", CODE("mov r8d, edx"), set(DX), set(R8), set(R8)},
+    {"Mov16KeepsTheRest", CODE("mov ax, cx"), set(CX), set(AX), 0},
+    {"Mov8KeepsTheRest", CODE("mov al, cl"), set(CX), set(AX), 0},
+    {"HighBytesBelongToTheirRegister", CODE("mov ah, dh"), set(DX), set(AX), 0},
+    {"Constant", CODE("mov eax, 5"), 0, set(AX), set(AX)},
+    {"MovZeroExtended", CODE("movzx esi, dil"), set(DI), set(SI), set(SI)},
+    {"ReadModifyWriteReads", CODE("add rax, rcx"), set(AX, CX), set(AX), set(AX)},
+    {"CompareWritesNothing", CODE("cmp rax, rcx"), set(AX, CX), 0, 0},
+    {"XorOfOneRegisterReadsNothing", CODE("xor eax, eax"), 0, set(AX), set(AX)},
+    {"SubOfOneRegisterReadsNothing", CODE("sub r9, r9"), 0, set(R9), set(R9)},
+    {"XorOfAByteKeepsTheRest", CODE("xor al, al"), set(AX), set(AX), 0},
+    {"XorOfTwoRegistersReadsBoth", CODE("xor eax, ecx"), set(AX, CX), set(AX), set(AX)},
+    {"SbbOfOneRegisterReadsIt", CODE("sbb eax, eax"), set(AX), set(AX), set(AX)},
+    {"Load", CODE("mov rax, [rcx + rdx*8 + 4]"), set(CX, DX), set(AX), set(AX)},
+    {"Store", CODE("mov [rcx + rdx*8], rax"), set(AX, CX, DX), 0, 0},
+    {"LeaReadsItsAddress", CODE("lea rax, [rcx + rdx]"), set(CX, DX), set(AX), set(AX)},
+    {"RipRelative", CODE("mov rax, [rip + 0x100]"), 0, set(AX), set(AX)},
+    {"CmovMayKeep", CODE("cmovz rax, rcx"), set(CX), set(AX), 0},
+    {"Set", CODE("setz al"), 0, set(AX), 0},
+    {"Exchange", CODE("xchg rax, rcx"), set(AX, CX), set(AX, CX), set(AX, CX)},
+    {"ExchangeAdd", CODE("lock xadd [rdi], rax"), set(AX, DI), set(AX), set(AX)},
+    {"CompareExchange", CODE("lock cmpxchg [rdi], rcx"), set(AX, CX, DI), set(AX), 0},
+    {"Multiply", CODE("mul rcx"), set(AX, CX), set(AX, DX), set(AX, DX)},
+    {"Divide", CODE("div ecx"), set(AX, CX, DX), set(AX, DX), set(AX, DX)},
+    {"SignExtend", CODE("cdq"), set(AX), set(DX), set(DX)},
+    {"ShiftByCl", CODE("shl rdx, cl"), set(CX, DX), set(DX), set(DX)},
+    {"Push", CODE("push r11"), set(R11), 0, 0},
+    {"Pop", CODE("pop r11"), 0, set(R11), set(R11)},
+    {"Bswap", CODE("bswap rax"), set(AX), set(AX), set(AX)},
+    {"BitScanKeepsForAZeroSource", CODE("bsf eax, ecx"), set(CX), set(AX), 0},
+    {"CountZerosMayBeABitScan", CODE("tzcnt rax, rcx"), set(CX), set(AX), 0},
+    {"StringStore", CODE("stosq"), set(AX, DI), set(DI), set(DI)},
+    {"RepeatMayDoNothing", CODE("rep movsb"), set(CX, SI, DI), set(CX, SI, DI), 0},
+    {"NopReadsNothing", CODE("nop dword ptr [rax + rcx]"), 0, 0, 0},
+    {"Rdtsc", CODE("rdtsc"), 0, set(AX, DX), set(AX, DX)},
+    {"LoopCounts", CODE("loop 771b"), set(CX), set(CX), set(CX)},
+    {"JrcxzReads", CODE("jrcxz 771b"), set(CX), 0, 0},
+    {"VectorToGeneral", CODE("movq rax, xmm1"), 0, set(AX), set(AX)},
+    {"SegmentBaseIsNoRegister", CODE("mov rax, gs:[0x10]"), 0, set(AX), set(AX)},
+    {"CalleeSavedToo", CODE("mov rbx, r15"), set(R15), set(BX), set(BX)},
+};
+
+INSTANTIATE_TEST_SUITE_P(, EffectsRegisterTest, testing::ValuesIn(kRegisterCases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(EffectsTest, OfWhatLeavesTheFlowNothingIsKnown) {
+    for (const Bytes& code : {CODE("ud2"), CODE("int3"), CODE("hlt"), CODE("iretq"), CODE("xlatb"),
+                              CODE("rdsspq rax")}) {
+        const Effects effects = of(code);
+        EXPECT_EQ(effects.reads, kAllRegisters);
+        EXPECT_EQ(effects.kills, 0);
+        EXPECT_EQ(effects.flags_read, kStatusFlags);
+        EXPECT_EQ(effects.flags_killed, 0);
+        EXPECT_TRUE(effects.system_flags);
+    }
+}
+
+// --- flags ---
+
+struct FlagCase {
+    const char* name;
+    Bytes code;
+    u16 read, killed;
+};
+
+class EffectsFlagTest : public testing::TestWithParam<FlagCase> {};
+
+TEST_P(EffectsFlagTest, ReadsAndKills) {
+    const FlagCase& expected = GetParam();
+    const Effects effects = of(expected.code);
+    EXPECT_EQ(effects.flags_read, expected.read);
+    EXPECT_EQ(effects.flags_killed, expected.killed);
+}
+
+constexpr u16 kNoAdjust = kStatusFlags & ~test::kAdjust;
+constexpr u16 kNoCarry = kStatusFlags & ~test::kCarry;
+
+const FlagCase kFlagCases[] = {
+    {"MovTouchesNone", CODE("mov rax, rcx"), 0, 0},
+    {"LeaTouchesNone", CODE("lea rax, [rax + 1]"), 0, 0},
+    {"CompareKillsAll", CODE("cmp rax, rcx"), 0, kStatusFlags},
+    {"TestLeavesOneUndefined", CODE("test rax, rax"), 0, kNoAdjust},
+    {"IncKeepsCarry", CODE("inc rax"), 0, kNoCarry},
+    {"AdcReadsCarry", CODE("adc rax, rcx"), test::kCarry, kStatusFlags},
+    {"JumpIfBelow", CODE("jb 771b"), test::kCarry, 0},
+    {"JumpIfGreater", CODE("jg 771b"), test::kZero | test::kSign | test::kOverflow, 0},
+    {"CmovReads", CODE("cmovz rax, rcx"), test::kZero, 0},
+    {"SetReads", CODE("sets al"), test::kSign, 0},
+    {"ShiftByClMayKeep", CODE("shl rax, cl"), 0, 0},
+    {"ShiftByAConstant", CODE("shl rax, 1"), 0,
+     test::kCarry | test::kParity | test::kZero | test::kSign},
+    {"ShiftByZeroKeeps", CODE(".byte 0x48, 0xc1, 0xe0, 0x40"), 0, 0},
+    {"RotateKillsCarry", CODE("rol eax, 3"), 0, test::kCarry},
+    {"BitScan", CODE("bsf eax, ecx"), 0, test::kZero},
+    {"CountZerosMayBeABitScan", CODE("tzcnt eax, ecx"), 0, test::kZero},
+    {"PopcntKillsAll", CODE("popcnt eax, ecx"), 0, kStatusFlags},
+    {"BitTest", CODE("bt eax, 3"), 0, test::kCarry},
+    {"RepeatMayDoNothing", CODE("repe cmpsb"), test::kZero, 0},
+    {"PushfReadsAll", CODE("pushfq"), kStatusFlags, 0},
+    {"PopfKillsAll", CODE("popfq"), 0, kStatusFlags},
+    {"Lahf", CODE("lahf"), kStatusFlags & ~test::kOverflow, 0},
+    {"Sahf", CODE("sahf"), 0, kStatusFlags & ~test::kOverflow},
+    {"DivideLeavesThemUndefined", CODE("div rcx"), 0, 0},
+};
+
+INSTANTIATE_TEST_SUITE_P(, EffectsFlagTest, testing::ValuesIn(kFlagCases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST(EffectsTest, WhatChangesAcOrDf) {
+    for (const Bytes& code : {CODE("stac"), CODE("clac"), CODE("std"), CODE("cld"), CODE("popfq")})
+        EXPECT_TRUE(of(code).system_flags);
+    for (const Bytes& code :
+         {CODE("cli"), CODE("sti"), CODE("pushfq"), CODE("stc"), CODE("rep movsb")})
+        EXPECT_FALSE(of(code).system_flags);
+}
+
+// --- what a function clobbers ---
+
+constexpr Range kReturnThunks = {0x9000, 0x9040};
+
+RegisterSet clobbers(const Bytes& code) {
+    return find_clobbers({kCode, view(code)}, kReturnThunks);
+}
+
+TEST(ClobbersTest, EveryWrittenCallerSavedRegister) {
+    EXPECT_EQ(clobbers(CODE("xor eax, eax; ret")), set(AX));
+    EXPECT_EQ(clobbers(CODE("mov al, 1; mov rdi, [rsi]; cmovz r8, r9; ret")), set(AX, DI, R8));
+}
+
+TEST(ClobbersTest, SavedRegistersAreTrusted) {
+    EXPECT_EQ(
+        clobbers(CODE("push rbp; mov rbp, rsp; push rbx; push r13; mov rbx, rdi; xor eax, eax;"
+                      "pop r13; pop rbx; leave; ret")),
+        set(AX));
+}
+
+TEST(ClobbersTest, AnyCallClobbersAll) {
+    EXPECT_EQ(clobbers(CODE("call 771b + 0x5000; ret")), kCallerSaved);
+    EXPECT_EQ(clobbers(CODE("call rbx; ret")), kCallerSaved);
+}
+
+TEST(ClobbersTest, AnyJumpElsewhereClobbersAll) {
+    EXPECT_EQ(clobbers(CODE("jmp 771b + 0x5000")), kCallerSaved);
+    EXPECT_EQ(clobbers(CODE("jz 771b + 0x5000; ret")), kCallerSaved);
+    EXPECT_EQ(clobbers(CODE("jmp rcx")), kCallerSaved);
+}
+
+TEST(ClobbersTest, ReturnThunkIsAReturn) {
+    EXPECT_EQ(clobbers(CODE("xor eax, eax; jmp 771b + 0x8020")), set(AX));
+}
+
+TEST(ClobbersTest, JumpsWithinAreFollowedByNobody) {
+    EXPECT_EQ(clobbers(CODE("jz 1f; mov ecx, 1; 1: ret")), set(CX));
+}
+
+TEST(ClobbersTest, FillerBehindTheEnd) {
+    EXPECT_EQ(clobbers(CODE("xor eax, eax; ret; int3; int3")), set(AX));
+}
+
+TEST(ClobbersTest, UndecodableClobbersAll) {
+    EXPECT_EQ(clobbers(CODE("xor eax, eax; .byte 0x06; ret")), kCallerSaved);
+    EXPECT_EQ(clobbers(Bytes{0x48}), kCallerSaved);
+}
+
+TEST(ClobbersTest, UnknownClobbersAll) {
+    EXPECT_EQ(clobbers(CODE("ud2")), kCallerSaved);
+    EXPECT_EQ(clobbers(CODE("syscall; ret")), kCallerSaved);
+}
+
+}  // namespace
+}  // namespace djprobe::x86
