@@ -5,7 +5,7 @@
 
 TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BUILD=$TOP/build
-KERNELS=(6.1 6.12) # the matrix: an alias each, see lib/kernels.sh
+KERNELS=(6.1 6.12 6.12-rt) # the matrix: an alias each, see lib/kernels.sh
 
 note() { printf '%s: %s\n' "${SELF:-${0##*/}}" "$*" >&2; }
 

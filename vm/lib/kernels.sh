@@ -6,6 +6,12 @@
 # build/kernels/ALIAS/: release, vmlinuz, modules, headers, vmlinux, and root/,
 # the unpacked packages that the first ones point into.
 
+# newest_backport FLAVOUR. The signed image has no suffix; -unsigned and -dbg do not end so.
+newest_backport() {
+    apt-cache search --names-only "^linux-image-6\.12\..*\+deb12-$1\$" |
+        sed -n 's/^linux-image-\(6\.12\.[^ ]*\) .*/\1/p' | sort -V | tail -n 1
+}
+
 # Prints the newest release of ALIAS that the package lists know.
 newest_release() {
     case $1 in
@@ -13,11 +19,8 @@ newest_release() {
         apt-cache depends linux-image-cloud-amd64 |
             sed -n 's/^ *Depends: linux-image-\(6\.1\..*-cloud-amd64\)$/\1/p' | head -n 1
         ;;
-    6.12)
-        # The signed image has no suffix; -unsigned and -dbg do not end so.
-        apt-cache search --names-only '^linux-image-6\.12\..*\+deb12-cloud-amd64$' |
-            sed -n 's/^linux-image-\(6\.12\.[^ ]*\) .*/\1/p' | sort -V | tail -n 1
-        ;;
+    6.12) newest_backport cloud-amd64 ;;
+    6.12-rt) newest_backport rt-amd64 ;;
     esac
 }
 
@@ -26,7 +29,7 @@ kernel_packages() {
     local release=$1
     printf '%s\n' "linux-image-$release" "linux-headers-$release"
     apt-cache depends "linux-headers-$release" |
-        sed -n 's/^ *Depends: \(linux-headers-.*-common\|linux-kbuild-.*\)$/\1/p'
+        sed -n 's/^ *Depends: \(linux-headers-.*-common\(-rt\)\?\|linux-kbuild-.*\)$/\1/p'
 }
 
 # The payload of a bzImage is where its setup header says (boot protocol 2.08):
@@ -96,6 +99,6 @@ setup_kernel() {
     need_root "the kernel $alias is to be fetched"
     refresh_lists
     newest=$(newest_release "$alias")
-    [[ -n $newest ]] || die "no package of a $alias cloud kernel: is this Debian 12 with its security suite?"
+    [[ -n $newest ]] || die "no package of a kernel $alias: is this Debian 12 with its security suite?"
     [[ $newest == "$have" ]] || fetch_kernel "$alias" "$newest"
 }

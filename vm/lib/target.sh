@@ -19,16 +19,17 @@ bzimage_release() {
 #   KERNEL_HEADERS  what its modules are built with
 resolve_kernel() {
     local name=$1
-    if [[ " ${KERNELS[*]} " == *" $name "* ]]; then
-        local dir=$BUILD/kernels/$name
-        [[ -r $dir/release ]] || die "the kernel $name is not here yet: run vm/setup"
+    if [[ " ${KERNELS[*]} debug " == *" $name "* ]]; then
+        local dir=$BUILD/kernels/$name setup=vm/setup
+        [[ $name != debug ]] || setup='vm/setup --debug-kernel'
+        [[ -r $dir/release ]] || die "the kernel $name is not here yet: run $setup"
         KERNEL_KEY=$name
         KERNEL_IMAGE=$dir/vmlinuz
         KERNEL_RELEASE=$(<"$dir/release")
         KERNEL_ROOT=$dir/root
         KERNEL_HEADERS=$dir/headers
     else
-        [[ -r $name ]] || die "no kernel $name: neither one of ${KERNELS[*]} nor a readable file"
+        [[ -r $name ]] || die "no kernel $name: neither one of ${KERNELS[*]} debug nor a readable file"
         KERNEL_RELEASE=$(bzimage_release "$name") || die "$name is not a bzImage"
         KERNEL_KEY=$KERNEL_RELEASE
         KERNEL_IMAGE=$name
