@@ -53,6 +53,9 @@
 	X(23, ENDBR, "endbr", "an indirect-branch landing pad (endbr64)", "its address")           \
 	X(24, MODULE_LEAVING, "module-leaving", "its module is loading or unloading", "-")         \
 	X(25, ALTERNATIVE, "alternative", "an alternative that the kernel may still rewrite", "-") \
+	X(27, POST_AT_BRANCH, "post-at-branch",                                                    \
+	  "a handler for after its instruction was asked for, but that one branches",              \
+	  "its address")                                                                           \
 	/* 64..127: int3 stays, the jump is refused. */                                            \
 	X(64, MODE_INT3, "mode-int3", "int3 was asked for", "-")                                   \
 	X(65, SHORT_REGION, "short-region", "fewer than 5 bytes up to the end of the function",    \

@@ -4,55 +4,54 @@
 namespace djprobe::x86 {
 namespace {
 
-constexpr u8 offset_of_sp = __builtin_offsetof(Frame, sp);
-constexpr u8 offset_of_orig_ax = __builtin_offsetof(Frame, orig_ax);
+/// A call of the handler with the whole frame.
+class FrameCall {
+  public:
+    FrameCall(const DetourConfig& config, u64 site) : config_(config), site_(site) {}
 
-// Below the site's stack: [IA + 1][rbp], then the Frame. An unwinder that meets the detour, for
-// which no ORC data can exist, falls back to frame pointers and finds through rbp the caller's
-// rbp, its exact stack pointer, and IA + 1 as "return address" - which it looks up as IA.
-constexpr u8 kFrameRecord = 16;
+    bool is_needed_after() const { return config_.after; }
+    void emit(Emitter& out) { call(site_, config_.argument, out); }
+    void emit_after(u64 next, Emitter& out) { call(next, config_.after_argument, out); }
+    void emit_cold(Emitter& out) {
+        if (!config_.redirects) return;
+        out.bind(redirected_);
+        resume_frame(out);
+    }
 
-void save_frame(const Plan& plan, const DetourConfig& config, Emitter& out) {
-    out.push(plan.site + 1);
-    out.code(0x55);  // push %rbp
-    out.push(config.ss);
-    out.code(0x54);  // push %rsp: corrected below, once the flags are saved
-    out.code(0x9c);  // pushf
-    out.push(config.cs);
-    out.push(plan.site);
-    out.push(~0ul);                                            // orig_ax: no system call
-    out.code(0x57, 0x56, 0x52, 0x51, 0x50);                    // push di si dx cx ax
-    out.code(0x41, 0x50, 0x41, 0x51, 0x41, 0x52, 0x41, 0x53);  // push r8 r9 r10 r11
-    out.code(0x53, 0x55);                                      // push bx bp
-    out.code(0x41, 0x54, 0x41, 0x55, 0x41, 0x56, 0x41, 0x57);  // push r12 r13 r14 r15
-    // `push %rsp` stored its own address + 8 = S - 24 with S the site's stack pointer.
-    out.code(0x48, 0x81, 0x84, 0x24);  // addq $24, sp(%rsp)
-    out.imm32(offset_of_sp);
-    out.imm32(kFrameRecord + 8);
-    out.code(0x48, 0x8d, 0xac, 0x24);  // lea record(%rsp), %rbp
-    out.imm32(sizeof(Frame));
-}
+  private:
+    void call(u64 ip, u64 argument, Emitter& out) {
+        push_frame({ip, config_.cs, config_.ss}, out);
+        out.code(0xfc);  // cld: the ABI's promise to the handler
+        if (config_.smap)
+            out.code(0x0f, 0x01, 0xca);  // clac: the site may be within a user-access window
+        out.code(0x48, 0x89, 0xe7);      // mov %rsp, %rdi
+        out.code(0x48, 0xbe);            // movabs $argument, %rsi
+        out.imm64(argument);
+        out.call(config_.handler);
+        if (config_.redirects) {
+            out.code(0x84, 0xc0);  // test %al, %al
+            out.jump_if(5, redirected_);
+        }
+        pop_frame(out);
+    }
 
-void restore_frame(Emitter& out) {
-    out.code(0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c);  // pop r15 r14 r13 r12
-    out.code(0x5d, 0x5b);                                      // pop bp bx
-    out.code(0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58);  // pop r11 r10 r9 r8
-    out.code(0x58, 0x59, 0x5a, 0x5e, 0x5f);                    // pop ax cx dx si di
-    // lea, not add: from here on nothing may change flags.
-    out.code(0x48, 0x8d, 0x64, 0x24, 24);                 // over orig_ax, ip, cs
-    out.code(0x9d);                                       // popf
-    out.code(0x48, 0x8d, 0x64, 0x24, 16 + kFrameRecord);  // over sp, ss, the record
-}
+    const DetourConfig& config_;
+    u64 site_;
+    Label redirected_;
+};
 
-void call_handler(const DetourConfig& config, Emitter& out) {
-    out.code(0xfc);  // cld: the ABI's promise to the handler
-    if (config.smap)
-        out.code(0x0f, 0x01, 0xca);  // clac: the site may be within a user-access window
-    out.code(0x48, 0x89, 0xe7);      // mov %rsp, %rdi
-    out.code(0x48, 0xbe);            // movabs $argument, %rsi
-    out.imm64(config.argument);
-    out.call(config.handler);
-}
+/// The site's own instructions, without a call behind the first.
+struct NothingAfter {
+    bool is_needed_after() const { return false; }
+    void emit_after(u64, Emitter&) {}
+};
+
+struct DirectOnly : NothingAfter {
+    DirectCall call;
+
+    void emit(Emitter& out) { call.emit(out); }
+    void emit_cold(Emitter& out) { call.emit_cold(out); }
+};
 
 /// Continue behind `insn` in the original text, unless its relocated form never falls through: a
 /// relocated call returns to the original text by itself.
@@ -71,11 +70,26 @@ Refusal emit_displaced(const Region& region, u8 first, u8 last, Emitter& out) {
     return {};
 }
 
-Refusal emit_first(const Plan& plan, Emitter& out) {
+/// The probed instruction, and what has to be called behind it.
+template <class Call>
+Refusal emit_probed(const Plan& plan, Call& call, Emitter& out) {
     if (const Refusal refusal = relocate(plan.first, {plan.first_bytes, plan.first.length}, out))
         return refusal;
+    if (call.is_needed_after()) call.emit_after(plan.first.end(), out);
+    return {};
+}
+
+template <class Call>
+Refusal emit_first(const Plan& plan, Call& call, Emitter& out) {
+    if (const Refusal refusal = emit_probed(plan, call, out)) return refusal;
     jump_back(plan.first, out);
     return {};
+}
+
+/// Behind an instruction that may leave the straight flow there is nothing to call from.
+Refusal check_after(const Plan& plan, const DetourConfig& config) {
+    const bool straight = plan.first.kind == Kind::Plain || plan.first.kind == Kind::Nop;
+    return config.after && !straight ? Refusal{Reason::POST_AT_BRANCH, plan.site} : Refusal{};
 }
 
 Refusal finish(const Plan& plan, const Emitter& out, DetourLayout& layout) {
@@ -83,37 +97,58 @@ Refusal finish(const Plan& plan, const Emitter& out, DetourLayout& layout) {
     return out.ok() ? Refusal{} : Refusal{Reason::OUT_OF_REACH, plan.site};
 }
 
-}  // namespace
+template <class Call>
+Refusal emit_with(Call& call, const Plan& plan, Emitter& out, DetourLayout& layout) {
+    const Region& region = plan.region;
+    layout = DetourLayout{};
+    if (const Refusal refusal = emit_displaced(region, 0, plan.before, out)) return refusal;
+    call.emit(out);
+    layout.displaced = static_cast<u16>(out.size());
+    if (const Refusal refusal = emit_probed(plan, call, out)) return refusal;
+    if (const Refusal refusal =
+            emit_displaced(region, static_cast<u8>(plan.before + 1), region.count, out))
+        return refusal;
+    jump_back(region.last(), out);
+    // With one displaced instruction the two copies would be the same.
+    layout.out_of_line = layout.displaced;
+    if (region.count - plan.before > 1) {
+        layout.out_of_line = static_cast<u16>(out.size());
+        if (const Refusal refusal = emit_first(plan, call, out)) return refusal;
+    }
+    call.emit_cold(out);
+    return finish(plan, out, layout);
+}
 
-static_assert(offset_of_sp == 19 * 8 && offset_of_orig_ax == 15 * 8,
-              "save_frame pushes the fields in this order");
+}  // namespace
 
 Refusal emit_detour(const Plan& plan, const DetourConfig& config, u64 address, Span<u8> buffer,
                     DetourLayout& layout) {
+    if (const Refusal refusal = check_after(plan, config)) return refusal;
+    Emitter out(buffer, address);
+    FrameCall call(config, plan.site);
+    return emit_with(call, plan, out, layout);
+}
+
+Refusal emit_direct_detour(const Plan& plan, const DirectConfig& config, const Live& live,
+                           u64 address, Span<u8> buffer, DetourLayout& layout) {
+    Emitter out(buffer, address);
+    DirectOnly call{{}, DirectCall(config, live, plan.site)};
+    return emit_with(call, plan, out, layout);
+}
+
+Refusal emit_out_of_line(const Plan& plan, const DetourConfig& config, u64 address, Span<u8> buffer,
+                         DetourLayout& layout) {
+    if (const Refusal refusal = check_after(plan, config)) return refusal;
     Emitter out(buffer, address);
     layout = DetourLayout{};
-    if (const Refusal refusal = emit_displaced(plan.region, 0, plan.before, out)) return refusal;
-    save_frame(plan, config, out);
-    call_handler(config, out);
-    restore_frame(out);
-    layout.displaced = static_cast<u16>(out.size());
-    if (const Refusal refusal = emit_displaced(plan.region, plan.before, plan.region.count, out))
-        return refusal;
-    jump_back(plan.region.last(), out);
-    // With one displaced instruction the two copies would be the same.
-    layout.out_of_line = layout.displaced;
-    if (plan.region.count - plan.before > 1) {
-        layout.out_of_line = static_cast<u16>(out.size());
-        if (const Refusal refusal = emit_first(plan, out)) return refusal;
-    }
+    FrameCall call(config, plan.site);
+    if (const Refusal refusal = emit_first(plan, call, out)) return refusal;
+    if (config.after) call.emit_cold(out);
     return finish(plan, out, layout);
 }
 
 Refusal emit_out_of_line(const Plan& plan, u64 address, Span<u8> buffer, DetourLayout& layout) {
-    Emitter out(buffer, address);
-    layout = DetourLayout{};
-    if (const Refusal refusal = emit_first(plan, out)) return refusal;
-    return finish(plan, out, layout);
+    return emit_out_of_line(plan, DetourConfig{}, address, buffer, layout);
 }
 
 }  // namespace djprobe::x86

@@ -2,26 +2,25 @@
 // Detour emission: from a plan to the bytes of a slot.
 #pragma once
 
+#include "direct.h"
 #include "plan.h"
 #include "relocate.h"
 
 namespace djprobe::x86 {
 
-/// The kernel's struct pt_regs for x86-64, which a detour builds on the stack and hands to the
-/// handler. Layout is kernel ABI (arch/x86/include/uapi/asm/ptrace.h).
-struct Frame {
-    u64 r15, r14, r13, r12, bp, bx;
-    u64 r11, r10, r9, r8, ax, cx, dx, si, di;
-    u64 orig_ax, ip, cs, flags, sp, ss;
-};
-static_assert(sizeof(Frame) == 168);
-
-/// What a detour calls and what it must know of the machine.
+/// What a detour calls, with the whole frame, and what it must know of the machine.
 struct DetourConfig {
-    /// void handler(Frame*, argument), called with the site's flags but DF clear (and AC clear
-    /// with `smap`); may use all caller-saved general registers, no vector ones.
+    /// handler(Frame*, argument), called with the site's flags but DF clear (and AC clear with
+    /// `smap`); may use all caller-saved general registers, no vector ones. What it changes of the
+    /// frame's general registers and flags takes effect.
     u64 handler = 0;
     u64 argument = 0;
+    /// The handler returns a bool: true continues where Frame::ip and Frame::sp say.
+    bool redirects = false;
+    /// Call it again behind the probed instruction: with this argument, and Frame::ip the next
+    /// instruction. The probed one must be one that runs straight on (POST_AT_BRANCH).
+    bool after = false;
+    u64 after_argument = 0;
     u16 cs = 0;  ///< Frame::cs, a constant of the environment
     u16 ss = 0;  ///< Frame::ss
     bool smap =
@@ -38,14 +37,22 @@ struct DetourLayout {
 };
 
 /// Upper bound of a detour's size; see DetourTest.LargestDetourFits.
-inline constexpr size_t kMaxDetour = 384;
+inline constexpr size_t kMaxDetour = 640;
 
 /// Emit what the plan needs to run at `address`: with a jump the whole detour, always the
 /// out-of-line copy of the probed instruction. OUT_OF_REACH when the slot is too far from the site.
 Refusal emit_detour(const Plan& plan, const DetourConfig& config, u64 address, Span<u8> out,
                     DetourLayout& layout);
 
-/// Only the out-of-line copy: all that a site needs which stays at int3.
+/// The same with a program that is called directly; `live` is what is live at the site.
+Refusal emit_direct_detour(const Plan& plan, const DirectConfig& config, const Live& live,
+                           u64 address, Span<u8> out, DetourLayout& layout);
+
+/// Only the out-of-line copy, followed by the call behind it if there is one: all that a site needs
+/// which stays at int3.
+Refusal emit_out_of_line(const Plan& plan, const DetourConfig& config, u64 address, Span<u8> out,
+                         DetourLayout& layout);
+/// Without one.
 Refusal emit_out_of_line(const Plan& plan, u64 address, Span<u8> out, DetourLayout& layout);
 
 }  // namespace djprobe::x86

@@ -6,6 +6,18 @@
 
 namespace djprobe::x86 {
 
+/// A place that branches lead to before it is known where it lies.
+class Label {
+  public:
+    /// Nobody binds more branches to one.
+    static constexpr size_t kMaxBranches = 4;
+
+  private:
+    friend class Emitter;
+    size_t fields_[kMaxBranches] = {};
+    size_t count_ = 0;
+};
+
 /// Appends bytes; remembers instead of failing when the buffer is full or a displacement does not
 /// reach, so that emission reads straight and is checked once, with ok().
 class Emitter {
@@ -62,8 +74,28 @@ class Emitter {
         code(0xe8);
         rel32(target);
     }
+    /// Jump if not zero (0x5) or zero (0x4), the condition's number in the opcode, to a label that
+    /// is bound later.
+    void jump_if(u8 condition, Label& label) {
+        code(0x0f, 0x80 | condition);
+        ok_ &= label.count_ < Label::kMaxBranches;
+        if (ok_) label.fields_[label.count_++] = size_;
+        imm32(0);
+    }
+    /// Branches to the label lead here.
+    void bind(const Label& label) {
+        for (size_t i = 0; i < label.count_ && ok_; ++i) {
+            const u32 distance = static_cast<u32>(size_ - (label.fields_[i] + 4));
+            for (u8 byte = 0; byte < 4; ++byte)
+                buffer_[label.fields_[i] + byte] = static_cast<u8>(distance >> 8 * byte);
+        }
+    }
     /// Push a 64-bit constant; changes no register and no flag.
     void push(u64 value) {
+        if (const auto small = static_cast<signed char>(value); value == static_cast<u64>(small)) {
+            code(0x6a, small);
+            return;
+        }
         code(0x68);
         imm32(static_cast<u32>(value));
         if (!fits_i32(static_cast<i64>(value))) {

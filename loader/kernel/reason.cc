@@ -84,6 +84,7 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
         case DJPROBE_REASON_INTERRUPT_SHADOW:
         case DJPROBE_REASON_SYSTEM_FLOW:
         case DJPROBE_REASON_TRAP_INSN:
+        case DJPROBE_REASON_POST_AT_BRANCH:
         case DJPROBE_REASON_ENDBR:
         case DJPROBE_REASON_SHORT_REGION:
         case DJPROBE_REASON_ENDBR_IN_REGION:

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "direct.h"
+
+namespace djprobe::x86 {
+namespace {
+
+constexpr u8 kNotZero = 5, kZero = 4;  // jcc's conditions
+constexpr u8 kIncrement = 0, kDecrement = 1;
+
+/// Opcode ff /operation on a 32-bit per-CPU word.
+void count_per_cpu(u8 operation, i32 offset, Emitter& out) {
+    if (!offset) return;
+    out.code(0x65, 0xff, 0x04 | operation << 3, 0x25);  // gs: absolute
+    out.imm32(static_cast<u32>(offset));
+}
+
+void count_hit(i64 offset, Emitter& out) {
+    if (!offset) return;
+    if (fits_i32(offset)) {
+        out.code(0x65, 0x48, 0xff, 0x04, 0x25);  // incq %gs:offset
+        out.imm32(static_cast<u32>(offset));
+        return;
+    }
+    out.code(0x48, 0xb8);  // movabs $offset, %rax
+    out.imm64(static_cast<u64>(offset));
+    out.code(0x65, 0x48, 0xff, 0x00);  // incq %gs:(%rax)
+}
+
+void push_registers(RegisterSet registers, Emitter& out) {
+    for (u8 reg = 0; reg < 16; ++reg) {
+        if (!(registers & register_bit(reg))) continue;
+        if (reg > 7) out.byte(0x41);
+        out.byte(0x50 | (reg & 7));
+    }
+}
+
+void pop_registers(RegisterSet registers, Emitter& out) {
+    for (u8 reg = 16; reg-- > 0;) {
+        if (!(registers & register_bit(reg))) continue;
+        if (reg > 7) out.byte(0x41);
+        out.byte(0x58 | (reg & 7));
+    }
+}
+
+/// What changes on the hot path, whatever is live.
+RegisterSet changed_by(const DirectConfig& config) {
+    RegisterSet changed = config.clobbers & kCallerSaved;
+    // rdi holds the context, rax what has to be computed for it or for the counter.
+    if (config.context) changed |= register_bit(kRdi) | register_bit(kRax);
+    if (!fits_i32(config.hits)) changed |= register_bit(kRax);
+    return changed;
+}
+
+}  // namespace
+
+DirectCall::DirectCall(const DirectConfig& config, const Live& live, u64 site)
+    : config_(config),
+      live_(live),
+      constants_{site, config.cs, config.ss},
+      saved_(live.registers & changed_by(config)),
+      missing_(live.registers & ~changed_by(config)) {}
+
+void DirectCall::save(Emitter& out) const {
+    if (config_.context == kAllFields) {
+        push_frame(constants_, out);
+    } else if (config_.context) {
+        push_record(constants_.ip, out);
+        reserve_frame(out);
+        const FieldSet flags = saves_flags() ? kFlagsField : 0;
+        store_fields(config_.context | fields_of(saved_) | flags, constants_, out);
+    } else {
+        if (config_.record) push_record(constants_.ip, out);
+        if (saves_flags()) out.code(0x9c);  // pushf
+        push_registers(saved_, out);
+    }
+    // The ABI's promises to the program: no user-access window, strings run upwards.
+    if (live_.system_flags) {
+        out.code(0xfc);                                // cld
+        if (config_.smap) out.code(0x0f, 0x01, 0xca);  // clac
+    }
+    if (config_.context) out.code(0x48, 0x89, 0xe7);  // mov %rsp, %rdi
+}
+
+void DirectCall::restore(Emitter& out) const {
+    if (config_.context) {
+        if (saves_flags()) load_flags(out);
+        load_registers(saved_, out);
+        out.code(0x48, 0x89, 0xec);  // mov %rbp, %rsp
+        pop_record(out);
+        return;
+    }
+    pop_registers(saved_, out);
+    if (saves_flags()) out.code(0x9d);  // popf
+    if (config_.record) pop_record(out);
+}
+
+/// Preemption is off from the first increment on: each of these is one instruction on this CPU's
+/// own word, which neither an interrupt nor another CPU can split.
+void DirectCall::guard(Emitter& out) {
+    count_per_cpu(kIncrement, config_.preempt_count, out);
+    out.code(0x65, 0x83, 0x3c, 0x25);  // cmpl $0, %gs:active
+    out.imm32(static_cast<u32>(config_.active));
+    out.byte(0);
+    out.jump_if(kNotZero, slow_);
+    if (config_.stats) {
+        out.code(0x83, 0x3d);  // cmpl $0, stats(%rip)
+        out.rel32(config_.stats, 1);
+        out.byte(0);
+        out.jump_if(kNotZero, slow_);
+    }
+    count_per_cpu(kIncrement, config_.active, out);
+    count_per_cpu(kIncrement, config_.depth, out);
+    out.call(config_.program);
+    count_per_cpu(kDecrement, config_.depth, out);
+    count_per_cpu(kDecrement, config_.active, out);
+    count_hit(config_.hits, out);
+    join_ = out.here();
+    count_per_cpu(kDecrement, config_.preempt_count, out);
+    if (config_.preempt_count && config_.resched) out.jump_if(kZero, resched_);
+}
+
+void DirectCall::emit(Emitter& out) {
+    save(out);
+    guard(out);
+    restore_ = out.here();
+    restore(out);
+}
+
+/// A C function, which may change more than the program does. Its arguments are set.
+void DirectCall::call_c(u64 function, Emitter& out) const {
+    out.call(function);
+    pop_registers(missing_, out);
+}
+
+void DirectCall::emit_cold(Emitter& out) {
+    out.bind(slow_);
+    push_registers(missing_, out);
+    if (!config_.context) out.code(0x31, 0xff);  // xor %edi, %edi
+    out.code(0x48, 0xbe);                        // movabs $argument, %rsi
+    out.imm64(config_.argument);
+    call_c(config_.slow, out);
+    out.jump(join_);
+    if (!config_.preempt_count || !config_.resched) return;
+    out.bind(resched_);
+    push_registers(missing_, out);
+    call_c(config_.resched, out);
+    out.jump(restore_);
+}
+
+}  // namespace djprobe::x86

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: GPL-2.0
+// The lean shape: a detour calls one BPF program itself and saves only what that may destroy.
+#pragma once
+
+#include "frame.h"
+#include "liveness.h"
+
+namespace djprobe::x86 {
+
+/// One program on one site, and what the guard around it needs. Per-CPU data are named by their
+/// offsets from %gs; an offset of 0 stands for "there is none".
+struct DirectConfig {
+    /// u64 program(Frame*): keeps to the C convention, runs with preemption off.
+    u64 program = 0;
+    RegisterSet clobbers = kCallerSaved;  ///< what it may change; see find_clobbers()
+    /// What it may read of the frame, whose other fields hold anything. Empty: it does not look at
+    /// its argument. With kAllFields it may hand the frame to others.
+    FieldSet context = kAllFields;
+
+    /// void slow(Frame*, argument): runs instead, under the same conditions, when another program
+    /// is active on this CPU or statistics are on. The frame holds what `context` says; null
+    /// without any.
+    u64 slow = 0;
+    u64 argument = 0;
+    i32 active = 0;         ///< u32: above 0 while a BPF program runs; must be there
+    i32 depth = 0;          ///< u32: above 0 while a handler of ours runs
+    i32 preempt_count = 0;  ///< u32: its last decrement gives 0 when a reschedule is due
+    i64 hits = 0;           ///< u64: counts
+    u64 stats = 0;          ///< address of a u32: above 0 while statistics are on; 0: there is none
+    u64 resched = 0;        ///< void resched(): what a due reschedule calls; 0: nobody
+
+    u16 cs = 0;  ///< Frame::cs, a constant of the environment
+    u16 ss = 0;
+    bool smap = false;   ///< the CPU has clac
+    bool record = true;  ///< for unwinders; always there with a context
+};
+
+/// Emit the call, from the site's registers to the site's registers, and what belongs to it but
+/// runs rarely, which is to be placed behind all else.
+class DirectCall {
+  public:
+    DirectCall(const DirectConfig& config, const Live& live, u64 site);
+
+    void emit(Emitter& out);
+    void emit_cold(Emitter& out);
+
+  private:
+    bool saves_flags() const { return live_.flags || live_.system_flags; }
+    void save(Emitter& out) const;
+    void restore(Emitter& out) const;
+    void guard(Emitter& out);
+    void call_c(u64 function, Emitter& out) const;
+
+    const DirectConfig& config_;
+    const Live& live_;
+    FrameConstants constants_;
+    RegisterSet saved_;    ///< on the hot path: what the program changes
+    RegisterSet missing_;  ///< by the cold parts: what else a C function may change
+    Label slow_, resched_;
+    u64 join_ = 0, restore_ = 0;
+};
+
+}  // namespace djprobe::x86
