@@ -30,7 +30,7 @@ class FrameCall {
         out.call(config_.handler);
         if (config_.redirects) {
             out.code(0x84, 0xc0);  // test %al, %al
-            out.jump_if(5, redirected_);
+            out.jump_if(Condition::NotZero, redirected_);
         }
         pop_frame(out);
     }

@@ -4,7 +4,6 @@
 namespace djprobe::x86 {
 namespace {
 
-constexpr u8 kNotZero = 5, kZero = 4;  // jcc's conditions
 constexpr u8 kIncrement = 0, kDecrement = 1;
 
 /// Opcode ff /operation on a 32-bit per-CPU word.
@@ -101,12 +100,12 @@ void DirectCall::guard(Emitter& out) {
     out.code(0x65, 0x83, 0x3c, 0x25);  // cmpl $0, %gs:active
     out.imm32(static_cast<u32>(config_.active));
     out.byte(0);
-    out.jump_if(kNotZero, slow_);
+    out.jump_if(Condition::NotZero, slow_);
     if (config_.stats) {
         out.code(0x83, 0x3d);  // cmpl $0, stats(%rip)
         out.rel32(config_.stats, 1);
         out.byte(0);
-        out.jump_if(kNotZero, slow_);
+        out.jump_if(Condition::NotZero, slow_);
     }
     count_per_cpu(kIncrement, config_.active, out);
     count_per_cpu(kIncrement, config_.depth, out);
@@ -116,7 +115,7 @@ void DirectCall::guard(Emitter& out) {
     count_hit(config_.hits, out);
     join_ = out.here();
     count_per_cpu(kDecrement, config_.preempt_count, out);
-    if (config_.preempt_count && config_.resched) out.jump_if(kZero, resched_);
+    if (config_.preempt_count && config_.resched) out.jump_if(Condition::Zero, resched_);
 }
 
 void DirectCall::emit(Emitter& out) {
