@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "cli/attach.h"
+#include "cli/bench.h"
 #include "cli/explain.h"
 #include "cli/survey.h"
 #include "djprobe.h"
@@ -39,7 +40,8 @@ int run_probeload(int argc, const char* const* argv) {
     app.set_version_flag(
         "--version", fmt::format("probeload {} (ABI {})", DJPROBE_VERSION, DJPROBE_ABI_VERSION));
     app.require_subcommand(1);
-    const std::vector<Command> commands = {add_attach(app), add_explain(app), add_survey(app)};
+    const std::vector<Command> commands = {add_attach(app), add_explain(app), add_survey(app),
+                                           add_bench(app)};
     const std::string table = exit_code_table();
     app.footer(table);
     for (const Command& command : commands) {

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "bench/compare.h"
+
+#include <fmt/core.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "base/stop_signals.h"
+#include "bench/statistics.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr unsigned kBlocks = 64;
+constexpr unsigned kTrialCalls = 64;
+constexpr int kAttempts = 3;
+
+BlockPlan plan_blocks(std::uint64_t calls) {
+    const auto blocks = static_cast<unsigned>(std::min<std::uint64_t>(calls, kBlocks));
+    return {blocks, calls / blocks};
+}
+
+std::vector<BenchCase> list_cases(const BenchOptions& options, const BenchPlace& place) {
+    std::vector<BenchCase> cases;
+    for (const BenchSite& site : place.sites) {
+        for (const MechanismInfo* const mechanism : options.mechanisms) {
+            if (!site.at_entry && !mechanism->anywhere) continue;
+            for (const Body body : options.bodies)
+                cases.push_back({mechanism, body, site, "", "", {}, {}});
+        }
+    }
+    return cases;
+}
+
+class Comparison {
+  public:
+    Comparison(Rig& rig, const Workload& workload, BenchReport& report)
+        : rig_(rig), workload_(workload), report_(report) {}
+
+    /// Whether it can be had, and whether each call is one hit.
+    void attempt(BenchCase& one);
+    void measure(BenchCase& one);
+
+  private:
+    const Workload& workload_of(const BenchCase& one) const;
+    bool measure_once(BenchCase& one);
+    void check_hits(const BenchCase& one, std::optional<std::uint64_t> hits,
+                    std::uint64_t calls) const;
+
+    Rig& rig_;
+    const Workload& workload_;
+    BenchReport& report_;
+};
+
+// The tracepoint has a workload of its own, and with it its own baseline.
+const Workload& Comparison::workload_of(const BenchCase& one) const {
+    if (one.mechanism->mechanism != Mechanism::kRawTracepoint) return workload_;
+    return *std::ranges::find_if(workloads(), [](const Workload& workload) {
+        return std::string_view(workload.function) == kTracepointFunction;
+    });
+}
+
+void Comparison::check_hits(const BenchCase& one, std::optional<std::uint64_t> hits,
+                            std::uint64_t calls) const {
+    if (!hits || *hits == calls) return;
+    fail(ExitCode::kFailure, "{} at {}: {} hits by {} calls{}", one.mechanism->name,
+         place_of(*one.mechanism, one.site), *hits, calls,
+         *hits > calls ? ": somebody else calls it, too" : "");
+}
+
+void Comparison::attempt(BenchCase& one) {
+    try {
+        Installed installed = rig_.install(*one.mechanism, one.site, one.body);
+        one.seen = installed.seen();
+        const auto calls = [&] {
+            for (unsigned i = 0; i < kTrialCalls; ++i)
+                workload_of(one).call();
+        };
+        check_hits(one, installed.count_runs(calls), kTrialCalls);
+        installed.remove();
+    } catch (const Error& error) {
+        if (error.code() == ExitCode::kNoPermission) throw;
+        one.unavailable = error.what();
+    }
+}
+
+void Comparison::measure(BenchCase& one) {
+    for (int attempt = 1; !measure_once(one); ++attempt) {
+        if (attempt == kAttempts)
+            fail(ExitCode::kFailure,
+                 "{} at {}: the calls and the hits differed {} times: somebody else calls it, too; "
+                 "measure on a quiet machine",
+                 one.mechanism->name, place_of(*one.mechanism, one.site), kAttempts);
+    }
+}
+
+bool Comparison::measure_once(BenchCase& one) {
+    const Workload& workload = workload_of(one);
+    const BlockPlan plan = report_.blocks;
+    const double baseline = median(time_blocks(workload, plan, [] {}));
+
+    Installed installed = rig_.install(*one.mechanism, one.site, one.body);
+    for (std::uint64_t i = 0; i < plan.calls; ++i)
+        workload.call();  // caches, branch predictors, first use of the ring buffer's pages
+    installed.take_hits();
+    std::uint64_t undrained = 0;
+    const std::vector<double> blocks = time_blocks(workload, plan, [&] {
+        // Seldom: the first record in an empty ring buffer costs a wakeup.
+        undrained += plan.calls;
+        if (undrained + plan.calls < installed.programs().room()) return;
+        installed.programs().drain();
+        undrained = 0;
+    });
+    const std::optional<std::uint64_t> hits = installed.take_hits();
+    installed.expect_unchanged();
+    installed.remove();
+    if (rig_.stop().requested()) return true;
+    if (hits && *hits != plan.total()) return false;
+
+    const Unit& unit = report_.unit;
+    one.baseline.push_back(unit.from_ns(baseline));
+    for (const double block : blocks)
+        one.per_hit.push_back(unit.from_ns(block - baseline));
+    return true;
+}
+
+std::string kernel_release() {
+    utsname names = {};
+    uname(&names);
+    return names.release;
+}
+
+void stop_if_asked(const StopSignals& stop) {
+    if (stop.requested()) fail(ExitCode::kFailure, "interrupted; the text is as before");
+}
+
+}  // namespace
+
+BenchReport run_bench(const BenchOptions& options) {
+    const StopSignals stop;
+    const Pin pin;
+    Rig rig(stop);
+    BenchReport report;
+    report.kernel = kernel_release();
+    report.cpu = pin.cpu();
+    report.unit = detect_unit(time_loops());
+    const BenchPlace place = choose_place(rig, options.site);
+    stop_if_asked(stop);
+    report.notices = rig.notices();
+    if (place.sites.size() == 1)
+        report.notices.push_back(fmt::format(
+            "{}: no instruction in its middle that each call passes once and that all can probe",
+            place.sites.front().function));
+    report.workload = place.workload->name;
+    report.function = place.sites.front().function;
+    report.rounds = options.rounds;
+    report.blocks = plan_blocks(options.calls);
+    report.cases = list_cases(options, place);
+
+    Comparison comparison(rig, *place.workload, report);
+    for (BenchCase& one : report.cases) {
+        stop_if_asked(stop);
+        comparison.attempt(one);
+    }
+    for (unsigned round = 0; round < options.rounds; ++round) {
+        for (BenchCase& one : report.cases) {
+            stop_if_asked(stop);
+            if (one.unavailable.empty()) comparison.measure(one);
+        }
+        // What comes after what differs from round to round.
+        std::ranges::reverse(report.cases);
+    }
+    if (options.rounds % 2 != 0) std::ranges::reverse(report.cases);
+    return report;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "bench/mechanism.h"
+
+#include <fmt/core.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+#include "base/error.h"
+#include "object/libbpf_log.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kSwitch = "/proc/sys/debug/kprobes-optimization";
+
+constexpr std::string_view kInt3Only = "\xcc";
+constexpr std::string_view kJumps = "\xe9\xeb";
+constexpr std::string_view kLongJump = "\xe9";
+constexpr std::string_view kCall = "\xe8";
+
+using enum ProgramKind;
+constexpr MechanismInfo kMechanisms[] = {
+    {Mechanism::kDjprobeJump, "djprobe-jump", kKprobe, kJumps, true, true},
+    {Mechanism::kDjprobeInt3, "djprobe-int3", kKprobe, kInt3Only, true, true},
+    {Mechanism::kKprobeOptimized, "kprobe-optimized", kKprobe, kLongJump, true, false},
+    {Mechanism::kKprobeInt3, "kprobe-int3", kKprobe, kInt3Only, true, false},
+    {Mechanism::kKprobeFtrace, "kprobe-ftrace", kKprobe, kCall, false, false},
+    {Mechanism::kKretprobe, "kretprobe", kKprobe, "", false, false},
+    {Mechanism::kKprobeMulti, "kprobe-multi", kMulti, kCall, false, false},
+    {Mechanism::kFentry, "fentry", kFentry, kCall, false, false},
+    {Mechanism::kFexit, "fexit", kFexit, kCall, false, false},
+    {Mechanism::kRawTracepoint, "raw-tracepoint", ProgramKind::kRawTracepoint, "", false, false},
+};
+
+bpf_link* attach_kprobe(bpf_program* program, const BenchSite& site, std::uint64_t offset,
+                        bool at_return) {
+    LIBBPF_OPTS(bpf_kprobe_opts, options);
+    options.offset = offset;
+    options.retprobe = at_return;
+    return bpf_program__attach_kprobe_opts(program, site.function.c_str(), &options);
+}
+
+bpf_link* attach_multi(bpf_program* program, const BenchSite& site) {
+    const char* symbols[] = {site.function.c_str()};
+    LIBBPF_OPTS(bpf_kprobe_multi_opts, options);
+    options.syms = symbols;
+    options.cnt = 1;
+    return bpf_program__attach_kprobe_multi_opts(program, nullptr, &options);
+}
+
+bpf_link* attach_link(const MechanismInfo& info, const BenchSite& site, bpf_program* program) {
+    switch (info.mechanism) {
+        case Mechanism::kKprobeInt3:
+        case Mechanism::kKprobeOptimized:
+            return attach_kprobe(program, site, site.offset, false);
+        case Mechanism::kKprobeFtrace:
+            return attach_kprobe(program, site, 0, false);
+        case Mechanism::kKretprobe:
+            return attach_kprobe(program, site, 0, true);
+        case Mechanism::kKprobeMulti:
+            return attach_multi(program, site);
+        case Mechanism::kFentry:
+        case Mechanism::kFexit:
+            return bpf_program__attach_trace(program);
+        case Mechanism::kRawTracepoint:
+            return bpf_program__attach_raw_tracepoint(program, kTracepoint);
+        case Mechanism::kDjprobeJump:
+        case Mechanism::kDjprobeInt3:
+            break;
+    }
+    errno = EINVAL;
+    return nullptr;
+}
+
+Probe attach_ours(const MechanismInfo& info, const BenchSite& site, const bpf_program* program,
+                  const Device* device) {
+    if (device == nullptr) fail(ExitCode::kNotLoaded, "the module djprobe is not loaded");
+    SiteSpec place;
+    place.symbol = site.function;
+    place.offset = site.offset;
+    Symbolizer symbolizer;
+    const djprobe_mode mode =
+        info.mechanism == Mechanism::kDjprobeInt3 ? DJPROBE_MODE_INT3 : DJPROBE_MODE_AUTO;
+    return device->attach(place, {bpf_program__fd(program), bpf_program__name(program), 0, mode},
+                          symbolizer);
+}
+
+}  // namespace
+
+std::span<const MechanismInfo> mechanisms() {
+    return kMechanisms;
+}
+
+const MechanismInfo* find_mechanism(std::string_view name) {
+    for (const MechanismInfo& info : kMechanisms) {
+        if (name == info.name) return &info;
+    }
+    return nullptr;
+}
+
+std::string place_of(const MechanismInfo& info, const BenchSite& site) {
+    if (info.mechanism == Mechanism::kRawTracepoint) return kTracepoint;
+    if (site.at_entry && !info.anywhere) return site.function;
+    return fmt::format("{}+{:#x}", site.function, site.offset);
+}
+
+Attachment Attachment::create(const MechanismInfo& info, const BenchSite& site,
+                              const Programs& programs, Body body, const Device* device) {
+    Attachment attachment;
+    bpf_program* const program = programs.program(body);
+    if (info.ours) {
+        attachment.probe_.emplace(attach_ours(info, site, program, device));
+        return attachment;
+    }
+    const LibbpfLog log(false);
+    attachment.link_.reset(attach_link(info, site, program));
+    if (!attachment.link_) {
+        const int error = errno;
+        const std::string warning = first_warning(log.text());
+        fail(ExitCode::kFailure, "{}", warning.empty() ? std::strerror(error) : warning);
+    }
+    return attachment;
+}
+
+std::optional<djprobe_query> Attachment::query() const {
+    if (!probe_) return std::nullopt;
+    return probe_->query();
+}
+
+void Attachment::settle(const StopSignals& stop) const {
+    if (probe_) probe_->wait(stop);
+}
+
+KprobeOptimization::KprobeOptimization() {
+    std::ifstream file(kSwitch);
+    int value = 0;
+    if (!(file >> value)) return;
+    exists_ = true;
+    before_ = now_ = value != 0;
+}
+
+KprobeOptimization::~KprobeOptimization() {
+    try {
+        set(before_);
+    } catch (const Error&) {
+        // It could be set before: only a kernel that has since locked itself refuses.
+    }
+}
+
+void KprobeOptimization::set(bool on) {
+    if (!exists_ || on == now_) return;
+    std::ofstream file(kSwitch);
+    if (!(file << (on ? "1" : "0") << std::flush))
+        fail(ExitCode::kNoPermission, "{}: cannot be written: {}", kSwitch, std::strerror(errno));
+    now_ = on;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cli/bench.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/output.h"
+#include "bench/report.h"
+
+namespace djprobe::loader {
+namespace {
+
+// The ring buffer holds a block's records.
+constexpr std::uint64_t kMostCalls = 1'000'000;
+
+constexpr const char* kFooter = R"(Examples:
+  probeload bench
+      every mechanism of this kernel and both of djprobe's, with three programs
+  probeload bench --mechanism djprobe-jump,fentry --program counter --plot bench.svg
+      two of them, one program, and a picture
+  probeload bench --func getpgid+0x1b
+      elsewhere: a function that one of the calls known here enters exactly once
+
+Attaches each mechanism to the same function in turn, round after round, calls it from one thread
+on one CPU, and subtracts the same call without a probe. Waits until the text shows the mechanism
+(SEEN: what stands there) and until it shows the original again. Counts that every call was a hit.
+A mechanism that the kernel does not offer is shown with the reason. Under QEMU's -icount the unit
+is instructions. Without the module djprobe only the kernel's own mechanisms are compared.
+
+Mechanisms:
+  djprobe-jump, djprobe-int3          this project's
+  kprobe-optimized, kprobe-int3       the kernel's, with its optimization on or off (see
+                                      /proc/sys/debug/kprobes-optimization: switched while this
+                                      runs, for all kprobes, and then as it was)
+  kprobe-ftrace, kretprobe, kprobe-multi, fentry, fexit
+                                      the kernel's, on a function
+  raw-tracepoint                      task_rename, with a call of its own that fires it once
+Programs:
+  empty      returns
+  counter    adds 1 in a per-CPU array
+  ringbuf    sends a record of 32 bytes through a ring buffer
+
+Stopping it by Ctrl-C leaves nothing behind.
+)";
+
+struct Options {
+    BenchOptions bench;
+    bool json = false;
+    std::string plot;
+};
+
+const MechanismInfo* parse_mechanism(const std::string& name) {
+    if (const MechanismInfo* const info = find_mechanism(name)) return info;
+    std::string names;
+    for (const MechanismInfo& info : mechanisms())
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", info.name);
+    fail(ExitCode::kUsage, "--mechanism: '{}' is none of: {}", name, names);
+}
+
+Body parse_body(const std::string& name) {
+    for (const Body body : kBodies) {
+        if (name == body_name(body)) return body;
+    }
+    fail(ExitCode::kUsage, "--program: '{}' is none of: empty, counter, ringbuf", name);
+}
+
+// Before the measurement: it is not to be lost to a mistyped path.
+std::ofstream open_plot(const std::string& path) {
+    std::ofstream file;
+    if (path.empty()) return file;
+    file.open(path);
+    if (!file) fail(ExitCode::kFailure, "--plot: {}: {}", path, std::strerror(errno));
+    return file;
+}
+
+int run(Options& options) {
+    if (options.bench.mechanisms.empty()) {
+        for (const MechanismInfo& info : mechanisms())
+            options.bench.mechanisms.push_back(&info);
+    }
+    if (options.bench.bodies.empty()) options.bench.bodies.assign(kBodies.begin(), kBodies.end());
+    std::ofstream plot = open_plot(options.plot);
+    const BenchReport report = run_bench(options.bench);
+
+    for (const std::string& notice : report.notices)
+        fmt::print(stderr, "probeload: {}\n", notice);
+    Output output(STDOUT_FILENO);
+    const std::string text = options.json ? report_json(report) : report_table(report);
+    output.buffer().append(text.data(), text.data() + text.size());
+    output.flush();
+    if (!options.plot.empty() && !(plot << report_svg(report) << std::flush))
+        fail(ExitCode::kFailure, "--plot: {}: {}", options.plot, std::strerror(errno));
+    return static_cast<int>(ExitCode::kOk);
+}
+
+// Keeps the table's order, whatever the order of the list, and each once.
+template <typename Item>
+void add_sorted(std::vector<Item>& items, Item item) {
+    const auto at = std::ranges::lower_bound(items, item);
+    if (at == items.end() || *at != item) items.insert(at, item);
+}
+
+}  // namespace
+
+Command add_bench(CLI::App& app) {
+    CLI::App* const command =
+        app.add_subcommand("bench", "Compare what a hit costs with every mechanism of the kernel");
+    command->footer(kFooter);
+    const auto options = std::make_shared<Options>();
+    BenchOptions& bench = options->bench;
+    command
+        ->add_option_function<std::string>(
+            "-f,--func", [&bench](const std::string& text) { bench.site = parse_function(text); },
+            "Function to probe, with the offset of an instruction in its middle")
+        ->type_name("SYM[+OFF]");
+    command
+        ->add_option_function<std::vector<std::string>>(
+            "--mechanism",
+            [&bench](const std::vector<std::string>& names) {
+                for (const std::string& name : names)
+                    add_sorted(bench.mechanisms, parse_mechanism(name));
+            },
+            "Only these")
+        ->type_name("NAME,...")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    command
+        ->add_option_function<std::vector<std::string>>(
+            "--program",
+            [&bench](const std::vector<std::string>& names) {
+                for (const std::string& name : names)
+                    add_sorted(bench.bodies, parse_body(name));
+            },
+            "Only these: empty, counter, ringbuf")
+        ->type_name("NAME,...")
+        ->delimiter(',')
+        ->allow_extra_args(false);
+    command->add_option("--rounds", bench.rounds, "How often each is measured (default 5)")
+        ->type_name("N")
+        ->check(CLI::Range(1, 1000));
+    command
+        ->add_option("--calls", bench.calls,
+                     "Calls in each round of a mechanism (default 6400), in 64 blocks")
+        ->type_name("N")
+        ->check(CLI::Range(std::uint64_t{1}, kMostCalls));
+    command->add_option("--plot", options->plot, "Also draw it into FILE")->type_name("FILE.svg");
+    command->add_flag("-j,--json", options->json,
+                      "NDJSON: an object for each mechanism, program and site, then a summary");
+    return {command, [options] { return run(*options); }};
+}
+
+}  // namespace djprobe::loader
