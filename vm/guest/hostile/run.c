@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Calls one of the hostile functions: write "NUMBER ARGUMENT", read what it returned. Each
+ * descriptor has its own result.
+ */
+#include <linux/debugfs.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "functions.h"
+
+#define DECLARE(name) asmlinkage u64 hostile_##name(u64 argument);
+HOSTILE_FUNCTIONS(DECLARE)
+
+#define COUNT(name) NUMBER_##name,
+enum { HOSTILE_FUNCTIONS(COUNT) };
+
+/* Direct calls: the functions begin with the bytes that they are about, no endbr64. */
+static u64 call(unsigned int number, u64 argument)
+{
+	switch (number) {
+#define CALL(name)                                                                                 \
+	case NUMBER_##name:                                                                        \
+		return hostile_##name(argument);
+		HOSTILE_FUNCTIONS(CALL)
+	}
+	return 0;
+}
+
+static int hostile_open(struct inode *inode, struct file *file)
+{
+	file->private_data = kzalloc(sizeof(u64), GFP_KERNEL);
+	return file->private_data ? 0 : -ENOMEM;
+}
+
+static int hostile_release(struct inode *inode, struct file *file)
+{
+	kfree(file->private_data);
+	return 0;
+}
+
+static ssize_t hostile_write(struct file *file, const char __user *from, size_t size,
+			     loff_t *position)
+{
+	char text[64];
+	unsigned int number;
+	u64 argument;
+
+	if (size >= sizeof(text))
+		return -EINVAL;
+	if (copy_from_user(text, from, size))
+		return -EFAULT;
+	text[size] = 0;
+	if (sscanf(text, "%u %llu", &number, &argument) != 2)
+		return -EINVAL;
+	*(u64 *)file->private_data = call(number, argument);
+	return size;
+}
+
+static ssize_t hostile_read(struct file *file, char __user *to, size_t size, loff_t *position)
+{
+	return simple_read_from_buffer(to, size, position, file->private_data, sizeof(u64));
+}
+
+static const struct file_operations hostile_operations = {
+	.owner = THIS_MODULE,
+	.open = hostile_open,
+	.release = hostile_release,
+	.write = hostile_write,
+	.read = hostile_read,
+};
+
+static struct dentry *folder;
+
+static int __init hostile_init(void)
+{
+	folder = debugfs_create_dir("hostile", NULL);
+	debugfs_create_file("run", 0600, folder, NULL, &hostile_operations);
+	return 0;
+}
+
+static void __exit hostile_exit(void)
+{
+	debugfs_remove(folder);
+}
+
+module_init(hostile_init);
+module_exit(hostile_exit);
+MODULE_DESCRIPTION("functions that are hard to probe");
+MODULE_LICENSE("GPL");
