@@ -56,8 +56,13 @@ DirectCall::DirectCall(const DirectConfig& config, const Live& live, u64 site)
     : config_(config),
       live_(live),
       constants_{site, config.cs, config.ss},
-      saved_(live.registers & changed_by(config)),
-      missing_(live.registers & ~changed_by(config)) {}
+      changed_(changed_by(config)),
+      saved_(live.registers & changed_) {}
+
+/// What a cold part has to save beside, for a call that changes `clobbers`.
+RegisterSet DirectCall::missing(RegisterSet clobbers) const {
+    return live_.registers & clobbers & ~changed_;
+}
 
 void DirectCall::save(Emitter& out) const {
     if (config_.context == kAllFields) {
@@ -84,8 +89,7 @@ void DirectCall::restore(Emitter& out) const {
     if (config_.context) {
         if (saves_flags()) load_flags(out);
         load_registers(saved_, out);
-        out.code(0x48, 0x89, 0xec);  // mov %rbp, %rsp
-        pop_record(out);
+        drop_frame(out);
         return;
     }
     pop_registers(saved_, out);
@@ -125,25 +129,25 @@ void DirectCall::emit(Emitter& out) {
     restore(out);
 }
 
-/// A C function, which may change more than the program does. Its arguments are set.
-void DirectCall::call_c(u64 function, Emitter& out) const {
-    out.call(function);
-    pop_registers(missing_, out);
-}
-
 void DirectCall::emit_cold(Emitter& out) {
+    const auto arguments =
+        static_cast<RegisterSet>(register_bit(kRsi) | (config_.context ? 0 : register_bit(kRdi)));
+    const RegisterSet slow = missing(config_.slow_clobbers | arguments);
     out.bind(slow_);
-    push_registers(missing_, out);
+    push_registers(slow, out);
     if (!config_.context) out.code(0x31, 0xff);  // xor %edi, %edi
     out.code(0x48, 0xbe);                        // movabs $argument, %rsi
     out.imm64(config_.argument);
-    call_c(config_.slow, out);
-    out.jump(join_);
+    out.call(config_.slow);
+    pop_registers(slow, out);
+    out.jump_back(join_);
     if (!config_.preempt_count || !config_.resched) return;
+    const RegisterSet resched = missing(config_.resched_clobbers);
     out.bind(resched_);
-    push_registers(missing_, out);
-    call_c(config_.resched, out);
-    out.jump(restore_);
+    push_registers(resched, out);
+    out.call(config_.resched);
+    pop_registers(resched, out);
+    out.jump_back(restore_);
 }
 
 }  // namespace djprobe::x86

@@ -22,12 +22,14 @@ struct DirectConfig {
     /// without any.
     u64 slow = 0;
     u64 argument = 0;
+    RegisterSet slow_clobbers = kCallerSaved;  ///< a C function; less: a thunk that keeps registers
     i32 active = 0;         ///< u32: above 0 while a BPF program runs; must be there
     i32 depth = 0;          ///< u32: above 0 while a handler of ours runs
     i32 preempt_count = 0;  ///< u32: its last decrement gives 0 when a reschedule is due
     i64 hits = 0;           ///< u64: counts
     u64 stats = 0;          ///< address of a u32: above 0 while statistics are on; 0: there is none
     u64 resched = 0;        ///< void resched(): what a due reschedule calls; 0: nobody
+    RegisterSet resched_clobbers = kCallerSaved;
 
     u16 cs = 0;  ///< Frame::cs, a constant of the environment
     u16 ss = 0;
@@ -49,13 +51,13 @@ class DirectCall {
     void save(Emitter& out) const;
     void restore(Emitter& out) const;
     void guard(Emitter& out);
-    void call_c(u64 function, Emitter& out) const;
+    RegisterSet missing(RegisterSet clobbers) const;
 
     const DirectConfig& config_;
     const Live& live_;
     FrameConstants constants_;
-    RegisterSet saved_;    ///< on the hot path: what the program changes
-    RegisterSet missing_;  ///< by the cold parts: what else a C function may change
+    RegisterSet changed_;  ///< on the hot path, whatever is live
+    RegisterSet saved_;    ///< there: what of it is live
     Label slow_, resched_;
     u64 join_ = 0, restore_ = 0;
 };

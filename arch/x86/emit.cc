@@ -44,6 +44,11 @@ void Emitter::short_jump(u64 target) {
     byte(static_cast<u8>(distance));
 }
 
+void Emitter::jump_back(u64 target) {
+    constexpr u64 kReach = 126;
+    here() - target <= kReach ? short_jump(target) : jump(target);
+}
+
 void Emitter::call(u64 target) {
     byte(0xe8);
     rel32(target);

@@ -47,6 +47,8 @@ class Emitter {
 
     void jump(u64 target);
     void short_jump(u64 target);
+    /// To what this emitter has already written: as short as it reaches.
+    void jump_back(u64 target);
     void call(u64 target);
     /// jcc to a label that is bound later.
     void jump_if(Condition condition, Label& label);

@@ -154,6 +154,11 @@ void load_flags(Emitter& out) {
     out.code(0x9d);  // popf
 }
 
+void drop_frame(Emitter& out) {
+    out.code(0xc9);                          // leave
+    out.code(0x48, 0x8d, 0x64, 0x24, 0x08);  // lea 8(%rsp), %rsp
+}
+
 FieldSet fields_of(RegisterSet registers) {
     FieldSet fields = 0;
     for (u8 reg = 0; reg < 16; ++reg)

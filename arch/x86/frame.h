@@ -52,6 +52,8 @@ void store_fields(FieldSet fields, const FrameConstants& constants, Emitter& out
 /// From the frame below the record.
 void load_registers(RegisterSet registers, Emitter& out);
 void load_flags(Emitter& out);
+/// The frame and the record.
+void drop_frame(Emitter& out);
 
 /// The fields of general registers.
 FieldSet fields_of(RegisterSet registers);

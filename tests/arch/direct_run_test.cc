@@ -300,6 +300,7 @@ TEST_P(DirectTest, WhatIsLiveSurvivesWhateverHappens) {
         DirectConfig config = direct_.config(clobbers, context);
         const bool far = random() % 4 == 0;
         if (far) direct_.move_hits_away(config);
+        if (random() % 2) direct_.use_thunks(config);
         config.record = random() % 4 != 0;
         detour(plain(), config, live);
 

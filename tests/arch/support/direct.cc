@@ -15,6 +15,8 @@ extern "C" {
 extern const char djprobe_test_program[];
 extern const char djprobe_test_slow[];
 extern const char djprobe_test_resched[];
+extern const char djprobe_test_kind_slow[];
+extern const char djprobe_test_kind_resched[];
 void djprobe_test_see(djprobe::u64 who, const djprobe::u64* registers, djprobe::u64 flags,
                       const djprobe::u64* record);
 }
@@ -69,6 +71,7 @@ asm(R"(
     neg al
 .endm
 .globl djprobe_test_program, djprobe_test_slow, djprobe_test_resched
+.globl djprobe_test_kind_slow, djprobe_test_kind_resched
 djprobe_test_program:
     djprobe_test_note 0
     ret
@@ -79,6 +82,12 @@ djprobe_test_slow:
 djprobe_test_resched:
     djprobe_test_note 2
     djprobe_test_spoil
+    ret
+djprobe_test_kind_slow:
+    djprobe_test_note 1
+    ret
+djprobe_test_kind_resched:
+    djprobe_test_note 2
     ret
 .popsection
 .att_syntax prefix
@@ -116,7 +125,7 @@ namespace djprobe::test {
 namespace {
 
 constexpr u64 kProgram = 0x6300, kProgramThunk = 0x6400, kSlow = 0x6440, kResched = 0x6480;
-constexpr u64 kStats = 0x64c0;
+constexpr u64 kKindSlow = 0x64c0, kKindResched = 0x6500, kStats = 0x6540;
 
 Bytes long_jump(const char* target) {
     Bytes code = {0xff, 0x25, 0, 0, 0, 0};  // jmp [rip]
@@ -147,6 +156,8 @@ DirectBench::DirectBench(Bench& bench) : bench_(bench) {
     write(kProgramThunk, long_jump(djprobe_test_program));
     write(kSlow, long_jump(djprobe_test_slow));
     write(kResched, long_jump(djprobe_test_resched));
+    write(kKindSlow, long_jump(djprobe_test_kind_slow));
+    write(kKindResched, long_jump(djprobe_test_kind_resched));
     set_stats(false);
     reset();
 }
@@ -192,6 +203,13 @@ void DirectBench::move_hits_away(x86::DirectConfig& config) {
     // A mapping's address and a static object's differ by more than a displacement can hold.
     config.hits = reinterpret_cast<i64>(&far_hits()) - reinterpret_cast<i64>(&per_cpu_data);
     if (fits_i32(config.hits)) throw std::runtime_error("the far hits are near");
+}
+
+void DirectBench::use_thunks(x86::DirectConfig& config) const {
+    config.slow = bench_.text() + kKindSlow;
+    config.resched = bench_.text() + kKindResched;
+    // Arguments are the caller's to save.
+    config.slow_clobbers = config.resched_clobbers = 0;
 }
 
 void DirectBench::set_stats(bool on) {

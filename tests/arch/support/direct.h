@@ -43,6 +43,9 @@ class DirectBench {
     /// Where the counter of hits lies too far from %gs for a displacement.
     void move_hits_away(x86::DirectConfig& config);
 
+    /// Thunks in the place of C functions: they keep all registers.
+    void use_thunks(x86::DirectConfig& config) const;
+
     /// Whether statistics are on.
     void set_stats(bool on);
 
