@@ -162,9 +162,14 @@ BenchReport run_bench(const BenchOptions& options) {
     report.cases = list_cases(options, place);
 
     Comparison comparison(rig, *place.workload, report);
+    const BenchCase* before = nullptr;
     for (BenchCase& one : report.cases) {
         stop_if_asked(stop);
-        comparison.attempt(one);
+        // What the kernel does not offer for one program it does not for the next.
+        if (before && before->mechanism == one.mechanism && before->site.name == one.site.name)
+            one.unavailable = before->unavailable;
+        if (one.unavailable.empty()) comparison.attempt(one);
+        before = &one;
     }
     for (unsigned round = 0; round < options.rounds; ++round) {
         for (BenchCase& one : report.cases) {

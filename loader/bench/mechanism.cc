@@ -88,6 +88,12 @@ Probe attach_ours(const MechanismInfo& info, const BenchSite& site, const bpf_pr
                           symbolizer);
 }
 
+// libbpf begins with the program's name, which tells nobody anything here.
+std::string without_program(const std::string& warning) {
+    const std::size_t at = warning.starts_with("prog '") ? warning.find("': ") : std::string::npos;
+    return at == std::string::npos ? warning : warning.substr(at + 3);
+}
+
 }  // namespace
 
 std::span<const MechanismInfo> mechanisms() {
@@ -119,7 +125,7 @@ Attachment Attachment::create(const MechanismInfo& info, const BenchSite& site,
     attachment.link_.reset(attach_link(info, site, program));
     if (!attachment.link_) {
         const int error = errno;
-        const std::string warning = first_warning(log.text());
+        const std::string warning = without_program(first_warning(log.text()));
         fail(ExitCode::kFailure, "{}", warning.empty() ? std::strerror(error) : warning);
     }
     return attachment;

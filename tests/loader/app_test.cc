@@ -82,6 +82,32 @@ TEST(App, one_function_takes_one_value) {
                        "The following argument was not expected: g.o (see --help)");
 }
 
+TEST(App, raw_and_json_exclude_each_other) {
+    expect_usage_error({"attach", "-j", "--raw", "f.o"}, "--json excludes --raw (see --help)");
+}
+
+TEST(App, bench_takes_lists_of_known_names) {
+    expect_usage_error({"bench", "--mechanism", "fentry,uprobe"},
+                       "--mechanism: 'uprobe' is none of: djprobe-jump, djprobe-int3, "
+                       "kprobe-optimized, kprobe-int3, kprobe-ftrace, kretprobe, kprobe-multi, "
+                       "fentry, fexit, raw-tracepoint");
+    expect_usage_error({"bench", "--program", "full"},
+                       "--program: 'full' is none of: empty, counter, ringbuf");
+}
+
+TEST(App, bench_wants_sane_numbers) {
+    expect_usage_error({"bench", "--rounds", "0"},
+                       "--rounds: Value 0 not in range 1 to 1000 (see --help)");
+    expect_usage_error({"bench", "--calls", "many"},
+                       "--calls: Value many not in range 1 to 1000000 (see --help)");
+}
+
+TEST(App, bench_opens_the_picture_before_it_measures) {
+    const Result result = run({"bench", "--plot", "/nonexistent/bench.svg"});
+    EXPECT_EQ(result.status, 1);
+    EXPECT_EQ(result.err, "probeload: --plot: /nonexistent/bench.svg: No such file or directory\n");
+}
+
 TEST(App, file_errors_come_before_the_device) {
     const Result result = run({"attach", "--func", "vfs_read", "/nonexistent.bpf.o"});
     EXPECT_EQ(result.status, 3);
