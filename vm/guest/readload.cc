@@ -28,10 +28,12 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: readload [--threads T] [--call pread|getpgid] [--file FILE]\n"
-    "                [--count N | --seconds S]\n"
+    "                [--count N | --seconds S] [--rate R]\n"
     "T threads call pread(FILE, 64 bytes, 0) (default /proc/version) or getpgid(0), N times each\n"
     "or for S seconds, else until SIGINT or SIGTERM. Prints \"calls N wrong N\", where a call is\n"
-    "wrong whose result differs from the first one's.\n"
+    "wrong whose result differs from the first one's. --rate: each thread makes R calls per "
+    "second,\n"
+    "as far as it gets, in a burst every millisecond; prints \"rate N\", those per second, too.\n"
     "exit status: 0; 1 some were wrong; 2 error\n";
 
 enum class Call { Pread, Getpgid };
@@ -42,6 +44,7 @@ struct Options {
     std::string file = "/proc/version";
     std::optional<uint64_t> count;
     std::optional<uint64_t> seconds;
+    std::optional<uint64_t> rate;
 };
 
 struct Result {
@@ -59,9 +62,13 @@ std::optional<uint64_t> number(std::string_view text) {
 }
 
 std::optional<Options> parse(int argc, char** argv) {
-    static const option kLong[] = {{"threads", 1, nullptr, 't'}, {"call", 1, nullptr, 'c'},
-                                   {"file", 1, nullptr, 'f'},    {"count", 1, nullptr, 'n'},
-                                   {"seconds", 1, nullptr, 's'}, {}};
+    static const option kLong[] = {{"threads", 1, nullptr, 't'},
+                                   {"call", 1, nullptr, 'c'},
+                                   {"file", 1, nullptr, 'f'},
+                                   {"count", 1, nullptr, 'n'},
+                                   {"seconds", 1, nullptr, 's'},
+                                   {"rate", 1, nullptr, 'r'},
+                                   {}};
     Options options;
     for (int found; (found = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         std::string_view text = optarg != nullptr ? optarg : "";
@@ -72,6 +79,8 @@ std::optional<Options> parse(int argc, char** argv) {
             options.count = value;
         else if (found == 's' && value)
             options.seconds = value;
+        else if (found == 'r' && value)
+            options.rate = value;
         else if (found == 'f')
             options.file = text;
         else if (found == 'c' && (text == "pread" || text == "getpgid"))
@@ -98,7 +107,29 @@ Answer call_once(Call call, int fd) {
     return answer;
 }
 
+// Sleeps whenever the calls that are due have been made.
+class Pace {
+  public:
+    explicit Pace(std::optional<uint64_t> rate) : rate_(rate) {}
+
+    void after(uint64_t calls) {
+        if (!rate_ || calls < due_) return;
+        for (;;) {
+            const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start_;
+            due_ = static_cast<uint64_t>(passed.count() * static_cast<double>(*rate_));
+            if (calls < due_ || stop) return;
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        }
+    }
+
+  private:
+    std::optional<uint64_t> rate_;
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    uint64_t due_ = 0;
+};
+
 void work(const Options& options, int fd, Result& result) {
+    Pace pace(options.rate);
     Answer first = call_once(options.call, fd);
     result.calls = 1;
     if (first.value < 0) result.wrong = 1;
@@ -106,6 +137,7 @@ void work(const Options& options, int fd, Result& result) {
            (!options.count || result.calls < *options.count)) {
         if (call_once(options.call, fd) != first) ++result.wrong;
         ++result.calls;
+        pace.after(result.calls);
     }
 }
 
@@ -129,6 +161,7 @@ int main(int argc, char** argv) {
     std::signal(SIGINT, end);
     std::signal(SIGTERM, end);
 
+    const auto begin = std::chrono::steady_clock::now();
     std::vector<Result> results(options->threads);
     std::vector<std::thread> threads;
     threads.reserve(options->threads);
@@ -150,5 +183,9 @@ int main(int argc, char** argv) {
     }
     std::printf("calls %llu wrong %llu\n", static_cast<unsigned long long>(total.calls),
                 static_cast<unsigned long long>(total.wrong));
+    if (options->rate) {
+        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+        std::printf("rate %.0f\n", static_cast<double>(total.calls) / passed.count());
+    }
     return total.wrong == 0 ? 0 : 1;
 }
