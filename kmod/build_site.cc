@@ -4,7 +4,8 @@
 
 namespace djprobe::kmod {
 
-/// Emit the site's code into a slot of its own and prepare the bytes of its text.
+/// Emit the site's code into a slot of its own and prepare the bytes of its text. The cores do not
+/// know of the slot's new content yet.
 Refusal Registry::build(Site& site) {
     const djk_machine& machine = analyst_.machine();
     const x86::DetourConfig config = {
@@ -31,7 +32,6 @@ Refusal Registry::build(Site& site) {
     if (const Refusal refusal = prepare_patches(site)) return refusal;
     KernelText text;
     text.write(site.slot.address(), {code, site.layout.size});
-    text.sync_cores();
     return {};
 }
 

@@ -7,6 +7,7 @@ namespace {
 using djprobe::Refusal;
 using djprobe::kmod::Box;
 using djprobe::kmod::Registry;
+using djprobe::kmod::Site;
 using djprobe::kmod::State;
 
 // A plain pointer: a static object with a destructor would need a static constructor's machinery.
@@ -30,24 +31,58 @@ void djp_stop() {
     registry = nullptr;
 }
 
-djp_probe* djp_attach(djp_request* request) {
-    return registry->attach(*request);
+size_t djp_attach(djp_request* requests, size_t count, djp_probe** probes) {
+    return registry->attach({requests, count}, probes);
 }
 
 bool djp_explain(djp_request* request, djp_verdict* verdict) {
     return registry->explain(*request, *verdict);
 }
 
-void djp_detach(djp_probe* probe) {
-    registry->detach(probe);
+void djp_detach(djp_probe* const* probes, size_t count) {
+    registry->detach({probes, count});
+}
+
+size_t djp_enable(djp_probe* const* probes, size_t count, djp_request* refused) {
+    Refusal refusal;
+    const size_t enabled = registry->enable({probes, count}, refusal);
+    refused->reason = static_cast<unsigned int>(refusal.reason);
+    refused->detail[0] = refusal.detail[0];
+    refused->detail[1] = refusal.detail[1];
+    return enabled;
+}
+
+void djp_disable(djp_probe* const* probes, size_t count) {
+    registry->disable({probes, count});
 }
 
 void djp_query(const djp_probe* probe, djp_status* status) {
     registry->query(*probe, *status);
 }
 
+void djp_list(djp_status_visit visit, void* context) {
+    registry->list(visit, context);
+}
+
 bool djp_is_settled(const djp_probe* probe) {
-    return __atomic_load_n(&probe->site->state, __ATOMIC_ACQUIRE) != State::Optimizing;
+    const Site* site = __atomic_load_n(&probe->site, __ATOMIC_ACQUIRE);
+    return !site || __atomic_load_n(&site->state, __ATOMIC_ACQUIRE) != State::Optimizing;
+}
+
+void djp_set_enabled(bool enabled) {
+    registry->set_enabled(enabled);
+}
+
+bool djp_is_enabled() {
+    return registry->is_enabled();
+}
+
+void djp_set_optimization(bool optimization) {
+    registry->set_optimization(optimization);
+}
+
+bool djp_is_optimizing() {
+    return registry->is_optimizing();
 }
 
 void djp_optimizer_run() {

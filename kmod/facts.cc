@@ -49,39 +49,27 @@ struct Neighbours {
 /// Who owns which bytes around a site.
 struct ReservedBytes {
     static constexpr size_t kMax = 2 * x86::kTacticReach;
-    Reserved all[kMax];
+    Reserved all[kMax + kMax / x86::kJumpLength];
     u8 reasons[kMax];
     size_t count = 0;
 
     void add(Range range, Reason reason) {
-        if (count < kMax) all[count++] = {range, reason};
+        if (count < sizeof(all) / sizeof(all[0])) all[count++] = {range, reason};
     }
 
-    void collect(Range range, const SiteTable& sites) {
+    void collect(Range range, const LandingIndex& index, const SiteTable& sites) {
         count = 0;
-        djk_reserved(range.begin, reasons, range.size());
+        djk_reserved(range.begin, reasons, range.size(), index.may_be_rewritten(range));
         for (u64 i = 0; i < range.size(); ++i)
             if (reasons[i])
                 add({range.begin + i, range.begin + i + 1}, static_cast<Reason>(reasons[i]));
         // Until its detour is free a springboard belongs to its site.
-        for (const Site* site = sites.first(); site; site = site->next)
-            if (site->board.length)
-                add({site->board.address, site->board.address + site->board.length},
-                    Reason::OVERLAP);
+        sites.for_each_near(range, [&](const Site& site) {
+            if (site.plan.board)
+                add({site.plan.board, site.plan.board + x86::kJumpLength}, Reason::OVERLAP);
+        });
     }
 };
-
-/// Ask the kernel about every instruction that we would displace.
-Refusal ask_kernel(const Plan& plan, size_t insns, bool behind_ours) {
-    u64 addresses[x86::kMaxRegionInsns] = {plan.site};
-    for (size_t i = 0; plan.may_jump() && i < insns; ++i)
-        addresses[i] = plan.region.insns[i].address;
-    size_t refused = 0;
-    const int error = djk_ask_kernel(addresses, insns, behind_ours, &refused);
-    return error ? Refusal{Reason::KERNEL_REFUSED, addresses[refused],
-                           static_cast<u64>(static_cast<i64>(error))}
-                 : Refusal{};
-}
 
 /// The kernel's optimizer turns a kprobe into a jump some time after its registration, and looks
 /// for other kprobes but not for us: `address` would be overwritten. 0: there is none.
@@ -89,12 +77,6 @@ u64 kprobe_right_before(u64 address) {
     for (u64 at = address - (x86::kJumpLength - 1); at < address; ++at)
         if (djk_has_kprobe(at)) return at;
     return 0;
-}
-
-bool any_between(const SiteTable& sites, u64 begin, u64 end) {
-    for (const Site* site = sites.first(); site; site = site->next)
-        if (site->address() >= begin && site->address() < end) return true;
-    return false;
 }
 
 }  // namespace
@@ -126,9 +108,9 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     snapshot.indirect_thunks = {machine_.indirect_thunks.begin, machine_.indirect_thunks.end};
     // Facts are expensive: those for the plain window first, which nearly always fits.
     const auto plan_within = [&](Range known, u8 tactics) {
-        reserved->collect(known, sites);
         landings->count = 0;
         const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, *landings);
+        reserved->collect(known, index_, sites);
         snapshot.landings = {landings->all, landings->count};
         snapshot.reserved = {reserved->all, reserved->count};
         snapshot.tactics = tactics;
@@ -151,13 +133,6 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
             plan.jump =
                 Refusal{Reason::REGION_RESERVED, kprobe, static_cast<u64>(Reason::FOREIGN_PATCH)};
 
-    // A refusal behind the first instruction leaves the int3; one at it leaves nothing.
-    const size_t insns = plan.may_jump() ? plan.region.count : 1;
-    const bool behind_ours = any_between(sites, function.code().address, site);
-    if (const Refusal refusal = ask_kernel(plan, insns, behind_ours)) {
-        if (refusal.detail[0] == site) return refusal;
-        plan.jump = refusal;
-    }
     return {};
 }
 

@@ -15,7 +15,8 @@ class Analyst {
     /// Learn what is fixed while the module is loaded. A refusal: the module must not load.
     Refusal start();
 
-    /// Plan for a site, or why it is none. The plan has passed the kernel's own kprobe check too.
+    /// Plan for a site, or why it is none. Asks the kernel whatever its own kprobe check asks, of
+    /// every instruction that would be displaced.
     Refusal analyse(u64 site, const SiteTable& sites, x86::Plan& plan);
 
     const djk_machine& machine() const { return machine_; }

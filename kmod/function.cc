@@ -37,12 +37,13 @@ void FunctionCopy::recover_own(const SiteTable& sites) {
     const auto recover = [this](const x86::PatchSite& patch) {
         overwrite(patch.address, {patch.original, patch.length});
     };
-    for (const Site* site = sites.first(); site; site = site->next) {
+    sites.for_each_near(code().range(), [&](const Site& site) {
+        if (site.state == State::Disarmed) return;
         // A slide's tail has the int3 of the IA in it, whose own byte the breakpoint knows.
-        if (site->plan.may_jump()) recover(site->jump);
-        recover(site->breakpoint);
-        if (site->board_written) recover(site->board);
-    }
+        if (site.plan.may_jump()) recover(site.jump);
+        recover(site.breakpoint);
+        if (site.board_written) recover(site.board);
+    });
 }
 
 }  // namespace djprobe::kmod

@@ -3,6 +3,7 @@
 
 #include "../arch/x86/scan.h"
 #include "function.h"
+#include "text_port.h"
 
 namespace djprobe::kmod {
 namespace {
@@ -20,7 +21,7 @@ Span<const T> in_place(u64 begin, u64 end) {
 }
 
 template <class Use>
-void for_each_piece(djk_extent text, Use&& use) {
+void for_each_piece(Range text, Use&& use) {
     for (u64 at = text.begin; at < text.end; at += kPiece) {
         const u64 end = at + kPiece + kOverlap < text.end ? at + kPiece + kOverlap : text.end;
         use(Code{at, in_place<u8>(at, end)});
@@ -28,53 +29,20 @@ void for_each_piece(djk_extent text, Use&& use) {
     }
 }
 
-struct Search {
-    Range targets;
-    Landings* out;
-};
-
-void mark(void* context, unsigned int, u64, u64 target) {
-    static_cast<x86::LandingMap*>(context)->add(target);
+Range core_text() {
+    djk_extent text;
+    djk_core_text_extent(&text);
+    return {text.begin, text.end};
 }
 
-void collect(void* context, unsigned int kind, u64 source, u64 target) {
-    auto& search = *static_cast<Search*>(context);
-    if (search.targets.contains(target))
-        search.out->add({static_cast<Reason>(kind), source, target});
+Range core_rodata() {
+    djk_extent rodata;
+    djk_core_rodata_extent(&rodata);
+    return {rodata.begin, rodata.end};
 }
 
-/// A look-alike's function is decoded; what cannot be decoded counts as a branch.
-Refusal find_arrival(u64 field, u64 target, const SiteTable& sites) {
-    FunctionCopy function;
-    if (!function.load(field)) return Refusal{Reason::BRANCH_INTO_REGION, field};
-    function.recover_own(sites);
-    return x86::find_long_arrival(function.code(), field, target);
-}
-
-void find_branches(djk_extent text, Range targets, const SiteTable& sites, Landings& out) {
-    for_each_piece(text, [&](const Code& piece) {
-        x86::find_long_branches(piece, targets, [&](u64 field, u64 target) {
-            if (const Refusal arrival = find_arrival(field, target, sites))
-                out.add({arrival.reason, arrival.detail[0], target});
-            return true;
-        });
-    });
-}
-
-/// A displaced branch has left the text but still runs, in a detour.
-void find_displaced_branches(Range targets, const SiteTable& sites, Landings& out) {
-    for (const Site* site = sites.first(); site; site = site->next)
-        for (const x86::Insn& insn : site->plan.region.all()) {
-            if (insn.rel_size && targets.contains(insn.target))
-                out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
-            if (targets.contains(insn.taken))
-                out.add({Reason::POINTER_INTO_REGION, insn.address, insn.taken});
-        }
-}
-
-/// An optimized kprobe of the kernel hides the branches that it has displaced, and other text may
-/// be asked for while it does. Calls use(insn) for every instruction of the functions that have
-/// kprobes.
+/// An optimized kprobe of the kernel hides the branches that it has displaced. Calls use(insn) for
+/// every instruction of the functions that have kprobes.
 template <class Use>
 Refusal for_each_hidden(Use&& use) {
     constexpr size_t max = 4096;
@@ -97,59 +65,193 @@ Refusal for_each_hidden(Use&& use) {
     return {};
 }
 
-void find_pointers(djk_extent rodata, Range targets, Landings& out) {
-    const Span<const u64> words = in_place<u64>(rodata.begin, rodata.end);
-    for (const u64& word : words)
-        if (targets.contains(word))
-            out.add({Reason::POINTER_INTO_REGION, reinterpret_cast<u64>(&word), word});
+/// The 4 bytes at `field`, an address of `function`, as what they may lead to in `targets`;
+/// decoding the function tells what they are. What cannot be decoded counts as a branch.
+void find_arrivals(u64 field, Range targets, const SiteTable& sites, Landings& out) {
+    FunctionCopy function;
+    if (!function.load(field)) {
+        out.add({Reason::BRANCH_INTO_REGION, field, targets.begin});
+        return;
+    }
+    function.recover_own(sites);
+    const Code piece = {field, function.code().from(field)};
+    if (piece.bytes.size() < 4) return;
+    x86::find_long_branches({field, {piece.bytes.data(), 4}}, targets, [&](u64, u64 target) {
+        if (const Refusal arrival = x86::find_long_arrival(function.code(), field, target))
+            out.add({arrival.reason, arrival.detail[0], target});
+        return true;
+    });
+}
+
+struct Search {
+    Range targets;
+    Landings* out;
+};
+
+void collect(void* context, unsigned int kind, u64 source, u64 target) {
+    auto& search = *static_cast<Search*>(context);
+    if (search.targets.contains(target))
+        search.out->add({static_cast<Reason>(kind), source, target});
+}
+
+/// A displaced branch has left the text but still runs, in a detour.
+void find_displaced_branches(Range targets, const SiteTable& sites, Landings& out) {
+    for (const Site* site = sites.first(); site; site = site->next)
+        for (const x86::Insn& insn : site->plan.region.all()) {
+            if (insn.rel_size && targets.contains(insn.target))
+                out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
+            if (targets.contains(insn.taken))
+                out.add({Reason::POINTER_INTO_REGION, insn.address, insn.taken});
+        }
+}
+
+/// A module is small and only its own text branches into its functions: no index.
+void find_in_module(Range text, Range targets, const SiteTable& sites, Landings& out) {
+    find_displaced_branches(targets, sites, out);
+    for_each_piece(text, [&](const Code& piece) {
+        x86::find_long_branches(piece, targets, [&](u64 field, u64) {
+            find_arrivals(field, targets, sites, out);
+            return true;
+        });
+    });
+    Search search{targets, &out};
+    djk_visit_landings(targets.begin, collect, &search);
 }
 
 }  // namespace
 
-Refusal LandingIndex::ensure() {
-    if (bits_) return {};
-    djk_extent text, rodata;
-    djk_core_text_extent(&text);
-    djk_core_rodata_extent(&rodata);
-    const Range range = {text.begin, text.end};
-    Array<u8> bits(x86::LandingMap::bytes_needed(range));
-    if (!bits) return Refusal{Reason::NO_INDEX};
-    map_ = x86::LandingMap(range, bits.all());
-    for_each_piece(text, [this](const Code& piece) { map_.add_long_branches(piece); });
-    map_.add_pointers(in_place<u64>(rodata.begin, rodata.end));
-    djk_visit_landings(0, mark, &map_);
-    if (const Refusal refusal = for_each_hidden([this](const x86::Insn& insn) {
-            if (insn.rel_size) map_.add(insn.target);
-        }))
-        return refusal;
-    bits_ = static_cast<Array<u8>&&>(bits);
+/// Visits everything that may lead somewhere, twice: to count, then to note.
+struct LandingIndex::Builder {
+    LandingIndex& index;
+    bool counting = true;
+    size_t stated = 0;
+
+    void add(u64 target, u32 entry) {
+        if (!index.text_.contains(target)) return;
+        const size_t line = index.line(target);
+        // Counts are kept two places behind and become, summed up, the next free entry one place
+        // behind; when all are noted, that is where the next line begins.
+        if (counting)
+            ++index.begin_[line + 2];
+        else if (const u32 next = index.begin_[line + 1]++; next < index.entries_.size())
+            index.entries_[next] = entry;
+    }
+    u32 distance(u64 place) const { return static_cast<u32>(place - index.text_.begin); }
+
+    static void state(void* context, unsigned int kind, u64 source, u64 target) {
+        auto& self = *static_cast<Builder*>(context);
+        const size_t number = self.stated++;
+        if (!self.counting && number < self.index.stated_.size())
+            self.index.stated_[number] = {kind, source, target};
+        self.add(target, static_cast<u32>(number) | kStatedBit);
+    }
+    static void rewrite(void* context, unsigned long place) {
+        auto& index = static_cast<Builder*>(context)->index;
+        // It may begin in one line and end in the next.
+        const u64 last = place + x86::kJumpLength - 1;
+        if (!index.text_.contains(place) || !index.text_.contains(last)) return;
+        index.rewritten_[index.line(place)] = 1;
+        index.rewritten_[index.line(last)] = 1;
+    }
+
+    Refusal visit() {
+        stated = 0;
+        for_each_piece(index.text_, [this](const Code& piece) {
+            x86::find_long_branches(piece, index.text_, [this](u64 field, u64 target) {
+                add(target, distance(field));
+                return true;
+            });
+        });
+        const Range rodata = core_rodata();
+        for (const u64& word : in_place<u64>(rodata.begin, rodata.end))
+            add(word, distance(reinterpret_cast<u64>(&word)));
+        djk_visit_landings(0, state, this);
+        return for_each_hidden([this](const x86::Insn& insn) {
+            if (insn.rel_size == 4) add(insn.target, distance(insn.address + insn.rel_offset));
+        });
+    }
+};
+
+Refusal LandingIndex::build() {
+    // Between the passes nothing may change.
+    KernelText unchanged;
+    text_ = core_text();
+    const size_t lines = line(text_.end - 1) + 1;
+    begin_ = Array<u32>(lines + 2);
+    rewritten_ = Array<u8>(lines);
+    if (!begin_ || !rewritten_) return Refusal{Reason::NO_INDEX};
+    Builder builder{*this};
+    if (const Refusal refusal = builder.visit()) return refusal;
+    for (size_t i = 2; i < lines + 2; ++i)
+        begin_[i] += begin_[i - 1];
+    stated_ = Array<Stated>(builder.stated);
+    entries_ = Array<u32>(begin_[lines + 1]);
+    if (!stated_ || !entries_) return Refusal{Reason::NO_INDEX};
+    builder.counting = false;
+    if (const Refusal refusal = builder.visit()) return refusal;
+    djk_visit_rewritten(Builder::rewrite, &builder);
     return {};
+}
+
+Refusal LandingIndex::ensure() {
+    if (entries_) return {};
+    const Refusal refusal = build();
+    if (refusal) *this = LandingIndex{};
+    return refusal;
+}
+
+void LandingIndex::check(u32 entry, size_t line, Range targets, const SiteTable& sites,
+                         Landings& out) const {
+    if (entry & kStatedBit) {
+        const Stated& stated = stated_[entry & ~kStatedBit];
+        if (targets.contains(stated.target))
+            out.add({static_cast<Reason>(stated.kind), stated.source, stated.target});
+        return;
+    }
+    const u64 place = text_.begin + entry;
+    if (!text_.contains(place)) {
+        const u64 word = *reinterpret_cast<const u64*>(place);
+        if (targets.contains(word)) out.add({Reason::POINTER_INTO_REGION, place, word});
+        return;
+    }
+    bool changed = true;
+    bool leads = false;
+    const Range here = {text_.begin + line * kLineSize, text_.begin + (line + 1) * kLineSize};
+    x86::find_long_branches({place, in_place<u8>(place, place + 4)}, here, [&](u64, u64 target) {
+        changed = false;
+        leads |= targets.contains(target);
+        return true;
+    });
+    // What has been displaced or hidden since then is found in the function as it was.
+    if (leads || changed) find_arrivals(place, targets, sites, out);
+}
+
+void LandingIndex::find_in_core(Range targets, const SiteTable& sites, Landings& out) const {
+    for (size_t at = line(targets.begin); at <= line(targets.end - 1); ++at)
+        for (u32 i = begin_[at]; i < begin_[at + 1]; ++i)
+            check(entries_[i], at, targets, sites, out);
 }
 
 Refusal LandingIndex::find(Range targets, const SiteTable& sites, Landings& out) {
     djk_extent text;
     if (!djk_text_extent(targets.begin, &text)) return Refusal{Reason::NOT_TEXT};
-    find_displaced_branches(targets, sites, out);
-    Search search{targets, &out};
-    djk_extent core;
-    djk_core_text_extent(&core);
-    if (text.begin != core.begin) {
-        // A module is small and only its own text branches into its functions: no index.
-        find_branches(text, targets, sites, out);
-        djk_visit_landings(targets.begin, collect, &search);
+    if (text.begin != core_text().begin) {
+        find_in_module({text.begin, text.end}, targets, sites, out);
         return {};
     }
     if (const Refusal refusal = ensure()) return refusal;
-    if (!map_.any(targets)) return {};
-    djk_extent rodata;
-    djk_core_rodata_extent(&rodata);
-    djk_visit_landings(0, collect, &search);
-    find_pointers(rodata, targets, out);
-    find_branches(text, targets, sites, out);
-    return for_each_hidden([&](const x86::Insn& insn) {
-        if (insn.rel_size && targets.contains(insn.target))
-            out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
-    });
+    // Around the first and the last functions.
+    if (targets.begin < text_.begin) targets.begin = text_.begin;
+    if (targets.end > text_.end) targets.end = text_.end;
+    find_in_core(targets, sites, out);
+    return {};
+}
+
+bool LandingIndex::may_be_rewritten(Range range) const {
+    if (!entries_ || !text_.contains(range.begin) || !text_.contains(range.end - 1)) return true;
+    for (size_t at = line(range.begin); at <= line(range.end - 1); ++at)
+        if (rewritten_[at]) return true;
+    return false;
 }
 
 }  // namespace djprobe::kmod

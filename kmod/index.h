@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Where control may land in the core kernel's text: built once, asked for every site.
+// Who may land where in the kernel's text: built once, asked for every site.
 #pragma once
 
 #include "../arch/x86/landing.h"
@@ -23,10 +23,14 @@ struct Landings {
 };
 
 /// Kernel-wide knowledge of landings. Under the registry lock.
+///
+/// For each line of the core kernel's text: all places from which something may lead there. Every
+/// four bytes of text count as a branch's displacement and as an address, every word of rodata as a
+/// pointer; what only looks so is weeded out when somebody asks.
 class LandingIndex {
   public:
-    /// Build the map of the core kernel on first use: one pass over text and rodata (about 20 ms on
-    /// a real CPU, 1/8 of the text in memory). NO_INDEX when out of memory.
+    /// Build it on first use: two passes over text and rodata, some 5 bytes for each branch.
+    /// NO_INDEX when out of memory.
     Refusal ensure();
 
     /// All that may land in `targets`, with its true source: look-alikes are weeded out by decoding
@@ -34,9 +38,31 @@ class LandingIndex {
     /// have displaced count as if they were still in the text. At most Landings::kMax addresses.
     Refusal find(Range targets, const SiteTable& sites, Landings& out);
 
+    /// Jump labels or static calls may lie in `range`.
+    bool may_be_rewritten(Range range) const;
+
   private:
-    Array<u8> bits_;
-    x86::LandingMap map_;
+    static constexpr u64 kLineSize = 64;
+
+    struct Builder;
+    /// One of the kernel's tables says so; no instruction shows it.
+    struct Stated {
+        u32 kind;
+        u64 source, target;
+    };
+    /// An entry with this bit is an index into stated_; others are distances from text_.begin.
+    static constexpr u32 kStatedBit = 1u << 31;
+
+    size_t line(u64 target) const { return (target - text_.begin) / kLineSize; }
+    Refusal build();
+    void find_in_core(Range targets, const SiteTable& sites, Landings& out) const;
+    void check(u32 entry, size_t line, Range targets, const SiteTable& sites, Landings& out) const;
+
+    Range text_{};
+    Array<u32> begin_;  ///< for each line, and one behind: its first entry
+    Array<u32> entries_;
+    Array<Stated> stated_;
+    Array<u8> rewritten_;  ///< for each line: holds what the kernel rewrites
 };
 
 }  // namespace djprobe::kmod

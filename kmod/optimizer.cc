@@ -10,6 +10,7 @@ namespace djprobe::kmod {
 bool Registry::prepare_batch() {
     KernelText text;
     bool any = false;
+    SiteList slides;
     for (Site* site = sites_.first(); site; site = site->next) {
         if (site->state != State::Optimizing) continue;
         if (const Refusal changed = check_site_text(text, *site)) {
@@ -22,43 +23,39 @@ bool Registry::prepare_batch() {
         if (!site->slides()) continue;
         sites_.insert(site->anchor);
         site->anchor_armed = true;
+        slides.add(*site);
     }
     // Those who reach a slide's anchor go through the detour from here on, the IA included.
-    const auto slides = [](const Site& site) {
-        return site.quiescence == Quiescence::Running && site.slides() ? &site.jump : nullptr;
-    };
-    x86::arm(text, Picked(sites_.first(), slides));
+    x86::arm(text, jumps(slides));
     return any;
 }
 
 /// After the wait: Optimizing -> Optimized for all that were there before it.
 void Registry::finish_batch() {
     KernelText text;
+    SiteList ready, changed;
     for (Site* site = sites_.first(); site; site = site->next) {
         if (site->quiescence != Quiescence::Running) continue;
         site->quiescence = Quiescence::Wanted;
         if (site->state != State::Optimizing) continue;
-        Refusal changed = check_site_text(text, *site);
-        if (!changed && site->board.length && !site->board_written)
-            changed = check_text(text, site->board, TextForm::Original);
-        if (changed) {
-            back_to_int3(text, *site);
-            give_up(*site, changed);
+        Refusal refusal = check_site_text(text, *site);
+        if (!refusal && site->board.length && !site->board_written)
+            refusal = check_text(text, site->board, TextForm::Original);
+        if (refusal) {
+            site->hold = refusal;
+            changed.add(*site);
             continue;
         }
         if (site->board.length && !site->board_written) x86::write_board(text, site->board);
         site->board_written = site->board.length != 0;
-        site->quiescence = Quiescence::Reached;
+        ready.add(*site);
     }
-    const auto ready = [](const Site& site) {
-        return site.quiescence == Quiescence::Reached ? &site.jump : nullptr;
-    };
-    x86::optimize(text, Picked(sites_.first(), ready));
-    for (Site* site = sites_.first(); site; site = site->next) {
-        if (!ready(*site)) continue;
-        site->quiescence = Quiescence::Wanted;
-        set_state(*site, State::Optimized);
-    }
+    back_to_int3(text, changed);
+    for (Site& site : changed)
+        give_up(site, site.hold);
+    x86::optimize(text, jumps(ready));
+    for (Site& site : ready)
+        set_state(site, State::Optimized);
 }
 
 void Registry::optimize() {
@@ -66,11 +63,10 @@ void Registry::optimize() {
     bool waiting;
     {
         RegistryLock lock;
-        for (Site* site = sites_.first(); site;) {
-            Site* next = site->next;
-            if (!site->has_probes()) retire(*site);
-            site = next;
-        }
+        SiteList abandoned;
+        for (Site* site = sites_.first(); site; site = site->next)
+            if (!site->has_probes()) abandoned.add(*site);
+        retire(abandoned);
         waiting = prepare_batch();
         old = garbage_.take();
     }

@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-// Requests: attach, detach, query, explain.
+// Requests: attach, detach, enable, disable, query, explain.
 #include "registry.h"
 
 #include "transition.h"
 
 namespace djprobe::kmod {
 namespace {
-
-void link(Site& site, djk_probe* handler) {
-    djk_probe** tail = &site.hit.probes;
-    while (*tail)
-        tail = &(*tail)->next;
-    __atomic_store_n(tail, handler, __ATOMIC_RELEASE);
-}
-
-void unlink(Site& site, djk_probe* handler) {
-    djk_probe** link = &site.hit.probes;
-    while (*link != handler)
-        link = &(*link)->next;
-    // The unlinked one keeps its own link: a hit that stands on it goes on.
-    __atomic_store_n(link, handler->next, __ATOMIC_RELEASE);
-}
 
 void tell(const Refusal& refusal, djp_request& request) {
     request.reason = static_cast<unsigned int>(refusal.reason);
@@ -55,53 +40,135 @@ Refusal Registry::locate(djp_request& request, u64& function_entry) {
     return {};
 }
 
-djp_probe* Registry::attach(djp_request& request) {
-    u64 function_entry = 0;
-    Refusal refusal = locate(request, function_entry);
-    if (!refusal)
-        if (const unsigned int reason = djk_forbidden(request.address))
-            refusal = Refusal{static_cast<Reason>(reason)};
-    Box<djp_probe> probe = Box<djp_probe>::create();
-    if (!refusal && !probe) refusal = Refusal{Reason::NO_MEMORY};
-    if (!refusal) {
-        unsigned int reason = 0;
-        u64 detail = 0;
-        probe->cookie = request.cookie;
-        probe->int3_only = request.int3_only;
-        probe->handler =
-            djk_probe_create(request.prog_fd, request.cookie, function_entry, &reason, &detail);
-        if (!probe->handler) refusal = Refusal{static_cast<Reason>(reason), detail};
-    }
-    if (!refusal) {
-        // Until the site is in the table, where forget() finds it, its text must not go away.
-        if (djk_pin_target(request.address)) {
-            RegistryLock lock;
-            refusal = attach_at(request, *probe);
-            djk_unpin_target(request.address);
-        } else {
-            refusal = Refusal{Reason::MODULE_LEAVING};
-        }
-        if (refusal) djk_probe_destroy(probe->handler);
-    }
-    // A probe that stays at int3 is told why.
-    tell(refusal ? refusal : probe->site->hold, request);
-    return refusal ? nullptr : probe.release();
+void Registry::keep(djp_probe& probe) {
+    probe.previous = nullptr;
+    probe.next = probes_;
+    if (probes_) probes_->previous = &probe;
+    probes_ = &probe;
 }
 
-Refusal Registry::attach_at(const djp_request& request, djp_probe& probe) {
-    Site* site = sites_.find(request.address);
-    if (!site) return create_site(request, probe);
-    // All probes of a site share its mechanism; who asks for int3 means to see int3.
-    site->int3_probes += probe.int3_only;
-    if (const Refusal refusal = settle(*site)) {
-        site->int3_probes -= probe.int3_only;
-        return refusal;
+size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
+    Refusal refusal;
+    size_t made = 0;
+    for (; made < requests.size(); ++made) {
+        djp_request& request = requests[made];
+        u64 function_entry = 0;
+        refusal = locate(request, function_entry);
+        if (!refusal) refusal = Refusal{static_cast<Reason>(djk_forbidden(request.address))};
+        if (refusal) break;
+        Box<djp_probe> probe = Box<djp_probe>::create();
+        if (!probe) {
+            refusal = Refusal{Reason::NO_MEMORY};
+            break;
+        }
+        probe->handler = request.handler;
+        probe->address = request.address;
+        probe->cookie = request.cookie;
+        probe->int3_only = request.int3_only;
+        djk_probe_at_entry(request.handler, request.entry ? request.entry : function_entry);
+        probes[made] = probe.release();
     }
-    if (site->holds_module) djk_release_module();
-    site->holds_module = false;
-    link(*site, probe.handler);
-    probe.site = site;
-    return {};
+    size_t placed = made;
+    if (!refusal) {
+        RegistryLock lock;
+        if (enabled_) placed = place({probes, made}, refusal);
+        for (size_t i = 0; i < made && !refusal; ++i) {
+            keep(*probes[i]);
+            // A probe that stays at int3 is told why.
+            tell(enabled_ ? probes[i]->site->hold : Refusal{Reason::DISABLED}, requests[i]);
+        }
+    }
+    if (!refusal) return made;
+    tell(refusal, requests[placed]);
+    for (size_t i = 0; i < made; ++i)
+        Box<djp_probe>::adopt(probes[i]).reset();
+    return placed;
+}
+
+void Registry::detach(Probes probes) {
+    RegistryLock lock;
+    leave(probes);
+    for (djp_probe* probe : probes) {
+        (probe->previous ? probe->previous->next : probes_) = probe->next;
+        if (probe->next) probe->next->previous = probe->previous;
+        garbage_.add(probe);
+    }
+}
+
+size_t Registry::enable(Probes probes, Refusal& refusal) {
+    Array<djp_probe*> off(probes.size());
+    RegistryLock lock;
+    if (!off) {
+        refusal = Refusal{Reason::NO_MEMORY};
+        return 0;
+    }
+    size_t count = 0;
+    for (size_t i = 0; i < probes.size() && !refusal; ++i) {
+        if (probes[i]->enabled) continue;
+        if (probes[i]->refused.reason == Reason::MODULE_GONE) {
+            refusal = probes[i]->refused;
+            return i;
+        }
+        off[count++] = probes[i];
+    }
+    // A hit that began before they were disabled may still stand on their handlers' links.
+    if (count) djk_quiesce();
+    const size_t placed = enabled_ ? place({off.data(), count}, refusal) : count;
+    if (refusal) {
+        for (size_t i = 0; i < probes.size(); ++i)
+            if (probes[i] == off[placed]) return i;
+    }
+    for (size_t i = 0; i < count; ++i)
+        off[i]->enabled = true;
+    return probes.size();
+}
+
+void Registry::disable(Probes probes) {
+    RegistryLock lock;
+    leave(probes);
+    for (djp_probe* probe : probes)
+        probe->enabled = false;
+}
+
+void Registry::set_enabled(bool enabled) {
+    RegistryLock lock;
+    if (enabled == enabled_) return;
+    enabled_ = enabled;
+    if (enabled) djk_quiesce();
+    // In portions: this must not need memory.
+    constexpr size_t kPortion = 32;
+    djp_probe* portion[kPortion];
+    for (djp_probe* probe = probes_; probe;) {
+        size_t count = 0;
+        for (; probe && count < kPortion; probe = probe->next)
+            if (probe->enabled && probe->refused.reason != Reason::MODULE_GONE)
+                portion[count++] = probe;
+        if (!enabled) leave({portion, count});
+        // What cannot come back does not keep the others away.
+        while (enabled && count) {
+            Refusal refusal;
+            const size_t placed = place({portion, count}, refusal);
+            if (!refusal) break;
+            portion[placed]->refused = refusal;
+            portion[placed] = portion[--count];
+        }
+    }
+}
+
+void Registry::set_optimization(bool optimization) {
+    RegistryLock lock;
+    if (optimization == optimization_) return;
+    optimization_ = optimization;
+    SiteList jumping;
+    {
+        KernelText text;
+        for (Site* site = sites_.first(); site; site = site->next)
+            if (!optimization && site->wants_jump() && !check_site_text(text, *site))
+                jumping.add(*site);
+        back_to_int3(text, jumping);
+    }
+    for (Site* site = sites_.first(); site; site = site->next)
+        (void)settle(*site);
 }
 
 /// The plan of the site that is there, or the one that it would get.
@@ -136,50 +203,29 @@ bool Registry::explain(djp_request& request, djp_verdict& verdict) {
     return true;
 }
 
-Refusal Registry::create_site(const djp_request& request, djp_probe& probe) {
-    Box<Site> site = Box<Site>::create();
-    if (!site) return Refusal{Reason::NO_MEMORY};
-    site->trap.hit.address = request.address;
-    if (const Refusal refusal = analyst_.analyse(request.address, sites_, site->plan))
-        return refusal;
-    if (const Refusal refusal = build(*site)) return refusal;
-    site->hit.probes = probe.handler;
-    site->int3_probes = probe.int3_only;
-    if (const Refusal refusal = arm(*site)) return refusal;
-    probe.site = site.release();
-    // Armed, nothing can go wrong any more: at worst it stays so.
-    (void)settle(*probe.site);
-    return {};
-}
-
-void Registry::detach(djp_probe* probe) {
-    RegistryLock lock;
-    Site& site = *probe->site;
-    unlink(site, probe->handler);
-    garbage_.add(probe);
-    djk_optimizer_kick();
-    site.int3_probes -= probe->int3_only;
-    if (site.has_probes()) {
-        (void)settle(site);
+void Registry::describe(const djp_probe& probe, djp_status& status) const {
+    status.address = probe.address;
+    status.cookie = probe.cookie;
+    djk_probe_count(probe.handler, &status.hits, status.missed);
+    if (!probe.site) {
+        const bool disabled = !probe.refused;
+        status.state = static_cast<unsigned int>(
+            probe.refused.reason == Reason::MODULE_GONE ? State::Gone : State::Disarmed);
+        status.reason =
+            static_cast<unsigned int>(disabled ? Reason::DISABLED : probe.refused.reason);
+        status.detail[0] = probe.refused.detail[0];
+        status.detail[1] = probe.refused.detail[1];
+        status.anchor = probe.address;
         return;
     }
-    if (site.state == State::Gone)
-        garbage_.add(&site);
-    else
-        retire(site);
-}
-
-void Registry::query(const djp_probe& probe, djp_status& status) {
-    RegistryLock lock;
     const Site& site = *probe.site;
     const bool jump = site.state == State::Optimized;
     status.state = static_cast<unsigned int>(site.state);
     status.mechanism = !is_live(site.state) ? 0 : jump ? 2 : 1;
-    status.reason = static_cast<unsigned int>(site.hold.reason);
+    status.reason = static_cast<unsigned int>(site.state == State::Gone ? Reason::MODULE_GONE
+                                                                        : site.hold.reason);
     status.detail[0] = site.hold.detail[0];
     status.detail[1] = site.hold.detail[1];
-    status.address = site.address();
-    status.cookie = probe.cookie;
     const bool region = site.wants_jump();
     status.tactic = static_cast<unsigned int>(site.plan.tactic);
     status.anchor = region ? site.plan.anchor : site.address();
@@ -187,7 +233,20 @@ void Registry::query(const djp_probe& probe, djp_status& status) {
     const u8* bytes = region ? site.plan.region.bytes : site.plan.first_bytes;
     for (unsigned int i = 0; i < status.displaced_len; ++i)
         status.displaced[i] = bytes[i];
-    djk_probe_count(probe.handler, &status.hits, status.missed);
+}
+
+void Registry::query(const djp_probe& probe, djp_status& status) {
+    RegistryLock lock;
+    describe(probe, status);
+}
+
+void Registry::list(djp_status_visit visit, void* context) {
+    RegistryLock lock;
+    for (const djp_probe* probe = probes_; probe; probe = probe->next) {
+        djp_status status = {};
+        describe(*probe, status);
+        visit(context, &status);
+    }
 }
 
 }  // namespace djprobe::kmod

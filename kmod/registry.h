@@ -6,16 +6,23 @@
 #include "site.h"
 #include "text_port.h"
 
-/// One attached probe: what a probe fd stands for.
+/// One attached probe: one handler at one address.
 struct djp_probe {
-    djprobe::kmod::Site* site = nullptr;
+    djprobe::kmod::Site* site =
+        nullptr;  ///< nullptr: disabled, or refused when it was enabled again
     djk_probe* handler = nullptr;
+    unsigned long address = 0;
     unsigned long cookie = 0;
     bool int3_only = false;
-    djp_probe* next = nullptr;  ///< in the garbage
+    bool enabled = true;            ///< itself; Registry::set_enabled() may still disable all
+    djprobe::Refusal refused;       ///< why enabling it again failed
+    djp_probe* next = nullptr;      ///< in the registry's list, or in the garbage
+    djp_probe* previous = nullptr;  ///< in the registry's list
 };
 
 namespace djprobe::kmod {
+
+using Probes = Span<djp_probe* const>;
 
 /// What nobody can find any more, but what a CPU may still run or read.
 class Garbage {
@@ -33,7 +40,8 @@ class Garbage {
     djp_probe* probes_ = nullptr;
 };
 
-/// All members take the registry lock themselves. See docs/architecture.md for the transitions.
+/// All public members take the registry lock themselves. See docs/architecture.md for the
+/// transitions.
 class Registry {
   public:
     /// A refusal: this kernel cannot be probed safely.
@@ -41,12 +49,24 @@ class Registry {
     /// Every probe is detached and nobody else calls any more: wait and free all.
     void stop();
 
-    /// Attach a probe; nullptr with request.reason set, nothing changed.
-    djp_probe* attach(djp_request& request);
+    /// Attach all or none. Returns their number, or the index of the one that is refused, with its
+    /// reason set.
+    size_t attach(Span<djp_request> requests, djp_probe** probes);
+    void detach(Probes probes);
+    /// Enable all or none. Returns their number, or the index of the one that is refused.
+    size_t enable(Probes probes, Refusal& refusal);
+    void disable(Probes probes);
     /// What attach() would decide; false when there is no such place.
     bool explain(djp_request& request, djp_verdict& verdict);
-    void detach(djp_probe* probe);
     void query(const djp_probe& probe, djp_status& status);
+    void list(djp_status_visit visit, void* context);
+
+    /// All probes at once; each keeps its own state besides.
+    void set_enabled(bool enabled);
+    bool is_enabled() const { return enabled_; }
+    /// Off: every site goes back to int3 and stays there.
+    void set_optimization(bool optimization);
+    bool is_optimizing() const { return optimization_; }
 
     /// The optimizer: jumps for all sites that may have one, and the end of what was detached, both
     /// behind one quiescence.
@@ -61,18 +81,33 @@ class Registry {
     }
 
   private:
+    // registry.cc
     Refusal locate(djp_request& request, u64& function_entry);
-    Refusal attach_at(const djp_request& request, djp_probe& probe);
-    Refusal create_site(const djp_request& request, djp_probe& probe);
-    Refusal hold_reason(const Site& site) const;
-    Refusal make_way(KernelText& text, u64 address);
-    Refusal settle(Site& site);
-    void settle_all(Range range);
+    void keep(djp_probe& probe);
+    void describe(const djp_probe& probe, djp_status& status) const;
+
+    // placement.cc: probes onto sites and away from them
+    size_t place(Probes probes, Refusal& refusal);
+    size_t place_pinned(Probes probes, Refusal& refusal);
+    Refusal find_or_make_site(djp_probe& probe, SiteList& fresh);
+    void take_back(Probes probes, SiteList& fresh);
+    void leave(Probes probes);
+
+    // build_site.cc
     Refusal build(Site& site);
-    Refusal arm(Site& site);
     static Refusal prepare_patches(Site& site);
+
+    // transition.cc
+    Refusal hold_reason(const Site& site) const;
+    Refusal settle(Site& site);
+    void settle_near(Range range);
+    Refusal make_way(KernelText& text, const SiteList& fresh, SiteList& yielding);
+    Refusal arm(SiteList& fresh, const Site*& refused);
+    void back_to_int3(KernelText& text, const SiteList& sites);
     void back_to_int3(KernelText& text, Site& site);
-    void retire(Site& site);
+    void retire(SiteList& sites);
+
+    // optimizer.cc
     bool prepare_batch();
     void finish_batch();
 
@@ -80,6 +115,9 @@ class Registry {
     SlotPool slots_;
     SiteTable sites_;
     Garbage garbage_;
+    djp_probe* probes_ = nullptr;
+    bool enabled_ = true;
+    bool optimization_ = true;
 };
 
 }  // namespace djprobe::kmod

@@ -34,17 +34,24 @@ void SiteTable::remove(Trap& trap) {
 void SiteTable::insert(Site& site) {
     insert(site.trap);
     site.next = list_;
+    site.previous = nullptr;
+    if (list_) list_->previous = &site;
     list_ = &site;
+    Site*& near = lines_[line(site.address()) % kLines];
+    site.next_near = near;
+    near = &site;
 }
 
 void SiteTable::remove(Site& site) {
     remove(site.trap);
     if (site.anchor_armed) remove(site.anchor);
-    Site** link = &list_;
-    while (*link != &site)
-        link = &(*link)->next;
-    *link = site.next;
+    (site.previous ? site.previous->next : list_) = site.next;
+    if (site.next) site.next->previous = site.previous;
     site.next = nullptr;
+    Site** link = &lines_[line(site.address()) % kLines];
+    while (*link != &site)
+        link = &(*link)->next_near;
+    *link = site.next_near;
 }
 
 }  // namespace djprobe::kmod

@@ -23,7 +23,6 @@ enum class State : u32 {
 enum class Quiescence : u8 {
     Wanted,   ///< the optimizer has not seen it yet
     Running,  ///< int3 hits resume behind the region; the wait has begun after that
-    Reached,  ///< nobody stands inside the region
 };
 
 /// A trap in the table.
@@ -50,8 +49,11 @@ struct Site {
     bool board_written = false;  ///< until after the quiescence that follows the last jump
     x86::DetourLayout layout;
     Slot slot;
-    bool holds_module = false;  ///< see Registry::retire
-    Site* next = nullptr;       ///< in the registry's list, or in the garbage
+    bool holds_module = false;    ///< see Registry::retire
+    Site* next = nullptr;         ///< in the table's list, or in the garbage
+    Site* previous = nullptr;     ///< in the table's list
+    Site* next_near = nullptr;    ///< in the table's line
+    Site* next_picked = nullptr;  ///< in a SiteList
 
     u64 address() const { return trap.hit.address; }
     bool has_probes() const { return hit.probes != nullptr; }
@@ -65,6 +67,48 @@ struct Site {
     u64 entry() const { return slot.address() + layout.entry; }
     u64 out_of_line() const { return slot.address() + layout.out_of_line; }
     u64 displaced() const { return slot.address() + layout.displaced; }
+};
+
+/// Some sites, in a link of their own: a site is in one such list at most. Under the registry lock.
+class SiteList {
+  public:
+    SiteList() = default;
+    SiteList(const SiteList&) = delete;
+    SiteList& operator=(const SiteList&) = delete;
+
+    void add(Site& site) {
+        site.next_picked = nullptr;
+        *tail_ = &site;
+        tail_ = &site.next_picked;
+    }
+    Site* take_first() {
+        Site* site = first_;
+        if (!site) return nullptr;
+        first_ = site->next_picked;
+        if (!first_) tail_ = &first_;
+        return site;
+    }
+    Site* first() const { return first_; }
+
+    class Iterator {
+      public:
+        explicit Iterator(Site* site) : site_(site) {}
+        Site& operator*() const { return *site_; }
+        bool operator!=(const Iterator& other) const { return site_ != other.site_; }
+        Iterator& operator++() {
+            site_ = site_->next_picked;
+            return *this;
+        }
+
+      private:
+        Site* site_;
+    };
+    Iterator begin() const { return Iterator(first_); }
+    Iterator end() const { return Iterator(nullptr); }
+
+  private:
+    Site* first_ = nullptr;
+    Site** tail_ = &first_;
 };
 
 /// Every site, and every trap by its address. Writers hold the registry lock; find() needs nothing.
@@ -83,11 +127,25 @@ class SiteTable {
     /// All sites, newest first.
     Site* first() const { return list_; }
 
+    /// use(Site&) for every site that may own, change or have displaced a byte of `range`, and for
+    /// some others nearby. `use` may not remove any.
+    template <class Use>
+    void for_each_near(Range range, Use&& use) const {
+        const u64 last = line(range.end + x86::kTacticReach);
+        for (u64 at = line(range.begin - x86::kTacticReach); at <= last; ++at)
+            for (Site* site = lines_[at % kLines]; site; site = site->next_near)
+                if (line(site->address()) == at) use(*site);
+    }
+
   private:
-    static constexpr size_t kBuckets = 4096;
-    static size_t bucket(u64 address) { return (address ^ address >> 12) % kBuckets; }
+    static constexpr size_t kBuckets = 8192;
+    static size_t bucket(u64 address) { return (address ^ address >> 13) % kBuckets; }
+    // No tactic reaches farther than two lines.
+    static constexpr size_t kLines = 4096;
+    static constexpr u64 line(u64 address) { return address / 128; }
 
     Trap* buckets_[kBuckets] = {};
+    Site* lines_[kLines] = {};
     Site* list_ = nullptr;
 };
 

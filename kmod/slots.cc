@@ -17,7 +17,8 @@ void Slot::reset() {
     address_ = 0;
 }
 
-bool SlotPool::find_room(const Chunk& chunk, size_t granules, size_t& first) {
+bool SlotPool::find_room(Chunk& chunk, size_t granules, size_t& first) {
+    if (chunk.no_room && granules >= chunk.no_room) return false;
     size_t run = 0;
     for (size_t i = 0; i < kGranules; ++i) {
         run = chunk.taken[i] ? 0 : run + 1;
@@ -26,6 +27,7 @@ bool SlotPool::find_room(const Chunk& chunk, size_t granules, size_t& first) {
             return true;
         }
     }
+    chunk.no_room = static_cast<u32>(granules);
     return false;
 }
 
@@ -34,6 +36,7 @@ void SlotPool::mark(Chunk& chunk, size_t first, size_t granules, u8 taken) {
         chunk.taken[i] = taken;
     chunk.used =
         taken ? chunk.used + static_cast<u32>(granules) : chunk.used - static_cast<u32>(granules);
+    if (!taken) chunk.no_room = 0;
 }
 
 SlotPool::Chunk* SlotPool::grow() {

@@ -44,11 +44,12 @@ class SlotPool {
     struct Chunk {
         Chunk* next;
         u64 memory;
-        u32 used;  ///< granules
+        u32 used;     ///< granules
+        u32 no_room;  ///< no run of so many granules is free; 0: not known
         u8 taken[kGranules];
     };
 
-    static bool find_room(const Chunk& chunk, size_t granules, size_t& first);
+    static bool find_room(Chunk& chunk, size_t granules, size_t& first);
     static void mark(Chunk& chunk, size_t first, size_t granules, u8 taken);
     Chunk* grow();
     void give_back(u64 address, u32 granules);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // The transitions between a site's states, but for the optimizer's, and what decides about them.
+// They take many sites at a time, which share their core syncs.
 #include "transition.h"
 
 namespace djprobe::kmod {
@@ -22,14 +23,16 @@ Refusal check_site_text(KernelText& text, const Site& site) {
 /// Why a site may not have its jump now.
 Refusal Registry::hold_reason(const Site& site) const {
     if (!site.plan.may_jump()) return site.plan.jump;
+    if (!optimization_) return Refusal{Reason::OPTIMIZATION_OFF};
     if (site.int3_probes) return Refusal{Reason::MODE_INT3};
-    for (const Site* other = sites_.first(); other; other = other->next) {
-        if (other == &site || !site.region().overlaps(other->region())) continue;
+    Refusal overlap;
+    sites_.for_each_near(site.region(), [&](const Site& other) {
+        if (&other == &site || !site.region().overlaps(other.region())) return;
         // An IA inside must trap by itself. Of two jumps that overlap, the first one stays.
-        if (site.region().contains(other->address()) || other->wants_jump())
-            return Refusal{Reason::OVERLAP, other->address()};
-    }
-    return {};
+        if (site.region().contains(other.address()) || other.wants_jump())
+            overlap = Refusal{Reason::OVERLAP, other.address()};
+    });
+    return overlap;
 }
 
 /// Armed <-> Optimizing or Optimized, as hold_reason() says now. Fails, and changes nothing, when
@@ -51,80 +54,121 @@ Refusal Registry::settle(Site& site) {
     return {};
 }
 
-/// A site has gone: others near it may have waited for that.
-void Registry::settle_all(Range range) {
-    for (Site* site = sites_.first(); site; site = site->next)
-        if (site->has_probes() && site->region().overlaps(range)) (void)settle(*site);
+/// Something has gone or come back: others near it may have waited for that.
+void Registry::settle_near(Range range) {
+    sites_.for_each_near(range, [&](Site& site) {
+        if (site.has_probes() && site.region().overlaps(range)) (void)settle(site);
+    });
 }
 
-/// Jumps over `address` give way to their int3, so that one can be set there.
-Refusal Registry::make_way(KernelText& text, u64 address) {
-    for (Site* site = sites_.first(); site; site = site->next) {
-        if (!site->wants_jump() || !site->region().contains(address)) continue;
-        if (const Refusal refusal = check_site_text(text, *site)) return refusal;
-        back_to_int3(text, *site);
-        site->hold = Refusal{Reason::OVERLAP, address};
+/// Jumps over the IAs of `fresh` sites give way to their int3, so that one can be set there. Those
+/// that did are `yielding`; nothing has changed when one of them cannot.
+Refusal Registry::make_way(KernelText& text, const SiteList& fresh, SiteList& yielding) {
+    Refusal refusal;
+    for (const Site& site : fresh) {
+        const u64 address = site.address();
+        sites_.for_each_near({address, address + 1}, [&](Site& other) {
+            // One that gives way already is held.
+            if (refusal || other.hold || !other.wants_jump() || !other.region().contains(address))
+                return;
+            refusal = check_site_text(text, other);
+            if (refusal) return;
+            other.hold = Refusal{Reason::OVERLAP, address};
+            yielding.add(other);
+        });
     }
-    return {};
-}
-
-/// Disarmed -> Armed, and into the table.
-Refusal Registry::arm(Site& site) {
-    const auto arm_under_lock = [&]() {
-        KernelText text;
-        if (const Refusal refusal = make_way(text, site.address())) return refusal;
-        if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
-            return refusal;
-        // A hit must find the site as soon as the int3 is there.
-        sites_.insert(site);
-        x86::arm(text, One{&site.breakpoint});
-        set_state(site, State::Armed);
-        return Refusal{};
-    };
-    const Refusal refusal = arm_under_lock();
-    // Those who made way may have done so in vain.
-    if (refusal) settle_all({site.address(), site.address() + 1});
+    if (!refusal)
+        back_to_int3(text, yielding);
+    else
+        while (Site* site = yielding.take_first())
+            site->hold = Refusal{};
     return refusal;
 }
 
-/// Take the jump out, or the int3 that makes way for it. The IA's int3 stays. The caller has
-/// checked the text.
-void Registry::back_to_int3(KernelText& text, Site& site) {
-    if (site.state == State::Optimized) {
-        set_state(site, State::Unoptimizing);
-        x86::unoptimize(text, One{&site.jump});
-    }
-    if (site.anchor_armed) {
-        x86::disarm(text, One{&site.jump});
-        sites_.remove(site.anchor);
-        site.anchor_armed = false;
-    }
-    // Only now are the bytes behind the first instruction the original ones again.
-    set_resume(site, site.out_of_line());
-    set_state(site, State::Armed);
+/// Disarmed -> Armed, all or none; then `refused` is the one that could not.
+Refusal Registry::arm(SiteList& fresh, const Site*& refused) {
+    SiteList yielding;
+    const auto arm_under_lock = [&]() {
+        KernelText text;
+        // The slots have been written since the cores were last synchronized.
+        text.sync_cores();
+        refused = fresh.first();
+        if (const Refusal refusal = make_way(text, fresh, yielding)) return refusal;
+        for (const Site& site : fresh) {
+            refused = &site;
+            if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
+                return refusal;
+        }
+        x86::arm(text, breakpoints(fresh));
+        for (Site& site : fresh)
+            set_state(site, State::Armed);
+        return Refusal{};
+    };
+    if (!fresh.first()) return {};
+    const Refusal refusal = arm_under_lock();
+    // Those who made way may have done so in vain.
+    if (refusal)
+        while (Site* site = yielding.take_first())
+            (void)settle(*site);
+    return refusal;
 }
 
-/// Any state without probes -> Disarmed, and out of the table. When somebody else has patched on
-/// top of us, the site stays as it is, without handlers, and the optimizer tries again; until then
-/// the module must stay.
-void Registry::retire(Site& site) {
+/// Take the jumps out, or the int3s that make way for them. The IAs' int3s stay. The caller has
+/// checked the text.
+void Registry::back_to_int3(KernelText& text, const SiteList& sites) {
+    for (Site& site : sites)
+        if (site.state == State::Optimized) set_state(site, State::Unoptimizing);
+    const auto unoptimizing = [](const Site& site) {
+        return site.state == State::Unoptimizing ? &site.jump : nullptr;
+    };
+    x86::unoptimize(text, Picked(sites, unoptimizing));
+    const auto anchored = [](const Site& site) { return site.anchor_armed ? &site.jump : nullptr; };
+    x86::disarm(text, Picked(sites, anchored));
+    for (Site& site : sites) {
+        if (site.anchor_armed) sites_.remove(site.anchor);
+        site.anchor_armed = false;
+        // Only now are the bytes behind the first instruction the original ones again.
+        set_resume(site, site.out_of_line());
+        set_state(site, State::Armed);
+    }
+}
+
+void Registry::back_to_int3(KernelText& text, Site& site) {
+    SiteList one;
+    one.add(site);
+    back_to_int3(text, one);
+}
+
+/// Sites without probes, any state -> Disarmed, and out of the table. When somebody else has
+/// patched on top of us, a site stays as it is, without handlers, and the optimizer tries again;
+/// until then the module must stay.
+void Registry::retire(SiteList& sites) {
+    if (!sites.first()) return;
+    SiteList leaving;
     {
         KernelText text;
-        if (check_site_text(text, site)) {
-            if (!site.holds_module) djk_keep_module();
-            site.holds_module = true;
+        while (Site* site = sites.take_first()) {
+            if (!check_site_text(text, *site)) {
+                leaving.add(*site);
+                continue;
+            }
+            if (!site->holds_module) djk_keep_module();
+            site->holds_module = true;
             djk_optimizer_kick_later();
-            return;
         }
-        back_to_int3(text, site);
-        x86::disarm(text, One{&site.breakpoint});
-        set_state(site, State::Disarmed);
+        back_to_int3(text, leaving);
+        x86::disarm(text, breakpoints(leaving));
     }
     // Every CPU has synchronized since the last int3 was there: no hit is looking for the site.
-    sites_.remove(site);
-    settle_all(site.region());
-    if (site.holds_module) djk_release_module();
-    garbage_.add(&site);
+    for (Site& site : leaving) {
+        set_state(site, State::Disarmed);
+        sites_.remove(site);
+    }
+    while (Site* site = leaving.take_first()) {
+        settle_near(site->region());
+        if (site->holds_module) djk_release_module();
+        garbage_.add(site);
+    }
     djk_optimizer_kick();
 }
 
@@ -141,6 +185,9 @@ void Registry::forget(Range text) {
         }
         site = next;
     }
+    // A disabled one must not come back in whatever is loaded there next.
+    for (djp_probe* probe = probes_; probe; probe = probe->next)
+        if (text.contains(probe->address)) probe->refused = Refusal{Reason::MODULE_GONE};
     djk_optimizer_kick();
 }
 

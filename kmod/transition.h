@@ -29,18 +29,12 @@ inline void give_up(Site& site, const Refusal& changed) {
     set_state(site, State::Armed);
 }
 
-/// A list of one, as the patch protocol takes it.
-struct One {
-    const x86::PatchSite* site;
-    const x86::PatchSite* const* begin() const { return &site; }
-    const x86::PatchSite* const* end() const { return &site + 1; }
-};
-
-/// The patches that `pick(const Site&)` chooses from a list of sites (nullptr: not this one).
+/// The patches that `pick(const Site&)` chooses from a list (nullptr: not this one), as the patch
+/// protocol takes them.
 template <class Pick>
 class Picked {
   public:
-    Picked(const Site* first, Pick pick) : first_(first), pick_(pick) {}
+    Picked(const SiteList& sites, Pick pick) : first_(sites.first()), pick_(pick) {}
 
     class Iterator {
       public:
@@ -48,7 +42,7 @@ class Picked {
         const x86::PatchSite* operator*() const { return pick_(*site_); }
         bool operator!=(const Iterator& other) const { return site_ != other.site_; }
         Iterator& operator++() {
-            site_ = site_->next;
+            site_ = site_->next_picked;
             skip();
             return *this;
         }
@@ -56,7 +50,7 @@ class Picked {
       private:
         void skip() {
             while (site_ && !pick_(*site_))
-                site_ = site_->next;
+                site_ = site_->next_picked;
         }
         const Site* site_;
         const Pick& pick_;
@@ -68,6 +62,13 @@ class Picked {
     const Site* first_;
     Pick pick_;
 };
+
+inline auto breakpoints(const SiteList& sites) {
+    return Picked(sites, [](const Site& site) { return &site.breakpoint; });
+}
+inline auto jumps(const SiteList& sites) {
+    return Picked(sites, [](const Site& site) { return &site.jump; });
+}
 
 /// Whether the text around a live site is what its state says. Somebody else may have patched.
 Refusal check_site_text(KernelText& text, const Site& site);

@@ -156,35 +156,100 @@ struct djprobe_explain {
 #define DJPROBE_IOC_EXPLAIN _IO('j', 4)
 
 /*
- * Probe fd: what is this probe, and what has it done?
+ * Probe fd: what is this probe, and what has it done? ERANGE: it has no probe `index`.
  *
  * Counters are sums over all CPUs, exact once the callers have stopped; while
  * they run each is a value it had during the call. May sleep.
  */
 struct djprobe_query {
-	__u32 size;			/* in */
-	__u32 state;			/* out: enum djprobe_state of the site */
-	__u32 mechanism;		/* out: enum djprobe_mechanism */
-	__u32 reason;			/* out: enum djprobe_reason; why not a jump, or NONE */
-	__u64 detail[2];		/* out: see djprobe_reason.h */
-	__u64 address;			/* out: the IA */
-	__u64 offset;			/* out: IA - start of `symbol` */
-	__u64 cookie;			/* out */
-	__u64 hits;			/* out: times the program ran */
-	__u64 missed[DJPROBE_MISS_MAX]; /* out: times it was skipped, by enum djprobe_miss */
-	__u32 displaced_len; /* out: bytes of the DCR (jump) or of the one instruction (int3) */
+	__u32 size;	     /* in */
+	__u32 index;	     /* in: which of the fd's probes, in the order of attachment */
+	__u32 state;	     /* out: enum djprobe_state of the site */
+	__u32 mechanism;     /* out: enum djprobe_mechanism */
+	__u32 reason;	     /* out: enum djprobe_reason; why not a jump, or NONE */
 	__u32 tactic;	     /* out: enum djprobe_tactic */
-	__u64 anchor;	     /* out: where the DCR begins: the IA, or before it (slide) */
-	__u8 displaced[32];  /* out: the original bytes from there on, displaced_len of them */
-	char symbol[512];    /* out: symbol that holds the IA, NUL-terminated */
-	char module[64];     /* out: its module, "" for the kernel itself */
+	__u32 displaced_len; /* out: bytes of the DCR (jump) or of one instruction (int3) */
+	__u32 reserved;	     /* 0 */
+	__u64 detail[2];     /* out: see djprobe_reason.h */
+	__u64 address;	     /* out: the IA */
+	__u64 offset;	     /* out: IA - start of `symbol` */
+	__u64 cookie;	     /* out */
+	__u64 hits;	     /* out: times the program ran */
+	__u64 missed[DJPROBE_MISS_MAX]; /* out: times it was skipped, by enum djprobe_miss */
+	__u64 anchor;	    /* out: where the DCR begins: the IA, or before it (slide) */
+	__u8 displaced[32]; /* out: the original bytes from there on, displaced_len of them */
+	char symbol[512];   /* out: symbol that holds the IA, NUL-terminated */
+	char module[64];    /* out: its module, "" for the kernel itself */
 };
 #define DJPROBE_IOC_QUERY _IO('j', 2)
 
 /*
- * Probe fd: sleep until the optimizer has made up its mind about the site,
- * that is until its state is not OPTIMIZING. No argument. EINTR on a signal.
+ * Probe fd: sleep until the optimizer has made up its mind about the sites,
+ * that is until none is in the state OPTIMIZING. No argument. EINTR on a signal.
  */
 #define DJPROBE_IOC_WAIT _IO('j', 3)
+
+/* One site of DJPROBE_IOC_ATTACH_MANY; named as in struct djprobe_attach. */
+struct djprobe_site {
+	__u64 symbol;	 /* in */
+	__u64 offset;	 /* in */
+	__u64 address;	 /* in; out: the IA */
+	__u64 cookie;	 /* in */
+	__u32 reason;	 /* out: enum djprobe_reason; on success why it will stay int3, or NONE */
+	__u32 flags;	 /* in: 0 */
+	__u64 detail[2]; /* out: see djprobe_reason.h */
+};
+
+/*
+ * Control fd: attach one program at many sites, all or none. Returns one probe
+ * fd for all of them. They share one quiescence and a handful of core syncs.
+ *
+ * Errors as DJPROBE_IOC_ATTACH; `failed` is then the index of the site that was
+ * refused, whose `reason` and `detail` say why, or `count` when it was none of
+ * them (bad program, no memory). Of a success all sites are written back, of a
+ * refusal that one.
+ */
+struct djprobe_attach_many {
+	__u32 size;	 /* in */
+	__u32 flags;	 /* in: 0 */
+	__u64 sites;	 /* in: user pointer to count * struct djprobe_site */
+	__u32 count;	 /* in: 1 to DJPROBE_MANY_MAX */
+	__u32 mode;	 /* in: enum djprobe_mode */
+	__s32 prog_fd;	 /* in */
+	__u32 failed;	 /* out */
+	__u32 reason;	 /* out: of a refusal, enum djprobe_reason */
+	__u32 reserved;	 /* 0 */
+	__u64 detail[2]; /* out: of a refusal */
+};
+#define DJPROBE_IOC_ATTACH_MANY _IO('j', 5)
+#define DJPROBE_MANY_MAX 65536
+
+/*
+ * Probe fd: disable or enable all its probes. A site without enabled probes
+ * holds its original bytes. Enabling decides anew about each site and may fail
+ * as attaching may: all or none, `failed` says which. Doing it twice is no
+ * error. Counters go on. May sleep; enabling waits for a quiescence.
+ *
+ * When it returns from disabling, the program is not started any more; it may
+ * still be running for tens of milliseconds.
+ */
+struct djprobe_enable {
+	__u32 size;	 /* in */
+	__u32 enable;	 /* in: 0 or 1 */
+	__u32 failed;	 /* out: of a refusal, index of the probe */
+	__u32 reason;	 /* out: of a refusal, enum djprobe_reason */
+	__u64 detail[2]; /* out: of a refusal */
+};
+#define DJPROBE_IOC_ENABLE _IO('j', 6)
+
+/* Probe fd: sums over all its probes; see djprobe_query for what they mean. */
+struct djprobe_total {
+	__u32 size;			/* in */
+	__u32 count;			/* out: probes of this fd */
+	__u64 hits;			/* out */
+	__u64 missed[DJPROBE_MISS_MAX]; /* out */
+	__u32 states[8];		/* out: how many are in each enum djprobe_state */
+};
+#define DJPROBE_IOC_TOTAL _IO('j', 7)
 
 #endif

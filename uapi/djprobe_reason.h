@@ -48,11 +48,10 @@
 	  "an instruction that leaves the flow of the kernel (hlt, iret, sysret, ...)",            \
 	  "its address")                                                                           \
 	X(21, TRAP_INSN, "trap-insn", "an int3, int or ud instruction", "its address")             \
-	X(22, KERNEL_REFUSED, "kernel-refused", "refused by the kernel's own kprobe check",        \
-	  "address asked, negative errno")                                                         \
 	X(23, ENDBR, "endbr", "an indirect-branch landing pad (endbr64)", "its address")           \
 	X(24, MODULE_LEAVING, "module-leaving", "its module is loading or unloading", "-")         \
 	X(25, ALTERNATIVE, "alternative", "an alternative that the kernel may still rewrite", "-") \
+	X(26, MODULE_GONE, "module-gone", "its module has been unloaded", "-")                     \
 	X(27, POST_AT_BRANCH, "post-at-branch",                                                    \
 	  "a handler for after its instruction was asked for, but that one branches",              \
 	  "its address")                                                                           \
@@ -88,6 +87,8 @@
 	  "address of the byte")                                                                   \
 	X(79, TEXT_CHANGED, "text-changed", "the text changed while the probe was being optimized",\
 	  "address of the differing byte")                                                         \
+	X(80, OPTIMIZATION_OFF, "optimization-off", "jumps are switched off (debugfs djprobe)",    \
+	  "-")                                                                                     \
 	/* 128..: the request, not the site. */                                                    \
 	X(128, PROG_FD, "prog-fd", "not a file descriptor of a BPF program", "-")                  \
 	X(129, PROG_TYPE, "prog-type", "not a program of type kprobe", "-")                        \
@@ -98,7 +99,8 @@
 	  "a kprobe.multi, session or uprobe program expects another kind of attachment",          \
 	  "its expected attach type")                                                              \
 	X(133, NO_MEMORY, "no-memory", "out of memory", "-")                                       \
-	X(134, LOCKDOWN, "lockdown", "kernel lockdown forbids probes", "-")
+	X(134, LOCKDOWN, "lockdown", "kernel lockdown forbids probes", "-")                  \
+	X(135, DISABLED, "disabled", "the probe, or all probes, are disabled", "-")
 /* clang-format on */
 
 enum djprobe_reason {

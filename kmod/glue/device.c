@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The ioctl ABI of uapi/djprobe.h. errno is made here, from the policy's reasons. */
+/* The ioctls of /dev/djprobe, the control fd. */
 #include "device.h"
 
-#include <linux/anon_inodes.h>
-#include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/kallsyms.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/security.h>
@@ -15,138 +12,13 @@
 #include <linux/utsname.h>
 
 #include "../../uapi/djprobe.h"
+#include "abi.h"
+#include "handler.h"
 #include "kernel.h"
-#include "runtime.h"
+#include "probe_file.h"
 
 /* "MODULE:NAME" with its end. */
 #define SYMBOL_ROOM (MODULE_NAME_LEN + KSYM_NAME_LEN)
-
-static bool may_probe(void)
-{
-	return capable(CAP_SYS_ADMIN) && bpf_capable() && perfmon_capable();
-}
-
-static int errno_of(unsigned int reason)
-{
-	switch (reason) {
-	case DJPROBE_REASON_NO_SUCH_SYMBOL:
-		return -ENOENT;
-	case DJPROBE_REASON_AMBIGUOUS_SYMBOL:
-		return -ENOTUNIQ;
-	case DJPROBE_REASON_PAST_END:
-		return -ERANGE;
-	case DJPROBE_REASON_NOT_BOUNDARY:
-	case DJPROBE_REASON_UNDECODABLE:
-		return -EILSEQ;
-	case DJPROBE_REASON_FOREIGN_PATCH:
-	case DJPROBE_REASON_OVERLAP:
-	case DJPROBE_REASON_MODULE_LEAVING:
-		return -EBUSY;
-	case DJPROBE_REASON_PROG_FD:
-		return -EBADF;
-	case DJPROBE_REASON_PROG_TYPE:
-	case DJPROBE_REASON_PROG_SLEEPABLE:
-	case DJPROBE_REASON_PROG_OVERRIDE:
-	case DJPROBE_REASON_PROG_ATTACH_TYPE:
-		return -EOPNOTSUPP;
-	case DJPROBE_REASON_NO_MEMORY:
-	case DJPROBE_REASON_NO_INDEX:
-		return -ENOMEM;
-	case DJPROBE_REASON_LOCKDOWN:
-		return -EPERM;
-	default:
-		return -EACCES;
-	}
-}
-
-/* Read a struct that begins with its size, by the extension rule of the ABI. */
-static int read_struct(void *to, size_t known, const void __user *from, u32 *size)
-{
-	if (get_user(*size, (const u32 __user *)from))
-		return -EFAULT;
-	/* Version 1 published all of `known`; a shorter one has never existed. */
-	if (*size < known || *size > PAGE_SIZE)
-		return *size < known ? -EINVAL : -E2BIG;
-	return copy_struct_from_user(to, known, from, *size);
-}
-
-static int write_struct(void __user *to, const void *from, size_t known)
-{
-	return copy_to_user(to, from, known) ? -EFAULT : 0;
-}
-
-/* ---- Probe fd ---- */
-
-static int query(const struct djp_probe *probe, void __user *argument)
-{
-	struct djp_status status = {};
-	struct djprobe_query *answer;
-	unsigned long offset;
-	u32 size;
-	int error, i;
-
-	BUILD_BUG_ON(sizeof(answer->symbol) < KSYM_NAME_LEN);
-	BUILD_BUG_ON(sizeof(answer->module) < MODULE_NAME_LEN);
-	BUILD_BUG_ON(sizeof(answer->displaced) != sizeof(status.displaced));
-	answer = kzalloc(sizeof(*answer), GFP_KERNEL);
-	if (!answer)
-		return -ENOMEM;
-	error = read_struct(answer, sizeof(*answer), argument, &size);
-	if (error)
-		goto out;
-	memset(answer, 0, sizeof(*answer));
-	djp_query(probe, &status);
-	answer->size = size;
-	answer->state = status.state;
-	answer->mechanism = status.mechanism;
-	answer->reason = status.reason;
-	answer->address = status.address;
-	answer->cookie = status.cookie;
-	answer->hits = status.hits;
-	for (i = 0; i < DJPROBE_MISS_MAX; i++)
-		answer->missed[i] = status.missed[i];
-	for (i = 0; i < 2; i++)
-		answer->detail[i] = status.detail[i];
-	answer->tactic = status.tactic;
-	answer->anchor = status.anchor;
-	answer->displaced_len = status.displaced_len;
-	memcpy(answer->displaced, status.displaced, sizeof(answer->displaced));
-	djk_symbol_name(status.address, answer->symbol, answer->module, &offset);
-	answer->offset = offset;
-	error = write_struct(argument, answer, sizeof(*answer));
-out:
-	kfree(answer);
-	return error;
-}
-
-static long probe_ioctl(struct file *file, unsigned int command, unsigned long argument)
-{
-	const struct djp_probe *probe = file->private_data;
-
-	if (!may_probe())
-		return -EPERM;
-	switch (command) {
-	case DJPROBE_IOC_QUERY:
-		return query(probe, (void __user *)argument);
-	case DJPROBE_IOC_WAIT:
-		return djk_wait_settled(probe);
-	default:
-		return -ENOTTY;
-	}
-}
-
-static int probe_release(struct inode *inode, struct file *file)
-{
-	djp_detach(file->private_data);
-	return 0;
-}
-
-static const struct file_operations probe_operations = {
-	.owner = THIS_MODULE,
-	.release = probe_release,
-	.unlocked_ioctl = probe_ioctl,
-	.compat_ioctl = compat_ptr_ioctl,
-};
 
 /* ---- Control fd ---- */
 
@@ -154,7 +26,7 @@ static int info(void __user *argument)
 {
 	struct djprobe_info answer;
 	u32 size;
-	const int error = read_struct(&answer, sizeof(answer), argument, &size);
+	const int error = djk_read_struct(&answer, sizeof(answer), argument, &size);
 
 	if (error)
 		return error;
@@ -162,7 +34,7 @@ static int info(void __user *argument)
 	answer.size = size;
 	answer.abi_version = DJPROBE_ABI_VERSION;
 	strscpy(answer.release, init_utsname()->release, sizeof(answer.release));
-	return write_struct(argument, &answer, sizeof(answer));
+	return djk_write_struct(argument, &answer, sizeof(answer));
 }
 
 /* One way to name the site. Fills the request; the name is the caller's to free. */
@@ -193,7 +65,7 @@ static int explain(void __user *argument)
 	int error;
 
 	BUILD_BUG_ON(sizeof(answer.region) != sizeof(verdict.region));
-	error = read_struct(&answer, sizeof(answer), argument, &size);
+	error = djk_read_struct(&answer, sizeof(answer), argument, &size);
 	if (!error && (answer.flags || answer.reserved))
 		error = -EINVAL;
 	if (!error)
@@ -213,60 +85,15 @@ static int explain(void __user *argument)
 	answer.board = verdict.board;
 	answer.region_len = verdict.region_len;
 	memcpy(answer.region, verdict.region, sizeof(answer.region));
-	error = write_struct(argument, &answer, sizeof(answer));
+	error = djk_write_struct(argument, &answer, sizeof(answer));
 	if (error)
 		return error;
-	return located ? 0 : errno_of(request.reason);
+	return located ? 0 : djk_errno_of(request.reason);
 }
 
-/* Attach, and put a file around the probe. The file, or an errno. */
-static struct file *attach_file(struct djp_request *request)
+/* Give the file to the caller, or take all back. */
+static int install(int fd, struct file *file, int error)
 {
-	struct djp_probe *probe;
-	struct file *file;
-
-	if (security_locked_down(LOCKDOWN_KPROBES)) {
-		request->reason = DJPROBE_REASON_LOCKDOWN;
-		return ERR_PTR(-EPERM);
-	}
-	probe = djp_attach(request);
-	if (!probe)
-		return ERR_PTR(errno_of(request->reason));
-	file = anon_inode_getfile("[djprobe]", &probe_operations, probe, O_RDONLY | O_CLOEXEC);
-	if (IS_ERR(file)) {
-		djp_detach(probe);
-		request->reason = DJPROBE_REASON_NO_MEMORY;
-	}
-	return file;
-}
-
-static int attach(struct djprobe_attach __user *argument)
-{
-	struct djprobe_attach wanted;
-	struct djp_request request = {};
-	struct file *file;
-	u32 size;
-	int fd, error;
-
-	error = read_struct(&wanted, sizeof(wanted), argument, &size);
-	if (!error && (wanted.flags || wanted.reserved || wanted.mode > DJPROBE_MODE_INT3))
-		error = -EINVAL;
-	if (!error)
-		error = read_site(&request, wanted.symbol, wanted.offset, wanted.address);
-	if (error)
-		return error;
-	request.cookie = wanted.cookie;
-	request.prog_fd = wanted.prog_fd;
-	request.int3_only = wanted.mode == DJPROBE_MODE_INT3;
-
-	fd = get_unused_fd_flags(O_CLOEXEC);
-	file = fd < 0 ? ERR_PTR(fd) : attach_file(&request);
-	kfree(request.symbol);
-	wanted.reason = request.reason;
-	wanted.detail[0] = request.detail[0];
-	wanted.detail[1] = request.detail[1];
-	wanted.address = request.address;
-	error = write_struct(argument, &wanted, sizeof(wanted));
 	if (IS_ERR(file) || error) {
 		error = IS_ERR(file) ? PTR_ERR(file) : error;
 		if (!IS_ERR(file))
@@ -279,9 +106,172 @@ static int attach(struct djprobe_attach __user *argument)
 	return fd;
 }
 
+/*
+ * Attach all requests by one program and put a file around them; or an errno. `failed` is the index
+ * of the refused request, or `count` when none of them is at fault.
+ */
+static struct file *attach_file(struct djp_request *requests, size_t count, int prog_fd,
+				size_t *failed, struct djp_request *refusal)
+{
+	struct djk_group *group;
+	size_t i;
+
+	*failed = count;
+	refusal->reason = DJPROBE_REASON_LOCKDOWN;
+	if (security_locked_down(LOCKDOWN_KPROBES))
+		return ERR_PTR(-EPERM);
+	refusal->reason = DJPROBE_REASON_NO_MEMORY;
+	group = kvzalloc(struct_size(group, probes, count), GFP_KERNEL_ACCOUNT);
+	if (!group)
+		return ERR_PTR(-ENOMEM);
+	group->count = count;
+	for (i = 0; i < count; i++) {
+		requests[i].handler = djk_handler_of_program(prog_fd, requests[i].cookie,
+							     &refusal->reason, refusal->detail);
+		if (!requests[i].handler)
+			goto destroy_handlers;
+		cond_resched();
+	}
+	*failed = djp_attach(requests, count, group->probes);
+	if (*failed == count)
+		return djk_probe_file(group);
+	*refusal = requests[*failed];
+
+destroy_handlers:
+	while (i--)
+		djk_probe_destroy(requests[i].handler);
+	kvfree(group);
+	return ERR_PTR(djk_errno_of(refusal->reason));
+}
+
+static int attach(struct djprobe_attach __user *argument)
+{
+	struct djprobe_attach wanted;
+	struct djp_request request = {}, refusal = {};
+	struct file *file;
+	size_t failed;
+	u32 size;
+	int fd, error;
+
+	error = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
+	if (!error && (wanted.flags || wanted.reserved || wanted.mode > DJPROBE_MODE_INT3))
+		error = -EINVAL;
+	if (!error)
+		error = read_site(&request, wanted.symbol, wanted.offset, wanted.address);
+	if (error)
+		return error;
+	request.cookie = wanted.cookie;
+	request.int3_only = wanted.mode == DJPROBE_MODE_INT3;
+
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	file = fd < 0 ? ERR_PTR(fd) : attach_file(&request, 1, wanted.prog_fd, &failed, &refusal);
+	kfree(request.symbol);
+	if (IS_ERR(file))
+		request.reason = refusal.reason;
+	wanted.reason = request.reason;
+	for (int i = 0; i < 2; i++)
+		wanted.detail[i] = IS_ERR(file) ? refusal.detail[i] : request.detail[i];
+	wanted.address = request.address;
+	error = djk_write_struct(argument, &wanted, sizeof(wanted));
+	return install(fd, file, error);
+}
+
+/* ---- Many sites ---- */
+
+static void fill_site(struct djprobe_site *site, const struct djp_request *request)
+{
+	site->address = request->address;
+	site->reason = request->reason;
+	site->detail[0] = request->detail[0];
+	site->detail[1] = request->detail[1];
+}
+
+static int read_sites(struct djp_request *requests, const struct djprobe_site *sites, size_t count,
+		      bool int3_only)
+{
+	size_t i;
+	int error = 0;
+
+	for (i = 0; i < count && !error; i++) {
+		if (sites[i].flags)
+			return -EINVAL;
+		error = read_site(&requests[i], sites[i].symbol, sites[i].offset, sites[i].address);
+		requests[i].cookie = sites[i].cookie;
+		requests[i].int3_only = int3_only;
+	}
+	return error;
+}
+
+static int write_sites(struct djprobe_site __user *to, struct djprobe_site *sites,
+		       const struct djp_request *requests, size_t first, size_t last)
+{
+	size_t i;
+
+	for (i = first; i < last; i++)
+		fill_site(&sites[i], &requests[i]);
+	return copy_to_user(to + first, sites + first, (last - first) * sizeof(*sites)) ? -EFAULT
+											: 0;
+}
+
+static int attach_read_sites(struct djprobe_attach_many *wanted, struct djprobe_site *sites,
+			     struct djp_request *requests, void __user *argument)
+{
+	struct djprobe_site __user *user_sites = u64_to_user_ptr(wanted->sites);
+	struct djp_request refusal = {};
+	struct file *file;
+	size_t failed = wanted->count;
+	int fd, error;
+
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	file = fd < 0 ? ERR_PTR(fd)
+		      : attach_file(requests, wanted->count, wanted->prog_fd, &failed, &refusal);
+	wanted->failed = failed;
+	wanted->reason = IS_ERR(file) ? refusal.reason : DJPROBE_REASON_NONE;
+	wanted->detail[0] = refusal.detail[0];
+	wanted->detail[1] = refusal.detail[1];
+	error = djk_write_struct(argument, wanted, sizeof(*wanted));
+	if (!error && !IS_ERR(file))
+		error = write_sites(user_sites, sites, requests, 0, wanted->count);
+	else if (!error && failed < wanted->count)
+		error = write_sites(user_sites, sites, requests, failed, failed + 1);
+	return install(fd, file, error);
+}
+
+static int attach_many(void __user *argument)
+{
+	struct djprobe_attach_many wanted;
+	struct djprobe_site *sites;
+	struct djp_request *requests;
+	size_t i;
+	u32 size;
+	int result = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
+
+	if (result)
+		return result;
+	if (wanted.flags || wanted.reserved || wanted.mode > DJPROBE_MODE_INT3 || !wanted.count ||
+	    wanted.count > DJPROBE_MANY_MAX)
+		return -EINVAL;
+	sites = vmemdup_user(u64_to_user_ptr(wanted.sites), wanted.count * sizeof(*sites));
+	if (IS_ERR(sites))
+		return PTR_ERR(sites);
+	result = -ENOMEM;
+	requests = kvcalloc(wanted.count, sizeof(*requests), GFP_KERNEL_ACCOUNT);
+	if (!requests)
+		goto free_sites;
+	result = read_sites(requests, sites, wanted.count, wanted.mode == DJPROBE_MODE_INT3);
+	if (!result)
+		result = attach_read_sites(&wanted, sites, requests, argument);
+	for (i = 0; i < wanted.count; i++)
+		kfree(requests[i].symbol);
+	kvfree(requests);
+free_sites:
+	kvfree(sites);
+	return result;
+}
+
 static long control_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
-	if (!may_probe())
+	if (!djk_may_probe())
 		return -EPERM;
 	switch (command) {
 	case DJPROBE_IOC_INFO:
@@ -290,6 +280,8 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 		return explain((void __user *)argument);
 	case DJPROBE_IOC_ATTACH:
 		return attach((void __user *)argument);
+	case DJPROBE_IOC_ATTACH_MANY:
+		return attach_many((void __user *)argument);
 	default:
 		return -ENOTTY;
 	}
@@ -297,7 +289,7 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 
 static int control_open(struct inode *inode, struct file *file)
 {
-	return may_probe() ? 0 : -EPERM;
+	return djk_may_probe() ? 0 : -EPERM;
 }
 
 static const struct file_operations control_operations = {

@@ -46,8 +46,8 @@ static unsigned int refuse_program(const struct bpf_prog *prog, unsigned long *d
 	return DJPROBE_REASON_NONE;
 }
 
-struct djk_probe *djk_probe_create(int prog_fd, unsigned long cookie, unsigned long function_entry,
-				   unsigned int *reason, unsigned long *detail)
+struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
+					 unsigned long *detail)
 {
 	struct djk_handler *handler;
 	struct bpf_prog *prog = bpf_prog_get_type_dev(prog_fd, BPF_PROG_TYPE_KPROBE, false);
@@ -68,10 +68,6 @@ struct djk_probe *djk_probe_create(int prog_fd, unsigned long cookie, unsigned l
 		goto free_handler;
 	handler->prog = prog;
 	handler->cookie = cookie;
-	if (function_entry) {
-		handler->identity.addr = (kprobe_opcode_t *)function_entry;
-		handler->identity.flags = KPROBE_FLAG_ON_FUNC_ENTRY;
-	}
 	*reason = DJPROBE_REASON_NONE;
 	return &handler->link;
 
@@ -80,6 +76,14 @@ free_handler:
 put_prog:
 	bpf_prog_put(prog);
 	return NULL;
+}
+
+void djk_probe_at_entry(struct djk_probe *probe, unsigned long function)
+{
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	handler->identity.addr = (kprobe_opcode_t *)function;
+	handler->identity.flags = function ? KPROBE_FLAG_ON_FUNC_ENTRY : 0;
 }
 
 void djk_probe_destroy(struct djk_probe *probe)

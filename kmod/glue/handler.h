@@ -25,4 +25,8 @@ struct djk_handler {
 	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */
 };
 
+/* Take a reference to the program; NULL with the reason. Given back by djk_probe_destroy(). */
+struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
+					 unsigned long *detail);
+
 #endif

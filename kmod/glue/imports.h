@@ -55,7 +55,9 @@
 	X(__start___ex_table)                                                                      \
 	X(__stop___ex_table)                                                                       \
 	X(__start___jump_table)                                                                    \
-	X(__stop___jump_table)
+	X(__stop___jump_table)                                                                     \
+	X(__start_static_call_sites)                                                               \
+	X(__stop_static_call_sites)
 /* clang-format on */
 
 struct djk_imports {

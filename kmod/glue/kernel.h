@@ -84,8 +84,14 @@ unsigned long djk_function_entry(unsigned long function);
 unsigned int djk_forbidden(unsigned long address);
 
 /* Who owns each of the bytes from `address` on (ftrace, jump label, static call, BUG,
- * alternative, exception table, foreign kprobe), or NONE. Takes jump_label_mutex and text_mutex. */
-void djk_reserved(unsigned long address, unsigned char *reasons, size_t count);
+ * alternative, exception table, foreign kprobe), or NONE. Without `rewritten` there is no jump
+ * label and no static call (djk_visit_rewritten). Takes jump_label_mutex and text_mutex. */
+void djk_reserved(unsigned long address, unsigned char *reasons, size_t count, bool rewritten);
+
+/* Calls visit(context, place) for all jump labels and static calls of the core kernel, which are
+ * what they are from boot on. */
+typedef void (*djk_place_visit)(void *context, unsigned long place);
+void djk_visit_rewritten(djk_place_visit visit, void *context);
 
 /* Is there a foreign kprobe at `address`, be it disabled? */
 bool djk_has_kprobe(unsigned long address);
@@ -96,12 +102,6 @@ bool djk_recover_foreign(unsigned long address, unsigned char bytes[16]);
 /* Addresses of all kprobes of the kernel. Returns how many there are, which may be more than `max`.
  */
 size_t djk_list_kprobes(unsigned long *addresses, size_t max);
-
-/* The kernel's own judge: a disabled kprobe at each address, registered and removed
- * again. Negative errno for the first refused one, whose index is stored, or 0.
- * To find boundaries it decodes the function from its start and knows nothing of our
- * int3s on the way: behind one (`behind_ours`) its word on boundaries does not count. */
-int djk_ask_kernel(const unsigned long *addresses, size_t count, bool behind_ours, size_t *refused);
 
 /* A stretch of memory. */
 struct djk_extent {
@@ -144,10 +144,8 @@ void djk_unpin_target(unsigned long address);
 
 /* ---- Kernel: handlers. ---- */
 
-/* Take a reference to the program; NULL with the reason. `function_entry` is what
- * bpf_get_func_ip() returns, 0 within a function. */
-struct djk_probe *djk_probe_create(int prog_fd, unsigned long cookie, unsigned long function_entry,
-				   unsigned int *reason, unsigned long *detail);
+/* Where it was attached: the function whose entry (or return) this is, 0 within one. */
+void djk_probe_at_entry(struct djk_probe *probe, unsigned long function);
 /* Only after quiescence: no CPU may still run it. */
 void djk_probe_destroy(struct djk_probe *probe);
 void djk_probe_count(const struct djk_probe *probe, unsigned long *hits, unsigned long missed[8]);
@@ -169,14 +167,16 @@ void djk_warn(const char *what, unsigned long address);
 
 /* ---- Policy: called by the C side. ---- */
 
+/* One site of an attachment. */
 struct djp_request {
 	const char *symbol;    /* or NULL */
 	unsigned long offset;  /* from symbol */
 	unsigned long address; /* in: without symbol; out: the IA */
+	unsigned long entry;   /* of the function, for a return; 0: find out */
 	unsigned long cookie;
-	int prog_fd;
+	struct djk_probe *handler; /* becomes the policy's when all have been attached */
 	bool int3_only;
-	unsigned int reason;	 /* out */
+	unsigned int reason;	 /* out: why not, or on success why it stays at int3 */
 	unsigned long detail[2]; /* out */
 };
 
@@ -202,12 +202,26 @@ struct djp_probe; /* one attached probe */
 
 int djp_start(void); /* 0, or a reason number; all undone on failure */
 void djp_stop(void); /* every probe is detached, the optimizer's work is cancelled */
-struct djp_probe *djp_attach(struct djp_request *request); /* NULL: see reason */
-/* Decide as djp_attach() would; prog_fd, cookie and mode are not looked at. False: the site could
+/* Attach all or none. Returns `count`, or the index of the one that is refused, with its reason. */
+size_t djp_attach(struct djp_request *requests, size_t count, struct djp_probe **probes);
+/* Decide as djp_attach() would; handler, cookie and mode are not looked at. False: the site could
  * not be located, see request->reason; else that is the verdict's reason. */
 bool djp_explain(struct djp_request *request, struct djp_verdict *verdict);
-void djp_detach(struct djp_probe *probe);
+/* The handlers may still run until a quiescence that begins afterwards; they are destroyed then. */
+void djp_detach(struct djp_probe *const *probes, size_t count);
+/* Enable all or none: as djp_attach(), the reason and detail in *refused. */
+size_t djp_enable(struct djp_probe *const *probes, size_t count, struct djp_request *refused);
+/* The handlers may still run until a quiescence that begins afterwards. */
+void djp_disable(struct djp_probe *const *probes, size_t count);
 void djp_query(const struct djp_probe *probe, struct djp_status *status);
+/* All probes, newest first; visit() under the registry lock. */
+typedef void (*djp_status_visit)(void *context, const struct djp_status *status);
+void djp_list(djp_status_visit visit, void *context);
+void djp_set_enabled(bool enabled); /* all of them; each keeps its own state besides */
+bool djp_is_enabled(void);
+void djp_set_optimization(bool optimization); /* off: int3 for all */
+bool djp_is_optimizing(void);
+/* Under RCU: the site may go meanwhile. */
 bool djp_is_settled(const struct djp_probe *probe);
 void djp_optimizer_run(void);
 void djp_module_gone(const struct djk_extent *text); /* its text is about to be freed */

@@ -86,9 +86,19 @@ void djk_optimizer_done(void)
 	wake_up_all(&settled);
 }
 
+static bool is_settled(const struct djp_probe *probe)
+{
+	bool settled;
+
+	rcu_read_lock();
+	settled = djp_is_settled(probe);
+	rcu_read_unlock();
+	return settled;
+}
+
 int djk_wait_settled(const struct djp_probe *probe)
 {
-	return wait_event_interruptible(settled, djp_is_settled(probe));
+	return wait_event_interruptible(settled, is_settled(probe));
 }
 
 /* ---- Modules ---- */

@@ -9,6 +9,7 @@
 #include <linux/module.h>
 #include <linux/notifier.h>
 #include <linux/slab.h>
+#include <linux/static_call.h>
 #include <linux/string.h>
 #include <asm/extable.h>
 
@@ -150,14 +151,14 @@ unsigned int djk_forbidden(unsigned long address)
 	return DJPROBE_REASON_NONE;
 }
 
-/* Patched by the kernel at will; all but the first are linear searches. */
-static unsigned int patched_by_kernel(unsigned long begin, unsigned long end)
+/* Patched by the kernel at will. Labels and static calls are searched one by one. */
+static unsigned int patched_by_kernel(unsigned long begin, unsigned long end, bool rewritten)
 {
 	if (djk_call2(ftrace_location_range, begin, end - 1))
 		return DJPROBE_REASON_FTRACE_SITE;
-	if (djk_int(djk_call2(jump_label_text_reserved, begin, end - 1)))
+	if (rewritten && djk_int(djk_call2(jump_label_text_reserved, begin, end - 1)))
 		return DJPROBE_REASON_JUMP_LABEL;
-	if (djk_int(djk_call2(static_call_text_reserved, begin, end - 1)))
+	if (rewritten && djk_int(djk_call2(static_call_text_reserved, begin, end - 1)))
 		return DJPROBE_REASON_STATIC_CALL;
 	/* The only one that takes the end as exclusive. */
 	if (djk_int(djk_call2(alternatives_text_reserved, begin, end)))
@@ -165,18 +166,24 @@ static unsigned int patched_by_kernel(unsigned long begin, unsigned long end)
 	return DJPROBE_REASON_NONE;
 }
 
-/* A trap is a ud2 or ud1; that spares most addresses another linear search. */
+/* A trap is a ud0, ud1 or ud2; that spares most addresses another linear search. */
 static bool is_bug(unsigned long address)
 {
-	unsigned char bytes[2];
+	const unsigned char prefix = 0x67;
+	unsigned char bytes[3], *opcode = bytes;
 
-	return djk_read(bytes, address, 2) && (bytes[0] == 0x0f || bytes[0] == 0x67) &&
-	       djk_call1(find_bug, address);
+	if (!djk_read(bytes, address, 3))
+		return false;
+	opcode += *opcode == prefix;
+	if (opcode[0] != 0x0f || (opcode[1] != 0x0b && opcode[1] != 0xb9 && opcode[1] != 0xff))
+		return false;
+	return djk_call1(find_bug, address);
 }
 
-static unsigned int reserved_byte(unsigned long address, bool patched)
+static unsigned int reserved_byte(unsigned long address, bool patched, bool rewritten)
 {
-	const unsigned int reason = patched ? patched_by_kernel(address, address + 1) : 0;
+	const unsigned int reason =
+		patched ? patched_by_kernel(address, address + 1, rewritten) : 0;
 
 	if (reason)
 		return reason;
@@ -189,7 +196,7 @@ static unsigned int reserved_byte(unsigned long address, bool patched)
 	return DJPROBE_REASON_NONE;
 }
 
-void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
+void djk_reserved(unsigned long address, unsigned char *reasons, size_t count, bool rewritten)
 {
 	/* Most stretches of text hold nothing that the kernel patches: ask byte by byte elsewhere.
 	 */
@@ -202,8 +209,9 @@ void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
 	preempt_disable();
 	for (i = 0; i < count; i++) {
 		if (i % stretch == 0)
-			patched = patched_by_kernel(address + i, address + min(i + stretch, count));
-		reasons[i] = reserved_byte(address + i, patched);
+			patched = patched_by_kernel(address + i, address + min(i + stretch, count),
+						    rewritten);
+		reasons[i] = reserved_byte(address + i, patched, rewritten);
 	}
 	preempt_enable();
 	djk_text_unlock();
@@ -252,40 +260,6 @@ size_t djk_list_kprobes(unsigned long *addresses, size_t max)
 	}
 	preempt_enable();
 	return count;
-}
-
-int djk_ask_kernel(const unsigned long *addresses, size_t count, bool behind_ours, size_t *refused)
-{
-	struct kprobe *probes = kcalloc(count, sizeof(*probes), GFP_KERNEL);
-	struct kprobe **registered = kcalloc(count, sizeof(*registered), GFP_KERNEL);
-	int asked = 0;
-	int error = probes && registered ? 0 : -ENOMEM;
-
-	for (*refused = 0; *refused < count && !error; (*refused)++) {
-		struct kprobe *probe = &probes[*refused];
-
-		probe->addr = (kprobe_opcode_t *)addresses[*refused];
-		probe->flags = KPROBE_FLAG_DISABLED;
-		error = register_kprobe(probe);
-		/* Said only after all that is about the address itself has been checked. */
-		if (error == -EILSEQ && behind_ours) {
-			error = 0;
-			continue;
-		}
-		if (error)
-			break;
-		registered[asked++] = probe;
-		/* Through ftrace the kernel would accept what we must not patch. */
-		if (probe->flags & KPROBE_FLAG_FTRACE) {
-			error = -EADDRINUSE;
-			break;
-		}
-	}
-	if (asked)
-		unregister_kprobes(registered, asked);
-	kfree(registered);
-	kfree(probes);
-	return error;
 }
 
 /* ---- Extents ---- */
@@ -358,6 +332,20 @@ void djk_visit_landings(unsigned long module_address, djk_landing_visit visit, v
 			     visit, context);
 	}
 	preempt_enable();
+}
+
+void djk_visit_rewritten(djk_place_visit visit, void *context)
+{
+	const struct jump_entry *label = (const void *)djk_imports.__start___jump_table;
+	const struct jump_entry *last_label = (const void *)djk_imports.__stop___jump_table;
+	const struct static_call_site *call = (const void *)djk_imports.__start_static_call_sites;
+	const struct static_call_site *last_call =
+		(const void *)djk_imports.__stop_static_call_sites;
+
+	for (; label < last_label; label++)
+		visit(context, jump_entry_code(label));
+	for (; call < last_call; call++)
+		visit(context, (unsigned long)&call->addr + call->addr);
 }
 
 /* ---- Targets ---- */

@@ -69,6 +69,9 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
         case DJPROBE_REASON_PROG_OVERRIDE:
         case DJPROBE_REASON_NO_MEMORY:
         case DJPROBE_REASON_LOCKDOWN:
+        case DJPROBE_REASON_MODULE_GONE:
+        case DJPROBE_REASON_OPTIMIZATION_OFF:
+        case DJPROBE_REASON_DISABLED:
             return "";
         case DJPROBE_REASON_AMBIGUOUS_SYMBOL:
             return fmt::format(": {:#x}, {:#x}", detail[0], detail[1]);
@@ -96,9 +99,6 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
         case DJPROBE_REASON_FILLER:
         case DJPROBE_REASON_TEXT_CHANGED:
             return at(detail[0], symbolizer);
-        case DJPROBE_REASON_KERNEL_REFUSED:
-            return fmt::format(" (at {}: {})", symbolizer.describe(detail[0]),
-                               std::strerror(-static_cast<int>(detail[1])));
         case DJPROBE_REASON_BRANCH_INTO_REGION:
         case DJPROBE_REASON_POINTER_INTO_REGION:
         case DJPROBE_REASON_LABEL_INTO_REGION:
@@ -126,6 +126,7 @@ ExitCode exit_code(std::uint32_t number, int error) {
         case DJPROBE_REASON_FOREIGN_PATCH:
         case DJPROBE_REASON_OVERLAP:
         case DJPROBE_REASON_MODULE_LEAVING:
+        case DJPROBE_REASON_MODULE_GONE:
             return ExitCode::kBusySite;
         case DJPROBE_REASON_NO_MEMORY:
             return ExitCode::kFailure;

@@ -128,7 +128,8 @@ class Explainer {
         if (out_.refusal || !out_.plan.may_jump()) return;
         // Where a slot might be: near enough, and nowhere in the text.
         const std::uint64_t slot = (map_.facts().text.end | 0xfffff) + 1;
-        const x86::DetourConfig config{slot + 0x1000, 0, 0x10, 0x18, true};
+        const x86::DetourConfig config{
+            .handler = slot + 0x1000, .cs = 0x10, .ss = 0x18, .smap = true};
         x86::DetourLayout layout;
         u8 bytes[x86::kMaxDetour];
         if (const Refusal refusal = x86::emit_detour(out_.plan, config, slot, bytes, layout)) {

@@ -93,12 +93,6 @@ TEST(Reason, reserved_instruction_tells_its_own_reason) {
         "the kernel rewrites)");
 }
 
-TEST(Reason, kernels_errno_is_a_word) {
-    EXPECT_EQ(describe(DJPROBE_REASON_KERNEL_REFUSED, 0xffffffff81001002,
-                       static_cast<std::uint64_t>(-EINVAL)),
-              "refused by the kernel's own kprobe check (at vfs_read+0x2: Invalid argument)");
-}
-
 TEST(Reason, newer_than_the_loader) {
     EXPECT_EQ(describe(9999), "reason 9999, newer than this probeload");
     EXPECT_EQ(reason_name(9999), "reason-9999");

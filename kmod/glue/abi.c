@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What all ioctls of uapi/djprobe.h have in common. errno is made here, from the policy's reasons.
+ */
+#include "abi.h"
+
+#include <linux/capability.h>
+#include <linux/uaccess.h>
+
+#include "../../uapi/djprobe.h"
+
+bool djk_may_probe(void)
+{
+	return capable(CAP_SYS_ADMIN) && bpf_capable() && perfmon_capable();
+}
+
+int djk_errno_of(unsigned int reason)
+{
+	switch (reason) {
+	case DJPROBE_REASON_NO_SUCH_SYMBOL:
+		return -ENOENT;
+	case DJPROBE_REASON_AMBIGUOUS_SYMBOL:
+		return -ENOTUNIQ;
+	case DJPROBE_REASON_PAST_END:
+		return -ERANGE;
+	case DJPROBE_REASON_NOT_BOUNDARY:
+	case DJPROBE_REASON_UNDECODABLE:
+		return -EILSEQ;
+	case DJPROBE_REASON_FOREIGN_PATCH:
+	case DJPROBE_REASON_OVERLAP:
+	case DJPROBE_REASON_MODULE_LEAVING:
+		return -EBUSY;
+	case DJPROBE_REASON_PROG_FD:
+		return -EBADF;
+	case DJPROBE_REASON_PROG_TYPE:
+	case DJPROBE_REASON_PROG_SLEEPABLE:
+	case DJPROBE_REASON_PROG_OVERRIDE:
+	case DJPROBE_REASON_PROG_ATTACH_TYPE:
+		return -EOPNOTSUPP;
+	case DJPROBE_REASON_NO_MEMORY:
+	case DJPROBE_REASON_NO_INDEX:
+		return -ENOMEM;
+	case DJPROBE_REASON_LOCKDOWN:
+		return -EPERM;
+	default:
+		return -EACCES;
+	}
+}
+
+int djk_read_struct(void *to, size_t known, const void __user *from, u32 *size)
+{
+	if (get_user(*size, (const u32 __user *)from))
+		return -EFAULT;
+	/* Version 1 published all of `known`; a shorter one has never existed. */
+	if (*size < known || *size > PAGE_SIZE)
+		return *size < known ? -EINVAL : -E2BIG;
+	return copy_struct_from_user(to, known, from, *size);
+}
+
+int djk_write_struct(void __user *to, const void *from, size_t known)
+{
+	return copy_to_user(to, from, known) ? -EFAULT : 0;
+}

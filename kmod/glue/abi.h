@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What all ioctls of uapi/djprobe.h have in common. */
+#ifndef DJPROBE_KMOD_ABI_H
+#define DJPROBE_KMOD_ABI_H
+
+#include <linux/types.h>
+
+/* The capabilities that every open and every ioctl needs. */
+bool djk_may_probe(void);
+
+/* The errno that the ABI promises for a reason. */
+int djk_errno_of(unsigned int reason);
+
+/* Read a struct that begins with its size, by the extension rule of the ABI. */
+int djk_read_struct(void *to, size_t known, const void __user *from, u32 *size);
+int djk_write_struct(void __user *to, const void *from, size_t known);
+
+#endif

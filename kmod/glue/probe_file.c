@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The ioctls of the probe fd. */
+#include "probe_file.h"
+
+#include <linux/anon_inodes.h>
+#include <linux/fs.h>
+#include <linux/kallsyms.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "../../uapi/djprobe.h"
+#include "abi.h"
+#include "kernel.h"
+#include "runtime.h"
+
+static void fill_query(struct djprobe_query *answer, const struct djp_status *status)
+{
+	unsigned long offset;
+	int i;
+
+	answer->state = status->state;
+	answer->mechanism = status->mechanism;
+	answer->reason = status->reason;
+	answer->address = status->address;
+	answer->cookie = status->cookie;
+	answer->hits = status->hits;
+	for (i = 0; i < DJPROBE_MISS_MAX; i++)
+		answer->missed[i] = status->missed[i];
+	for (i = 0; i < 2; i++)
+		answer->detail[i] = status->detail[i];
+	answer->tactic = status->tactic;
+	answer->anchor = status->anchor;
+	answer->displaced_len = status->displaced_len;
+	memcpy(answer->displaced, status->displaced, sizeof(answer->displaced));
+	djk_symbol_name(status->address, answer->symbol, answer->module, &offset);
+	answer->offset = offset;
+}
+
+static int query(const struct djk_group *group, void __user *argument)
+{
+	struct djp_status status = {};
+	struct djprobe_query *answer;
+	u32 size, index;
+	int error;
+
+	BUILD_BUG_ON(sizeof(answer->symbol) < KSYM_NAME_LEN);
+	BUILD_BUG_ON(sizeof(answer->module) < MODULE_NAME_LEN);
+	BUILD_BUG_ON(sizeof(answer->displaced) != sizeof(status.displaced));
+	answer = kzalloc(sizeof(*answer), GFP_KERNEL);
+	if (!answer)
+		return -ENOMEM;
+	error = djk_read_struct(answer, sizeof(*answer), argument, &size);
+	if (!error && answer->reserved)
+		error = -EINVAL;
+	if (!error && answer->index >= group->count)
+		error = -ERANGE;
+	if (error)
+		goto out;
+	index = answer->index;
+	memset(answer, 0, sizeof(*answer));
+	answer->size = size;
+	answer->index = index;
+	djp_query(group->probes[index], &status);
+	fill_query(answer, &status);
+	error = djk_write_struct(argument, answer, sizeof(*answer));
+out:
+	kfree(answer);
+	return error;
+}
+
+static int wait(const struct djk_group *group)
+{
+	int error = 0;
+	size_t i;
+
+	for (i = 0; i < group->count && !error; i++)
+		error = djk_wait_settled(group->probes[i]);
+	return error;
+}
+
+static int enable(const struct djk_group *group, void __user *argument)
+{
+	struct djprobe_enable wanted;
+	struct djp_request refused = {};
+	size_t enabled = group->count;
+	u32 size;
+	int error = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
+
+	if (!error && wanted.enable > 1)
+		error = -EINVAL;
+	if (error)
+		return error;
+	if (wanted.enable)
+		enabled = djp_enable(group->probes, group->count, &refused);
+	else
+		djp_disable(group->probes, group->count);
+	wanted.failed = enabled;
+	wanted.reason = refused.reason;
+	wanted.detail[0] = refused.detail[0];
+	wanted.detail[1] = refused.detail[1];
+	error = djk_write_struct(argument, &wanted, sizeof(wanted));
+	if (error)
+		return error;
+	return enabled == group->count ? 0 : djk_errno_of(refused.reason);
+}
+
+static int total(const struct djk_group *group, void __user *argument)
+{
+	struct djprobe_total answer;
+	u32 size;
+	size_t i;
+	int kind, error = djk_read_struct(&answer, sizeof(answer), argument, &size);
+
+	if (error)
+		return error;
+	memset(&answer, 0, sizeof(answer));
+	answer.size = size;
+	answer.count = group->count;
+	for (i = 0; i < group->count; i++) {
+		struct djp_status status = {};
+
+		djp_query(group->probes[i], &status);
+		answer.hits += status.hits;
+		for (kind = 0; kind < DJPROBE_MISS_MAX; kind++)
+			answer.missed[kind] += status.missed[kind];
+		answer.states[status.state]++;
+		cond_resched();
+	}
+	return djk_write_struct(argument, &answer, sizeof(answer));
+}
+
+static long probe_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	const struct djk_group *group = file->private_data;
+
+	if (!djk_may_probe())
+		return -EPERM;
+	switch (command) {
+	case DJPROBE_IOC_QUERY:
+		return query(group, (void __user *)argument);
+	case DJPROBE_IOC_WAIT:
+		return wait(group);
+	case DJPROBE_IOC_ENABLE:
+		return enable(group, (void __user *)argument);
+	case DJPROBE_IOC_TOTAL:
+		return total(group, (void __user *)argument);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static void detach(struct djk_group *group)
+{
+	djp_detach(group->probes, group->count);
+	kvfree(group);
+}
+
+static int probe_release(struct inode *inode, struct file *file)
+{
+	detach(file->private_data);
+	return 0;
+}
+
+static const struct file_operations probe_operations = {
+	.owner = THIS_MODULE,
+	.release = probe_release,
+	.unlocked_ioctl = probe_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+struct file *djk_probe_file(struct djk_group *group)
+{
+	struct file *file =
+		anon_inode_getfile("[djprobe]", &probe_operations, group, O_RDONLY | O_CLOEXEC);
+
+	if (IS_ERR(file))
+		detach(group);
+	return file;
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The probe fd: probes that were attached together and live as long as it. */
+#ifndef DJPROBE_KMOD_PROBE_FILE_H
+#define DJPROBE_KMOD_PROBE_FILE_H
+
+#include <linux/types.h>
+
+struct djp_probe;
+struct file;
+
+struct djk_group {
+	size_t count;
+	struct djp_probe *probes[];
+};
+
+/* A file around an attached group, whose owner it becomes; or an error, and the group is detached.
+ */
+struct file *djk_probe_file(struct djk_group *group);
+
+#endif

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+// Probes onto sites and away from them, many at a time.
+#include "transition.h"
+
+namespace djprobe::kmod {
+namespace {
+
+void link(Site& site, djk_probe* handler) {
+    djk_probe** tail = &site.hit.probes;
+    while (*tail)
+        tail = &(*tail)->next;
+    handler->next = nullptr;
+    __atomic_store_n(tail, handler, __ATOMIC_RELEASE);
+}
+
+void unlink(Site& site, djk_probe* handler) {
+    djk_probe** link = &site.hit.probes;
+    while (*link != handler)
+        link = &(*link)->next;
+    // The unlinked one keeps its own link: a hit that stands on it goes on.
+    __atomic_store_n(link, handler->next, __ATOMIC_RELEASE);
+}
+
+// WAIT looks at it without the lock; sites are freed after quiescence.
+void set_site(djp_probe& probe, Site* site) {
+    __atomic_store_n(&probe.site, site, __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+/// The probe's site, which nobody hits yet if it is a fresh one.
+Refusal Registry::find_or_make_site(djp_probe& probe, SiteList& fresh) {
+    Site* site = sites_.find(probe.address);
+    if (!site) {
+        Box<Site> made = Box<Site>::create();
+        if (!made) return Refusal{Reason::NO_MEMORY};
+        made->trap.hit.address = probe.address;
+        if (const Refusal refusal = analyst_.analyse(probe.address, sites_, made->plan))
+            return refusal;
+        if (const Refusal refusal = build(*made)) return refusal;
+        site = made.release();
+        sites_.insert(*site);
+        fresh.add(*site);
+    }
+    // All probes of a site share its mechanism; who asks for int3 means to see int3.
+    site->int3_probes += probe.int3_only;
+    if (const Refusal refusal = settle(*site)) {
+        site->int3_probes -= probe.int3_only;
+        return refusal;
+    }
+    set_site(probe, site);
+    return {};
+}
+
+/// Undo find_or_make_site().
+void Registry::take_back(Probes probes, SiteList& fresh) {
+    for (djp_probe* probe : probes) {
+        probe->site->int3_probes -= probe->int3_only;
+        (void)settle(*probe->site);
+        set_site(*probe, nullptr);
+    }
+    while (Site* site = fresh.take_first()) {
+        // A hit elsewhere may be looking through the table.
+        sites_.remove(*site);
+        garbage_.add(site);
+        djk_optimizer_kick();
+    }
+}
+
+size_t Registry::place_pinned(Probes probes, Refusal& refusal) {
+    SiteList fresh;
+    size_t placed = 0;
+    for (; placed < probes.size() && !refusal; ++placed) {
+        refusal = find_or_make_site(*probes[placed], fresh);
+        if (refusal) break;
+        djk_breathe();
+    }
+    const Site* refused = nullptr;
+    if (!refusal) refusal = arm(fresh, refused);
+    if (refusal) {
+        size_t index = placed;
+        for (size_t i = placed; refused && i-- > 0;)
+            if (probes[i]->site == refused) index = i;
+        take_back(probes.first(placed), fresh);
+        return index;
+    }
+    for (djp_probe* probe : probes) {
+        Site& site = *probe->site;
+        if (site.holds_module) djk_release_module();
+        site.holds_module = false;
+        link(site, probe->handler);
+        probe->refused = Refusal{};
+    }
+    // Armed, nothing can go wrong any more: at worst they stay so.
+    for (Site& site : fresh)
+        (void)settle(site);
+    return placed;
+}
+
+/// Place all or none, under the registry lock: returns their number, or the index of the one that
+/// is refused.
+size_t Registry::place(Probes probes, Refusal& refusal) {
+    // Until the sites are in the table, where forget() finds them, their text must not go away.
+    size_t pinned = 0;
+    while (pinned < probes.size() && djk_pin_target(probes[pinned]->address))
+        ++pinned;
+    if (pinned < probes.size()) refusal = Refusal{Reason::MODULE_LEAVING};
+    const size_t placed = refusal ? pinned : place_pinned(probes, refusal);
+    for (djp_probe* probe : probes.first(pinned))
+        djk_unpin_target(probe->address);
+    return placed;
+}
+
+/// Take the probes off their sites. The handlers may still run until quiescence.
+void Registry::leave(Probes probes) {
+    SiteList empty;
+    for (djp_probe* probe : probes) {
+        Site* const site = probe->site;
+        if (!site) continue;
+        unlink(*site, probe->handler);
+        site->int3_probes -= probe->int3_only;
+        set_site(*probe, nullptr);
+        if (site->state == State::Gone) {
+            if (!site->has_probes()) garbage_.add(site);
+        } else if (site->has_probes()) {
+            (void)settle(*site);
+        } else {
+            empty.add(*site);
+        }
+    }
+    retire(empty);
+    djk_optimizer_kick();
+}
+
+}  // namespace djprobe::kmod
