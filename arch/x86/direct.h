@@ -57,7 +57,8 @@ class DirectCall {
     const Live& live_;
     FrameConstants constants_;
     RegisterSet changed_;  ///< on the hot path, whatever is live
-    RegisterSet saved_;    ///< there: what of it is live
+    RegisterSet framed_;   ///< what of it is live: kept in the frame
+    RegisterSet pushed_;   ///< and the rest of it, pushed
     Label slow_, resched_;
     u64 join_ = 0, restore_ = 0;
 };

@@ -145,6 +145,63 @@ TEST(DetourSmapTest, FlagsAreSavedBeforeClac) {
     EXPECT_NE(std::find(bytes.begin(), at, 0x9c), at) << "no pushf before it";
 }
 
+// --- more calls ---
+
+TEST(DetourAfterTest, HandlerIsCalledBehindTheProbedInstructionInBothCopies) {
+    const Plan plan = Scene(kPrologue).plan(0);
+    DetourConfig config = kConfig;
+    const Emitted without = emit(plan, config);
+    config.after = true;
+    const Emitted with = emit(plan, config);
+    ASSERT_EQ(with.refusal, Refusal());
+    // The same call, of the same size, in the detour and in the out-of-line copy.
+    const size_t call = without.layout.displaced;
+    EXPECT_EQ(with.layout.displaced, call);
+    EXPECT_EQ(with.layout.size, without.layout.size + 2 * call);
+    EXPECT_EQ(with.layout.out_of_line, without.layout.out_of_line + call);
+    EXPECT_EQ(with.bytes[with.layout.displaced], CODE("push rbp")[0]);
+    EXPECT_EQ(with.bytes[with.layout.out_of_line], CODE("push rbp")[0]);
+
+    Bytes buffer(kMaxDetour);
+    DetourLayout layout;
+    ASSERT_EQ(emit_out_of_line(plan, config, kSlot, {buffer.data(), buffer.size()}, layout),
+              Refusal());
+    EXPECT_EQ(layout.size, 1 + call + 5);
+}
+
+TEST(DetourAfterTest, NothingRunsBehindABranch) {
+    DetourConfig config = kConfig;
+    config.after = true;
+    for (const Bytes& code :
+         {CODE("call 771b + 0x1000; ret"), CODE("jmp 771b + 0x1000; ret"),
+          CODE("1: jz 1b + 0x1000; ret"), CODE("ret; int3; int3; int3; int3"),
+          CODE("1: loop 1b + 20; nop; nop; nop; ret"), CODE("call rax; nop; nop; nop; ret")}) {
+        const Plan plan = Scene(code).plan(0);
+        EXPECT_EQ(emit(plan, config).refusal, Refusal(Reason::POST_AT_BRANCH, kText));
+        Bytes buffer(kMaxDetour);
+        DetourLayout layout;
+        EXPECT_EQ(emit_out_of_line(plan, config, kSlot, {buffer.data(), buffer.size()}, layout),
+                  Refusal(Reason::POST_AT_BRANCH, kText));
+    }
+    // Behind it in the region there may be one.
+    EXPECT_EQ(emit(Scene(CODE("push rax; jz 771b + 0x1000; ret")).plan(0), config).refusal,
+              Refusal());
+}
+
+TEST(DetourRedirectTest, AColdPartThatEndsInIret) {
+    const Plan plan = Scene(kPrologue).plan(0);
+    DetourConfig config = kConfig;
+    const Emitted without = emit(plan, config);
+    config.redirects = true;
+    const Emitted with = emit(plan, config);
+    const Bytes iretq = CODE("iretq");
+    EXPECT_EQ(with.part(with.layout.size - 2u, with.layout.size), iretq);
+    EXPECT_EQ(std::search(without.bytes.begin(), without.bytes.end(), iretq.begin(), iretq.end()),
+              without.bytes.end());
+    // test, jnz: all that it costs a hit.
+    EXPECT_EQ(with.layout.displaced, without.layout.displaced + 2 + 6);
+}
+
 // --- reach ---
 
 TEST(DetourReachTest, SlotTooFarFromTheSite) {
@@ -202,10 +259,53 @@ void for_each_region(const Bytes& before, const std::function<void(const Bytes&)
     }
 }
 
-/// The largest detour over all regions at `text`; sets how many there are.
-size_t largest_detour(u64 text, size_t& regions) {
+using Emit = std::function<Refusal(const Plan&, u64 text, Span<u8>, DetourLayout&)>;
+
+Refusal emit_handler(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layout) {
     const DetourConfig config = {
         .handler = text + 0x1000, .argument = ~0ul, .cs = 0x10, .ss = 0x18, .smap = true};
+    return emit_detour(plan, config, text + 0x2000, out, layout);
+}
+
+/// All that the handler may have, where it may.
+Refusal emit_handlers(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layout) {
+    const bool straight = plan.first.kind == Kind::Plain || plan.first.kind == Kind::Nop;
+    const DetourConfig config = {.handler = text + 0x1000,
+                                 .argument = ~0ul,
+                                 .redirects = true,
+                                 .after = straight,
+                                 .cs = 0x10,
+                                 .ss = 0x18,
+                                 .smap = true};
+    return emit_detour(plan, config, text + 0x2000, out, layout);
+}
+
+/// The largest direct calls: all fields, and all but one, which are stored one by one.
+Refusal emit_direct(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layout) {
+    DirectConfig config = {.program = text + 0x1000,
+                           .slow = text + 0x1100,
+                           .argument = ~0ul,
+                           .active = 8,
+                           .depth = 12,
+                           .preempt_count = 16,
+                           .hits = 0x100000000,
+                           .stats = text + 0x1200,
+                           .resched = text + 0x1300,
+                           .cs = 0x10,
+                           .ss = 0x18,
+                           .smap = true};
+    const Live live = {kCallerSaved, true, true};
+    DetourLayout whole;
+    if (const Refusal refusal = emit_direct_detour(plan, config, live, text + 0x2000, out, whole))
+        return refusal;
+    config.context = kAllFields - 1;
+    const Refusal refusal = emit_direct_detour(plan, config, live, text + 0x2000, out, layout);
+    layout.size = std::max(layout.size, whole.size);
+    return refusal;
+}
+
+/// The largest detour over all regions at `text`; sets how many there are.
+size_t largest_detour(u64 text, const Emit& emit, size_t& regions) {
     size_t largest = 0;
     for_each_region({}, [&](const Bytes& region) {
         ++regions;
@@ -213,24 +313,23 @@ size_t largest_detour(u64 text, size_t& regions) {
         ASSERT_EQ(plan.jump, Refusal());
         Bytes buffer(2 * kMaxDetour);
         DetourLayout layout;
-        ASSERT_EQ(emit_detour(plan, config, text + 0x2000, {buffer.data(), buffer.size()}, layout),
-                  Refusal());
+        ASSERT_EQ(emit(plan, text, {buffer.data(), buffer.size()}, layout), Refusal());
         largest = std::max<size_t>(largest, layout.size);
     });
     return largest;
 }
 
 TEST(DetourTest, LargestDetourFits) {
-    size_t regions = 0;
-    const size_t largest = largest_detour(kUserText, regions);
-    EXPECT_LE(largest, kMaxDetour);
-    EXPECT_GT(regions, 1000u);
-    RecordProperty("largest_detour", static_cast<int>(largest));
+    for (const Emit& emit : {Emit(emit_handlers), Emit(emit_direct)}) {
+        size_t regions = 0;
+        EXPECT_LE(largest_detour(kUserText, emit, regions), kMaxDetour);
+        EXPECT_GT(regions, 1000u);
+    }
 }
 
 TEST(DetourTest, NoDetourOfTheKernelTakesMoreThan200Bytes) {
     size_t regions = 0;
-    const size_t largest = largest_detour(kText, regions);
+    const size_t largest = largest_detour(kText, emit_handler, regions);
     EXPECT_LE(largest, 200u);
     EXPECT_GT(regions, 1000u);
     RecordProperty("largest_kernel_detour", static_cast<int>(largest));
