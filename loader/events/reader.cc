@@ -11,6 +11,8 @@ namespace djprobe::loader {
 namespace {
 
 constexpr std::size_t kPerfPages = 64;
+// A burst of so many times what came last must still fit.
+constexpr std::size_t kBurst = 16;
 
 bool carries_events(const bpf_map* map) {
     const bpf_map_type type = bpf_map__type(map);
@@ -96,13 +98,17 @@ void EventReader::drain() {
 }
 
 void EventReader::consume() {
+    // Of perf buffers we do not know how full they were.
+    has_room_ = perf_.empty();
     for (Source& source : sources_) {
         if (!source.ring) continue;
-        consume_ring(source.ring->memory(), [this, &source](std::span<const std::byte> record) {
-            on_record(source, record);
-            // Producers may write as fast as we read.
-            return !must_stop();
-        });
+        const std::size_t bytes =
+            consume_ring(source.ring->memory(), [this, &source](std::span<const std::byte> record) {
+                on_record(source, record);
+                // Producers may write as fast as we read.
+                return !must_stop();
+            });
+        has_room_ = has_room_ && bytes <= source.ring->memory().size / kBurst;
     }
     for (const auto& perf : perf_) {
         const int result = perf_buffer__consume(perf.get());

@@ -36,6 +36,9 @@ class EventReader {
 
     /// Prints what is there; returns early when a signal or a closed stdout asks to stop.
     void read();
+    /// True if the last read() found so little, measured by the room in the ring buffers, that the
+    /// next one may wait until more has gathered.
+    [[nodiscard]] bool has_room() const noexcept { return has_room_; }
     /// Prints the rest, whatever the signals: for the end, when nobody sends any more.
     void drain();
 
@@ -70,6 +73,7 @@ class EventReader {
     std::uint64_t received_ = 0;
     std::uint64_t lost_by_perf_ = 0;
     bool has_ring_ = false;
+    bool has_room_ = false;
     std::list<Source> sources_;  // libbpf's callbacks hold their addresses
     std::vector<std::unique_ptr<perf_buffer, FreePerf>> perf_;
     std::vector<int> fds_;

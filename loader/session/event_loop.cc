@@ -17,6 +17,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// A wakeup for each event would cost both sides more than the event: those that come sooner after
+// the last read than this are read together.
+constexpr std::chrono::milliseconds kGather{1};
+
 // A year; more would overflow the clock.
 constexpr double kLongest = 366.0 * 24 * 3600;
 
@@ -48,15 +52,23 @@ EndCause run_event_loop(EventReader& events, Output& output, const StopSignals& 
     const Deadline deadline(seconds);
     std::vector<pollfd> polled = {
         {stop.fd(), POLLIN, 0}, {command_fd, POLLIN, 0}, {output.fd(), 0, 0}};
+    const std::size_t always = polled.size();
     for (const int fd : events.fds())
         polled.push_back({fd, POLLIN, 0});
 
+    std::optional<Clock::time_point> last_read;
     for (;;) {
         events.read();
+        const bool gather = events.has_room() && last_read && Clock::now() - *last_read < kGather;
+        last_read = Clock::now();
         if (output.closed()) return EndCause::kOutputClosed;
         if (stop.requested()) return EndCause::kSignal;
         if (deadline.reached()) return EndCause::kDuration;
-        if (poll(polled.data(), polled.size(), deadline.milliseconds()) < 0) {
+        // Without the ring buffers' fds the first event does not end the wait.
+        const auto watched = gather ? always : polled.size();
+        const int left = deadline.milliseconds();
+        const int limit = gather && left != 0 ? static_cast<int>(kGather.count()) : left;
+        if (poll(polled.data(), watched, limit) < 0) {
             if (errno != EINTR) fail(ExitCode::kFailure, "poll: {}", std::strerror(errno));
             continue;
         }
