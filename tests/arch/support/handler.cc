@@ -3,8 +3,9 @@
 
 extern "C" {
 extern const char djprobe_test_handler[];
-void djprobe_test_record(const djprobe::x86::Frame* frame, djprobe::u64 argument,
-                         djprobe::u64 flags, const djprobe::u64* record);
+void djprobe_test_record(djprobe::x86::Frame* frame, djprobe::u64 argument, djprobe::u64 flags,
+                         const djprobe::u64* record);
+djprobe::u8 djprobe_test_result = 0;
 }
 
 // The stack is as the site left it: aligned for nobody.
@@ -33,6 +34,7 @@ djprobe_test_handler:
     mov r11, rax
     leave
     neg al
+    mov al, [rip + djprobe_test_result]
     ret
 .size djprobe_test_handler, . - djprobe_test_handler
 .popsection
@@ -42,11 +44,12 @@ djprobe_test_handler:
 namespace {
 
 djprobe::test::Hit hit;
+djprobe::test::Edit edit;
 
 }  // namespace
 
 // A detour saves no vector register, so neither may the handler use one.
-[[gnu::target("general-regs-only")]] void djprobe_test_record(const djprobe::x86::Frame* frame,
+[[gnu::target("general-regs-only")]] void djprobe_test_record(djprobe::x86::Frame* frame,
                                                               djprobe::u64 argument,
                                                               djprobe::u64 flags,
                                                               const djprobe::u64* record) {
@@ -58,12 +61,18 @@ djprobe::test::Hit hit;
     hit.saved_bp = record[0];
     hit.return_address = record[1];
     hit.record_address = reinterpret_cast<djprobe::u64>(record);
+    // Without an edit the result is not asked for.
+    djprobe_test_result = edit ? edit(*frame, argument) : 0xff;
 }
 
 namespace djprobe::test {
 
 u64 handler_address() {
     return reinterpret_cast<u64>(djprobe_test_handler);
+}
+
+void set_edit(Edit new_edit) {
+    edit = new_edit;
 }
 
 Hit& last_hit() {

@@ -21,6 +21,9 @@ struct Hit {
 /// Records the hit, then overwrites every caller-saved general register and the arithmetic flags.
 u64 handler_address();
 Hit& last_hit();
+/// What the handler changes of the frame, and whether it returns true; null: nothing, anything.
+using Edit = bool (*)(x86::Frame& frame, u64 argument);
+void set_edit(Edit edit);
 
 /// What Bench::detour_config() passes.
 inline constexpr u64 kArgument = 0x1122334455667788;
