@@ -311,6 +311,18 @@ static void visit_labels(const struct jump_entry *entry, const struct jump_entry
 		      jump_entry_target(entry));
 }
 
+/* Of the core kernel the policy looks by itself. */
+static void visit_pointers(struct djk_extent rodata, struct djk_extent text,
+			   djk_landing_visit visit, void *context)
+{
+	const unsigned long *word = (const unsigned long *)ALIGN(rodata.begin, sizeof(*word));
+
+	for (; word < (const unsigned long *)rodata.end; word++)
+		if (*word >= text.begin && *word < text.end)
+			visit(context, DJPROBE_REASON_POINTER_INTO_REGION, (unsigned long)word,
+			      *word);
+}
+
 void djk_visit_landings(unsigned long module_address, djk_landing_visit visit, void *context)
 {
 	const struct module *module;
@@ -330,6 +342,7 @@ void djk_visit_landings(unsigned long module_address, djk_landing_visit visit, v
 			     context);
 		visit_labels(module->jump_entries, module->jump_entries + module->num_jump_entries,
 			     visit, context);
+		visit_pointers(djk_module_rodata(module), djk_module_text(module), visit, context);
 	}
 	preempt_enable();
 }
