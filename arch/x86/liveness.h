@@ -21,8 +21,8 @@ struct Rewritten {
 
 /// A function, and what its bytes do not show. The defaults are the careful answers.
 struct Flow {
-    Code function;  ///< the whole symbol
-    Code cold;      ///< the part that the compiler has moved elsewhere (NAME.cold); may be empty
+    Code function = {};  ///< the whole symbol
+    Code cold = {};  ///< the part that the compiler has moved elsewhere (NAME.cold); may be empty
     /// There is no third part: a jump that leaves both is a tail call.
     bool whole = false;
     /// The function keeps to the C convention towards its callers and callees: the compiler has
@@ -33,10 +33,10 @@ struct Flow {
     /// An exception-table entry lies in it: control may arrive at its fixup from the middle of an
     /// instruction, and it may run with user memory open (RFLAGS.AC).
     bool has_fixups = true;
-    Range return_thunks;    ///< out-of-line `ret`
-    Range indirect_thunks;  ///< out-of-line `jmp *reg`
+    Range return_thunks = {};    ///< out-of-line `ret`
+    Range indirect_thunks = {};  ///< out-of-line `jmp *reg`
     /// Complete for both parts.
-    Span<const Rewritten> rewritten;
+    Span<const Rewritten> rewritten = {};
 };
 
 struct Live {

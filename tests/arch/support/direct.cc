@@ -147,9 +147,23 @@ i32 offset_of(const void* field) {
 
 }  // namespace
 
-DirectBench::DirectBench(Bench& bench) : bench_(bench) {
+PerCpuBase::PerCpuBase() {
     syscall(SYS_arch_prctl, ARCH_GET_GS, &old_gs_);
     set_gs(reinterpret_cast<u64>(&per_cpu_data));
+}
+
+PerCpuBase::~PerCpuBase() {
+    set_gs(old_gs_);
+}
+
+void use_per_cpu(x86::DirectConfig& config) {
+    config.active = offset_of(&per_cpu_data.active);
+    config.depth = offset_of(&per_cpu_data.depth);
+    config.preempt_count = offset_of(&per_cpu_data.preempt_count);
+    config.hits = offset_of(&per_cpu_data.hits);
+}
+
+DirectBench::DirectBench(Bench& bench) : bench_(bench) {
     const auto write = [&](u64 offset, const Bytes& code) {
         bench.arena().write(bench.text() + offset, code);
     };
@@ -160,10 +174,6 @@ DirectBench::DirectBench(Bench& bench) : bench_(bench) {
     write(kKindResched, long_jump(djprobe_test_kind_resched));
     set_stats(false);
     reset();
-}
-
-DirectBench::~DirectBench() {
-    set_gs(old_gs_);
 }
 
 void DirectBench::put_program(x86::RegisterSet clobbers) {
@@ -184,19 +194,17 @@ void DirectBench::put_program(x86::RegisterSet clobbers) {
 
 x86::DirectConfig DirectBench::config(x86::RegisterSet clobbers, x86::FieldSet context) {
     put_program(clobbers);
-    return {.program = bench_.text() + kProgram,
-            .clobbers = clobbers,
-            .context = context,
-            .slow = bench_.text() + kSlow,
-            .argument = kArgument,
-            .active = offset_of(&per_cpu_data.active),
-            .depth = offset_of(&per_cpu_data.depth),
-            .preempt_count = offset_of(&per_cpu_data.preempt_count),
-            .hits = offset_of(&per_cpu_data.hits),
-            .stats = bench_.text() + kStats,
-            .resched = bench_.text() + kResched,
-            .cs = kCs,
-            .ss = kSs};
+    x86::DirectConfig config = {.program = bench_.text() + kProgram,
+                                .clobbers = clobbers,
+                                .context = context,
+                                .slow = bench_.text() + kSlow,
+                                .argument = kArgument,
+                                .stats = bench_.text() + kStats,
+                                .resched = bench_.text() + kResched,
+                                .cs = kCs,
+                                .ss = kSs};
+    use_per_cpu(config);
+    return config;
 }
 
 void DirectBench::move_hits_away(x86::DirectConfig& config) {

@@ -31,12 +31,25 @@ struct Seen {
     u64 return_address = 0;
 };
 
+/// %gs points to the per-CPU data as long as it lives.
+class PerCpuBase {
+  public:
+    PerCpuBase();
+    ~PerCpuBase();
+    PerCpuBase(const PerCpuBase&) = delete;
+    PerCpuBase& operator=(const PerCpuBase&) = delete;
+
+  private:
+    u64 old_gs_ = 0;
+};
+/// Where the per-CPU data lie.
+void use_per_cpu(x86::DirectConfig& config);
+
 /// Programs in the arena of a bench, which change exactly what they say, and the C functions of the
 /// guard, which change all that they may.
 class DirectBench {
   public:
     explicit DirectBench(Bench& bench);
-    ~DirectBench();
 
     /// Calls a program that changes `clobbers` and the flags.
     x86::DirectConfig config(x86::RegisterSet clobbers, x86::FieldSet context);
@@ -61,7 +74,7 @@ class DirectBench {
     void put_program(x86::RegisterSet clobbers);
 
     Bench& bench_;
-    u64 old_gs_ = 0;
+    PerCpuBase per_cpu_base_;
 };
 
 }  // namespace djprobe::test

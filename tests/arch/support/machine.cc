@@ -103,12 +103,6 @@ void die_with_note(int signal) {
     raise(signal);
 }
 
-void serialize() {
-    // Code was written through another address: the CPU must drop what it fetched before.
-    unsigned a = 0, b, c = 0, d;
-    asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d)::"memory");
-}
-
 }  // namespace
 
 Machine Machine::random(std::mt19937_64& random) {
@@ -132,6 +126,11 @@ std::string difference(const Machine& actual, const Machine& expected) {
         add(kNames[i], actual.registers[i], expected.registers[i]);
     add("flags", actual.flags, expected.flags);
     return text.str();
+}
+
+void serialize() {
+    unsigned a = 0, b, c = 0, d;
+    asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d)::"memory");
 }
 
 void run(Machine& machine, u64 entry) {

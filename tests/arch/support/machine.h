@@ -44,6 +44,9 @@ std::string difference(const Machine& actual, const Machine& expected);
 void run(Machine& machine, u64 entry);
 u64 exit_address();
 
+/// Code was written through another address: the CPU must drop what it fetched before.
+void serialize();
+
 /// What SIGSEGV, SIGILL, SIGBUS and SIGTRAP print before the process dies: how to reproduce it.
 void set_crash_note(const std::string& note);
 
