@@ -28,12 +28,14 @@ struct Neighbours {
         return {};
     }
 
-    Refusal collect(Range function, u64 site, const SiteTable& sites) {
+    /// Of those from which a short branch reaches `region`.
+    Refusal collect(Range function, Range region, const SiteTable& sites) {
+        count = 0;
         djk_extent text;
-        if (!djk_text_extent(site, &text)) return Refusal{Reason::NOT_TEXT};
-        const u64 reach = x86::kTacticReach + x86::kShortReach;
-        const u64 low = site > text.begin + reach ? site - reach : text.begin;
-        const u64 high = site + reach;
+        if (!djk_text_extent(region.begin, &text)) return Refusal{Reason::NOT_TEXT};
+        const u64 reach = x86::kShortReach;
+        const u64 low = region.begin > text.begin + reach ? region.begin - reach : text.begin;
+        const u64 high = region.end + reach;
         for (u64 at = function.begin; at > low;) {
             if (const Refusal refusal = load(at - 1, sites)) return refusal;
             at = code[count - 1].address;
@@ -98,16 +100,15 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     Box<ReservedBytes> reserved = Box<ReservedBytes>::create();
     Box<Landings> landings = Box<Landings>::create();
     if (!neighbours || !reserved || !landings) return Refusal{Reason::NO_MEMORY};
-    const Refusal unknown = neighbours->collect(function.code().range(), site, sites);
-
     Snapshot snapshot;
     snapshot.site = site;
     snapshot.function = function.code();
-    snapshot.neighbours = {neighbours->code, neighbours->count};
     snapshot.no_jump_tables = machine_.no_jump_tables;
     snapshot.indirect_thunks = {machine_.indirect_thunks.begin, machine_.indirect_thunks.end};
     // Facts are expensive: those for the plain window first, which nearly always fits.
     const auto plan_within = [&](Range known, u8 tactics) {
+        const Refusal unknown = neighbours->collect(function.code().range(), known, sites);
+        snapshot.neighbours = {neighbours->code, neighbours->count};
         landings->count = 0;
         const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, *landings);
         reserved->collect(known, index_, sites);
@@ -122,7 +123,7 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     const Range window = {site, x86::replaced_bytes(function.code(), site).end};
     if (const Refusal refusal = plan_within(window, tactic_bit(x86::Tactic::Window)))
         return refusal;
-    if (!plan.may_jump() && !unknown)
+    if (!plan.may_jump())
         if (const Refusal refusal =
                 plan_within({site - x86::kTacticReach, site + x86::kTacticReach}, x86::kAllTactics))
             return refusal;

@@ -26,6 +26,7 @@ void FunctionCopy::overwrite(u64 address, Span<const u8> bytes) {
 }
 
 void FunctionCopy::recover_foreign() {
+    if (djk_list_kprobes(nullptr, 0) == 0) return;
     u8 original[16];
     for (size_t i = 0; i < bytes_.size(); ++i)
         if ((bytes_[i] == x86::kInt3 || bytes_[i] == kJumpOpcode) &&

@@ -16,6 +16,7 @@ concept SiteSurroundings = requires(const S& s, u64 address, Range range, Bounda
     // Instruction boundaries around an address of the function.
     static_cast<Refusal>(s.boundary(address, boundary));
     static_cast<u64>(s.end());  // of the function's last instruction that is not padding
+    static_cast<bool>(s.is_past_end(address));
     static_cast<const Reserved*>(s.reserved(range));  // one that overlaps the range, or nullptr
     // Control may arrive in the range, other than by falling through; or that is not known.
     static_cast<Refusal>(s.arrival(range));
@@ -87,8 +88,8 @@ Refusal check_site(const S& around, Plan& plan) {
     Boundary boundary;
     if (const Refusal refusal = around.boundary(plan.site, boundary))
         return Refusal{Reason::UNDECODABLE, refusal.detail[0]};
-    const u64 end = around.end();
-    if (plan.site >= end) return Refusal{Reason::PAST_END, function.begin, end};
+    if (around.is_past_end(plan.site))
+        return Refusal{Reason::PAST_END, function.begin, around.end()};
     if (!boundary.is_start(plan.site))
         return Refusal{Reason::NOT_BOUNDARY, boundary.before, boundary.after};
 
@@ -153,8 +154,8 @@ Refusal take_region(const S& around, size_t wanted, Plan& plan) {
         if (insn.is_call() && region.length < wanted) return Refusal{Reason::CALL_IN_REGION, at};
     }
     // Padding that control falls into may be the next function's patchable prefix.
-    const u64 end = around.end();
-    if (region.last().end() > end) return Refusal{Reason::SHORT_REGION, end};
+    if (around.is_past_end(region.last().address))
+        return Refusal{Reason::SHORT_REGION, around.end()};
     return check_last(region.last());
 }
 

@@ -19,6 +19,8 @@ class SnapshotSurroundings {
 
     u64 end() const { return real_end(function()); }
 
+    bool is_past_end(u64 address) const { return x86::is_past_end(function(), address); }
+
     const Reserved* reserved(Range range) const {
         for (const Reserved& reserved : snapshot_.reserved)
             if (reserved.range.overlaps(range)) return &reserved;

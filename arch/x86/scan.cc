@@ -10,6 +10,57 @@ bool is_padding(const Insn& insn, Span<const u8> bytes) {
            (insn.length == 2 && bytes[0] == 0 && bytes[1] == 0);
 }
 
+/// The bytes of int3, of zeros and of the nops that compilers and linkers pad with.
+bool may_be_padding(u8 byte) {
+    switch (byte) {
+        case kInt3:
+        case 0x00:
+        case 0x0f:
+        case 0x1f:
+        case 0x2e:
+        case 0x40:
+        case 0x44:
+        case 0x66:
+        case 0x80:
+        case 0x84:
+        case 0x90:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool is_short_branch(u8 opcode) {
+    return opcode >> 4 == 7 || opcode == 0xeb || opcode >> 2 == 0xe0 >> 2;
+}
+
+/// Calls found(target) for every byte and every four bytes that could be the displacement of a
+/// direct branch, which always ends its instruction; found() -> bool (true: enough).
+template <class Found>
+bool any_displacement(const Code& code, Found&& found) {
+    const u8* bytes = code.bytes.data();
+    for (size_t i = 0; i + 1 < code.bytes.size(); ++i) {
+        if (is_short_branch(bytes[i]) &&
+            found(code.address + i + 2 + static_cast<u64>(static_cast<signed char>(bytes[i + 1]))))
+            return true;
+        if (i + 4 > code.bytes.size()) continue;
+        i32 displacement;
+        __builtin_memcpy(&displacement, bytes + i, 4);
+        if (found(code.address + i + 4 + static_cast<u64>(static_cast<i64>(displacement))))
+            return true;
+    }
+    return false;
+}
+
+/// No bytes of `function` could be an indirect jump or one through a thunk.
+bool has_no_indirect_jump(const Code& function, Range thunks) {
+    const u8* bytes = function.bytes.data();
+    // ff /4 and its far sister ff /5.
+    for (size_t i = 0; i + 1 < function.bytes.size(); ++i)
+        if (bytes[i] == 0xff && (bytes[i + 1] >> 4 & 3) == 2) return false;
+    return !any_displacement(function, [&](u64 target) { return thunks.contains(target); });
+}
+
 }  // namespace
 
 Refusal find_boundary(const Code& function, u64 address, Boundary& out) {
@@ -29,6 +80,14 @@ Range replaced_bytes(const Code& function, u64 site) {
         return true;
     });
     return {site + 1, end};
+}
+
+bool is_past_end(const Code& function, u64 address) {
+    u64 certain = function.range().end;
+    while (certain > function.address &&
+           may_be_padding(function.bytes[certain - 1 - function.address]))
+        --certain;
+    return address >= certain && address >= real_end(function);
 }
 
 u64 real_end(const Code& function) {
@@ -62,6 +121,8 @@ Range dead_padding(const Code& function) {
 }
 
 Refusal find_branch_into(const Code& code, Range targets) {
+    // Decoding is what an analysis spends its time on, and hardly ever needed.
+    if (!any_displacement(code, [&](u64 target) { return targets.contains(target); })) return {};
     Refusal found;
     const Refusal scan = for_each_insn(code, code.range().end, [&](const Insn& insn) {
         // An xbegin's fallback address is a branch target like any other.
@@ -74,6 +135,7 @@ Refusal find_branch_into(const Code& code, Range targets) {
 
 Refusal find_indirect_jump(const Snapshot& snapshot) {
     const Code& function = snapshot.function;
+    if (has_no_indirect_jump(function, snapshot.indirect_thunks)) return {};
     const Range inside = {function.address + 1, function.range().end};
     Refusal jump;
     bool through_memory = false;

@@ -38,12 +38,16 @@ Range replaced_bytes(const Code& function, u64 site);
 /// Returns the code's end when it cannot be decoded to the end.
 u64 real_end(const Code& function);
 
+/// Whether `address` lies behind real_end(), mostly without decoding.
+bool is_past_end(const Code& function, u64 address);
+
 /// The padding behind a function's last instruction, if control cannot run into it: int3 and long
 /// nops after an instruction that never continues. Empty otherwise. Not the one-byte nops that
 /// compilers put before a function for the kernel to patch.
 Range dead_padding(const Code& function);
 
-/// Refuse when a direct branch in `code` lands in `targets`, or when `code` cannot be decoded.
+/// Refuse when a direct branch in `code` lands in `targets`, or when some bytes could be one and
+/// `code` cannot be decoded.
 Refusal find_branch_into(const Code& code, Range targets);
 
 /// Refuse when the snapshot's function has an indirect jump that may lead anywhere within it.

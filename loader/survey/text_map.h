@@ -54,6 +54,7 @@ class TextMap {
         [[nodiscard]] const Code& function() const { return self().code; }
         Refusal boundary(u64 address, x86::Boundary& out) const;
         [[nodiscard]] u64 end() const { return self().real_end; }
+        [[nodiscard]] bool is_past_end(u64 address) const { return address >= end(); }
         [[nodiscard]] const x86::Reserved* reserved(Range range) const;
         [[nodiscard]] Refusal arrival(Range range) const;
         [[nodiscard]] Refusal indirect_jump() const { return self().indirect_jump; }

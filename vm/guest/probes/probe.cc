@@ -48,11 +48,28 @@ int call_ioctl(int fd, unsigned long command, const void* argument) {
     return result < 0 ? -errno : result;
 }
 
-djprobe_query Probe::query() const {
+djprobe_query Probe::query(uint32_t index) const {
     djprobe_query query = {};
     query.size = sizeof query;
+    query.index = index;
     must(call_ioctl(fd(), DJPROBE_IOC_QUERY, &query), "DJPROBE_IOC_QUERY");
     return query;
+}
+
+djprobe_total Probe::total() const {
+    djprobe_total total = {};
+    total.size = sizeof total;
+    must(call_ioctl(fd(), DJPROBE_IOC_TOTAL, &total), "DJPROBE_IOC_TOTAL");
+    return total;
+}
+
+int Probe::enable(bool on, djprobe_enable* answer) const {
+    djprobe_enable request = {};
+    request.size = sizeof request;
+    request.enable = on;
+    const int error = call_ioctl(fd(), DJPROBE_IOC_ENABLE, &request);
+    if (answer) *answer = request;
+    return error;
 }
 
 djprobe_query Probe::settle() const {
@@ -62,6 +79,22 @@ djprobe_query Probe::settle() const {
 
 Device::Device() : fd_(open(DJPROBE_DEVICE, O_RDWR | O_CLOEXEC)) {
     if (!fd_) throw std::system_error(errno, std::generic_category(), DJPROBE_DEVICE);
+}
+
+ManyAnswer Device::attach_many(std::vector<djprobe_site>& sites, int prog_fd,
+                               djprobe_mode mode) const {
+    ManyAnswer answer;
+    answer.request.size = sizeof answer.request;
+    answer.request.sites = reinterpret_cast<uint64_t>(sites.data());
+    answer.request.count = static_cast<uint32_t>(sites.size());
+    answer.request.mode = mode;
+    answer.request.prog_fd = prog_fd;
+    const int result = call_ioctl(fd(), DJPROBE_IOC_ATTACH_MANY, &answer.request);
+    if (result < 0)
+        answer.error = result;
+    else
+        answer.probes = Probe(Fd(result));
+    return answer;
 }
 
 Answer Device::attach(const Request& request) const {

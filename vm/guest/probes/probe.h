@@ -39,10 +39,13 @@ class Probe {
     int fd() const { return fd_.get(); }
     explicit operator bool() const { return static_cast<bool>(fd_); }
     /// Throws std::system_error where the module refuses.
-    djprobe_query query() const;
+    djprobe_query query(uint32_t index = 0) const;
     /// Until the optimizer has made up its mind; then as query().
     djprobe_query settle() const;
     uint64_t hits() const { return query().hits; }
+    djprobe_total total() const;
+    /// Negative errno with the request's answer, or 0.
+    int enable(bool on, djprobe_enable* answer = nullptr) const;
     void detach() { fd_.reset(); }
 
   private:
@@ -68,6 +71,13 @@ struct Answer {
     Probe probe;  ///< none after an error
 };
 
+/// What DJPROBE_IOC_ATTACH_MANY answered.
+struct ManyAnswer {
+    int error = 0;  ///< negative errno, or 0
+    djprobe_attach_many request = {};
+    Probe probes;  ///< none after an error
+};
+
 /// /dev/djprobe.
 class Device {
   public:
@@ -75,6 +85,9 @@ class Device {
     Device();
     int fd() const { return fd_.get(); }
     Answer attach(const Request& request) const;
+    /// All or none; the sites hold what was written back.
+    ManyAnswer attach_many(std::vector<djprobe_site>& sites, int prog_fd,
+                           djprobe_mode mode = DJPROBE_MODE_AUTO) const;
     /// Throws std::runtime_error, with the reason's name, where the module refuses.
     Probe must_attach(const Request& request) const;
 

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: GPL-2.0
+// Many sites in one call: all or none, and fast.
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <random>
+#include <set>
+
+#include "fixture.h"
+
+namespace djprobe::vm {
+namespace {
+
+class Many : public ProbeTest {
+  protected:
+    static djprobe_site site_at(uint64_t address, uint64_t cookie = 0) {
+        djprobe_site site = {};
+        site.address = address;
+        site.cookie = cookie;
+        return site;
+    }
+    static djprobe_site site_of(const char* symbol, uint64_t offset = 0) {
+        djprobe_site site = {};
+        site.symbol = reinterpret_cast<uint64_t>(symbol);
+        site.offset = offset;
+        return site;
+    }
+
+    /// Entries of functions that the module takes for sites, chosen at random.
+    std::vector<djprobe_site> choose_entries(size_t count) const;
+};
+
+std::vector<djprobe_site> Many::choose_entries(size_t count) const {
+    std::vector<uint64_t> functions;
+    std::ifstream names("/sys/kernel/tracing/available_filter_functions");
+    std::set<std::string> traceable{std::istream_iterator<std::string>(names), {}};
+    std::ifstream symbols("/proc/kallsyms");
+    std::string address, type, name, rest;
+    while (symbols >> address >> type >> name && std::getline(symbols, rest))
+        if (rest.empty() && (type == "t" || type == "T") && traceable.contains(name))
+            functions.push_back(std::stoull(address, nullptr, 16));
+    std::mt19937_64 random(count);
+    std::shuffle(functions.begin(), functions.end(), random);
+    std::vector<djprobe_site> sites;
+    for (const uint64_t function : functions) {
+        if (sites.size() == count) break;
+        djprobe_explain explain = {};
+        explain.size = sizeof explain;
+        explain.address = function;
+        if (call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain) == 0 &&
+            explain.verdict != DJPROBE_VERDICT_REFUSED)
+            sites.push_back(site_at(function));
+    }
+    return sites;
+}
+
+TEST_F(Many, HaveOneFdWithCookiesAndCountersOfTheirOwn) {
+    std::vector<djprobe_site> sites = {site_of(kGetpgid), site_of("vfs_read"), site_of(kGetpgid)};
+    for (size_t i = 0; i < sites.size(); ++i)
+        sites[i].cookie = 100 + i;
+    const ManyAnswer many = device_.attach_many(sites, counter());
+    ASSERT_EQ(many.error, 0);
+    EXPECT_EQ(many.probes.settle().mechanism, DJPROBE_MECHANISM_JUMP);
+    call_getpgid(10);
+    EXPECT_EQ(many.probes.query(0).hits, 10u);
+    EXPECT_EQ(many.probes.query(2).hits, 10u);
+    EXPECT_EQ(many.probes.query(0).address, many.probes.query(2).address);
+    EXPECT_EQ(many.probes.query(0).address, sites[0].address);
+    EXPECT_EQ(many.probes.query(1).cookie, 101u);
+    EXPECT_STREQ(many.probes.query(1).symbol, "vfs_read");
+    const djprobe_total total = many.probes.total();
+    EXPECT_EQ(total.count, 3u);
+    EXPECT_EQ(total.states[DJPROBE_STATE_OPTIMIZED], 3u);
+    EXPECT_GE(total.hits, 20u);
+    djprobe_query query = {};
+    query.size = sizeof query;
+    query.index = 3;
+    EXPECT_EQ(call_ioctl(many.probes.fd(), DJPROBE_IOC_QUERY, &query), -ERANGE);
+}
+
+TEST_F(Many, AreAllOrNone) {
+    std::vector<djprobe_site> sites = {site_of(kGetpgid), site_of("vfs_read"),
+                                       site_of("no_such_function"), site_of("vfs_write")};
+    ManyAnswer many = device_.attach_many(sites, counter());
+    EXPECT_EQ(many.error, -ENOENT);
+    EXPECT_EQ(many.request.failed, 2u);
+    EXPECT_EQ(many.request.reason, DJPROBE_REASON_NO_SUCH_SYMBOL);
+    EXPECT_EQ(sites[2].reason, DJPROBE_REASON_NO_SUCH_SYMBOL);
+
+    // Found only when the others are planned already.
+    const Probe before = device_.must_attach(at("vfs_write"));
+    sites[2] = site_of(kGetpgid, 1);
+    many = device_.attach_many(sites, counter());
+    EXPECT_EQ(many.error, -EILSEQ);
+    EXPECT_EQ(many.request.failed, 2u);
+    expect_mechanism(before, DJPROBE_MODE_AUTO);
+
+    // Not the fault of any of them.
+    sites.pop_back();
+    sites.pop_back();
+    many = device_.attach_many(sites, -1);
+    EXPECT_EQ(many.error, -EBADF);
+    EXPECT_EQ(many.request.failed, 2u);
+    EXPECT_EQ(many.request.reason, DJPROBE_REASON_PROG_FD);
+
+    const uint64_t counted_before = counted();
+    call_getpgid(5);
+    EXPECT_EQ(counted(), counted_before) << "something has been left behind";
+}
+
+TEST_F(Many, NeighboursOverlapAsSingleOnesDo) {
+    const std::vector<Probe> alone = attach_everywhere(device_, counter(), kGetpgid, 8);
+    std::vector<djprobe_site> sites;
+    for (const Probe& probe : alone)
+        sites.push_back(site_at(probe.query().address));
+    const ManyAnswer many = device_.attach_many(sites, counter());
+    ASSERT_EQ(many.error, 0);
+    many.probes.settle();
+    call_getpgid(20);
+    for (uint32_t i = 0; i < sites.size(); ++i)
+        EXPECT_EQ(many.probes.query(i).hits, alone[i].hits()) << i;
+}
+
+TEST_F(Many, TenThousandAttachAndDetachInSeconds) {
+    std::vector<djprobe_site> sites = choose_entries(10000);
+    ASSERT_EQ(sites.size(), 10000u);
+    const auto seconds_of = [](const auto& work) {
+        const auto start = std::chrono::steady_clock::now();
+        work();
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    ManyAnswer many;
+    const double attached = seconds_of([&] { many = device_.attach_many(sites, counter()); });
+    ASSERT_EQ(many.error, 0) << many.request.failed << " "
+                             << describe(static_cast<djprobe_reason>(many.request.reason));
+    const double optimized = seconds_of([&] { many.probes.settle(); });
+    const djprobe_total total = many.probes.total();
+    EXPECT_EQ(total.count, 10000u);
+    EXPECT_GT(total.states[DJPROBE_STATE_OPTIMIZED], 9900u);
+    EXPECT_EQ(total.states[DJPROBE_STATE_OPTIMIZING], 0u);
+    EXPECT_GT(total.hits, 0u);
+    const double detached = seconds_of([&] { many.probes.detach(); });
+    std::printf("10000 sites: attached in %.2f s, optimized in %.2f s, detached in %.2f s\n",
+                attached, optimized, detached);
+}
+
+}  // namespace
+}  // namespace djprobe::vm
