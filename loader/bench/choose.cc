@@ -63,12 +63,12 @@ const Workload& choose_workload(Rig& rig, const BenchSite& entry) {
          entry.function, names, workloads().front().function);
 }
 
-bool we_jump(const Rig& rig, const BenchSite& site, Symbolizer& symbolizer) {
+bool we_jump(Rig& rig, const BenchSite& site) {
     if (rig.device() == nullptr) return true;
     SiteSpec place;
     place.symbol = site.function;
     place.offset = site.offset;
-    const djprobe_explain answer = rig.device()->explain(place, symbolizer);
+    const djprobe_explain answer = rig.device()->explain(place, rig.symbolizer());
     return answer.verdict == DJPROBE_VERDICT_JUMP && answer.tactic == DJPROBE_TACTIC_WINDOW;
 }
 
@@ -80,11 +80,25 @@ std::optional<BenchSite> choose_middle(Rig& rig, const BenchSite& entry, const W
     std::size_t tried = 0;
     for (const std::uint64_t offset : boundaries(*code, entry.offset)) {
         BenchSite site{"middle", entry.function, offset, false};
-        if (offset < entry.offset + kBehindEntry || !we_jump(rig, site, rig.symbolizer())) continue;
+        if (offset < entry.offset + kBehindEntry || !we_jump(rig, site)) continue;
         if (++tried > kMostCandidates) break;
         if (hits_at(rig, site, wanted, workload) == kTrialCalls) return site;
     }
     return std::nullopt;
+}
+
+/// Where a probe on the function's entry goes: by its text, else by what our module says.
+std::uint64_t find_entry(Rig& rig, const std::string& function) {
+    const FunctionRange range = rig.function(function);
+    if (const auto* const code = rig.text_of(function)) return entry_offset(*code);
+    if (rig.device() == nullptr)
+        fail(ExitCode::kFailure,
+             "neither /proc/kcore nor the module djprobe is there: nothing tells where {}'s first "
+             "instruction is",
+             function);
+    SiteSpec place;
+    place.symbol = function;
+    return rig.device()->explain(place, rig.symbolizer()).address - range.address;
 }
 
 }  // namespace
@@ -118,9 +132,7 @@ BenchPlace choose_place(Rig& rig, const std::optional<SiteSpec>& wanted) {
     BenchSite entry;
     entry.name = "entry";
     entry.function = wanted ? wanted->symbol : workloads().front().function;
-    rig.function(entry.function);
-    const auto* const code = rig.text_of(entry.function);
-    entry.offset = code ? entry_offset(*code) : 0;
+    entry.offset = find_entry(rig, entry.function);
 
     BenchPlace place{&choose_workload(rig, entry), {entry}};
     if (wanted && wanted->offset != 0 && wanted->offset != entry.offset) {

@@ -23,16 +23,16 @@ constexpr std::string_view kCall = "\xe8";
 
 using enum ProgramKind;
 constexpr MechanismInfo kMechanisms[] = {
-    {Mechanism::kDjprobeJump, "djprobe-jump", kKprobe, kJumps, true, true},
-    {Mechanism::kDjprobeInt3, "djprobe-int3", kKprobe, kInt3Only, true, true},
-    {Mechanism::kKprobeOptimized, "kprobe-optimized", kKprobe, kLongJump, true, false},
-    {Mechanism::kKprobeInt3, "kprobe-int3", kKprobe, kInt3Only, true, false},
-    {Mechanism::kKprobeFtrace, "kprobe-ftrace", kKprobe, kCall, false, false},
-    {Mechanism::kKretprobe, "kretprobe", kKprobe, "", false, false},
-    {Mechanism::kKprobeMulti, "kprobe-multi", kMulti, kCall, false, false},
-    {Mechanism::kFentry, "fentry", kFentry, kCall, false, false},
-    {Mechanism::kFexit, "fexit", kFexit, kCall, false, false},
-    {Mechanism::kRawTracepoint, "raw-tracepoint", ProgramKind::kRawTracepoint, "", false, false},
+    {"djprobe-jump", kJumps, Mechanism::kDjprobeJump, kKprobe, true, true},
+    {"djprobe-int3", kInt3Only, Mechanism::kDjprobeInt3, kKprobe, true, true},
+    {"kprobe-optimized", kLongJump, Mechanism::kKprobeOptimized, kKprobe, true, false},
+    {"kprobe-int3", kInt3Only, Mechanism::kKprobeInt3, kKprobe, true, false},
+    {"kprobe-ftrace", kCall, Mechanism::kKprobeFtrace, kKprobe, false, false},
+    {"kretprobe", "", Mechanism::kKretprobe, kKprobe, false, false},
+    {"kprobe-multi", kCall, Mechanism::kKprobeMulti, kMulti, false, false},
+    {"fentry", kCall, Mechanism::kFentry, kFentry, false, false},
+    {"fexit", kCall, Mechanism::kFexit, kFexit, false, false},
+    {"raw-tracepoint", "", Mechanism::kRawTracepoint, ProgramKind::kRawTracepoint, false, false},
 };
 
 bpf_link* attach_kprobe(bpf_program* program, const BenchSite& site, std::uint64_t offset,

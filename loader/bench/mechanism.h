@@ -31,11 +31,11 @@ enum class Mechanism {
 
 /// One line of the table of mechanisms.
 struct MechanismInfo {
-    Mechanism mechanism;
     const char* name;
-    ProgramKind kind;
     std::string_view opcodes;  ///< what it may write first; empty: whatever it wants
-    bool anywhere;             ///< also in the middle of a function
+    Mechanism mechanism;
+    ProgramKind kind;
+    bool anywhere;  ///< also in the middle of a function
     bool ours;
 
     /// Whether kprobes may be optimized while it is there.

@@ -3,8 +3,8 @@
 
 #include <bench.skel.h>
 #include <bpf/bpf.h>
+#include <fmt/core.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
@@ -20,21 +20,25 @@ namespace {
 
 constexpr std::uint64_t kRecordSize = kRingHeader + 32;
 
-std::array<bpf_program*, 3> of_kind(const bench& skeleton, ProgramKind kind) {
-    const auto& all = skeleton.progs;
+const char* prefix_of(ProgramKind kind) {
     switch (kind) {
         case ProgramKind::kKprobe:
-            return {all.kprobe_empty, all.kprobe_counter, all.kprobe_ringbuf};
+            return "kprobe";
         case ProgramKind::kMulti:
-            return {all.multi_empty, all.multi_counter, all.multi_ringbuf};
+            return "multi";
         case ProgramKind::kFentry:
-            return {all.fentry_empty, all.fentry_counter, all.fentry_ringbuf};
+            return "fentry";
         case ProgramKind::kFexit:
-            return {all.fexit_empty, all.fexit_counter, all.fexit_ringbuf};
+            return "fexit";
         case ProgramKind::kRawTracepoint:
-            return {all.raw_tp_empty, all.raw_tp_counter, all.raw_tp_ringbuf};
+            return "raw_tp";
     }
-    return {};
+    return "";
+}
+
+bpf_program* find_program(const bpf_object* object, ProgramKind kind, Body body) {
+    const std::string name = fmt::format("{}_{}", prefix_of(kind), body_name(body));
+    return bpf_object__find_program_by_name(object, name.c_str());
 }
 
 [[noreturn]] void fail_load(const LibbpfLog& log, int error) {
@@ -54,33 +58,31 @@ const char* body_name(Body body) {
     return kNames[static_cast<std::size_t>(body)];
 }
 
-void Programs::Destroy::operator()(bench* skeleton) const {
-    bench__destroy(skeleton);
-}
-
-Programs::Programs(Programs&&) noexcept = default;
-Programs::~Programs() = default;
-
 Programs Programs::load(ProgramKind kind, const std::string& function) {
     const LibbpfLog log(false);
     Programs programs;
     programs.kind_ = kind;
-    programs.skeleton_.reset(bench__open());
-    if (!programs.skeleton_) fail_load(log, errno);
-    bpf_object* const object = programs.skeleton_->obj;
-    const auto wanted = of_kind(*programs.skeleton_, kind);
+    std::size_t size = 0;
+    const void* const bytes = bench__elf_bytes(&size);
+    LIBBPF_OPTS(bpf_object_open_opts, options);
+    options.object_name = "bench";
+    programs.object_.reset(bpf_object__open_mem(bytes, size, &options));
+    bpf_object* const object = programs.object_.get();
+    if (object == nullptr) fail_load(log, errno);
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, object) {
-        bpf_program__set_autoload(program, std::ranges::find(wanted, program) != wanted.end());
+        bpf_program__set_autoload(program, false);
     }
-    if (kind == ProgramKind::kFentry || kind == ProgramKind::kFexit) {
-        for (bpf_program* const traced : wanted) {
-            if (const int error = bpf_program__set_attach_target(traced, 0, function.c_str()))
-                fail_load(log, -error);
-        }
+    for (const Body body : kBodies) {
+        program = find_program(object, kind, body);
+        bpf_program__set_autoload(program, true);
+        if (kind != ProgramKind::kFentry && kind != ProgramKind::kFexit) continue;
+        if (const int error = bpf_program__set_attach_target(program, 0, function.c_str()))
+            fail_load(log, -error);
     }
-    if (const int error = bench__load(programs.skeleton_.get())) fail_load(log, -error);
-    const bpf_map* const events = programs.skeleton_->maps.events;
+    if (const int error = bpf_object__load(object)) fail_load(log, -error);
+    const bpf_map* const events = bpf_object__find_map_by_name(object, "events");
+    programs.count_fd_ = bpf_object__find_map_fd_by_name(object, "count");
     try {
         programs.ring_.emplace(bpf_map__fd(events), bpf_map__max_entries(events));
     } catch (const std::system_error& error) {
@@ -90,7 +92,7 @@ Programs Programs::load(ProgramKind kind, const std::string& function) {
 }
 
 bpf_program* Programs::program(Body body) const {
-    return of_kind(*skeleton_, kind_)[static_cast<std::size_t>(body)];
+    return find_program(object_.get(), kind_, body);
 }
 
 std::uint64_t Programs::room() const {
@@ -109,7 +111,7 @@ std::uint64_t Programs::read_counter() const {
     if (cpus < 0) fail(ExitCode::kFailure, "counting the CPUs: {}", std::strerror(-cpus));
     std::vector<std::uint64_t> values(static_cast<std::size_t>(cpus));
     const __u32 key = 0;
-    if (bpf_map_lookup_elem(bpf_map__fd(skeleton_->maps.count), &key, values.data()) != 0)
+    if (bpf_map_lookup_elem(count_fd_, &key, values.data()) != 0)
         fail(ExitCode::kFailure, "reading the counter: {}", std::strerror(errno));
     return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
 }

@@ -12,8 +12,6 @@
 
 #include "events/ring.h"
 
-struct bench;  // bpftool's skeleton of bpf/bench.bpf.c
-
 namespace djprobe::loader {
 
 /// What a program does on a hit.
@@ -29,8 +27,6 @@ class Programs {
   public:
     /// `function`: what fentry and fexit are for. Throws Error with the kernel's reason.
     static Programs load(ProgramKind kind, const std::string& function);
-    Programs(Programs&&) noexcept;
-    ~Programs();
 
     [[nodiscard]] bpf_program* program(Body body) const;
     /// Runs of the programs that can tell since the last call; reads the ring buffer empty.
@@ -41,16 +37,17 @@ class Programs {
     [[nodiscard]] std::uint64_t room() const;
 
   private:
-    struct Destroy {
-        void operator()(bench* skeleton) const;
+    struct Close {
+        void operator()(bpf_object* object) const { bpf_object__close(object); }
     };
 
     Programs() = default;
-    std::uint64_t read_counter() const;
+    [[nodiscard]] std::uint64_t read_counter() const;
 
     ProgramKind kind_ = ProgramKind::kKprobe;
-    std::unique_ptr<bench, Destroy> skeleton_;
+    std::unique_ptr<bpf_object, Close> object_;
     std::optional<RingMapping> ring_;
+    int count_fd_ = -1;
     std::uint64_t counted_ = 0;
     std::uint64_t received_ = 0;
 };

@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 constexpr TextWatch::Duration kLongest = 5s;
 // Blind, all that we can do is to give the kernel time.
 constexpr TextWatch::Duration kBlind = 500ms;
-constexpr std::size_t kLongestFunction = 64 * 1024;
+constexpr std::size_t kLongestFunction = 65'536;
 
 /// Whether the kernel calls some kprobe in the function optimized.
 bool kernel_says_optimized(const std::string& function) {
@@ -116,8 +116,7 @@ Installed Rig::install(const MechanismInfo& info, const BenchSite& site, Body bo
         installed.remove();
         throw;
     }
-    loaded.take_count();
-    installed.take_hits();
+    installed.forget_hits();
     return installed;
 }
 
@@ -154,6 +153,11 @@ void Installed::expect_unchanged() const {
     if (now == patch_) return;
     fail(ExitCode::kFailure, "the text changed while it was measured: from '{}' to '{}'", seen_,
          now ? now->str() : "the original");
+}
+
+void Installed::forget_hits() {
+    programs_->take_count();
+    if (const auto query = attachment_->query()) hits_ = query->hits;
 }
 
 std::optional<std::uint64_t> Installed::take_hits() {
