@@ -34,14 +34,18 @@ void check_bpf_elf(const std::filesystem::path& file) {
     if (got < static_cast<ssize_t>(sizeof header)) {
         fail(ExitCode::kBadFile, "{}: truncated: its ELF header is incomplete", name);
     }
-    if (header.e_machine != EM_BPF || header.e_type != ET_REL) {
+    if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+        header.e_machine != EM_BPF || header.e_type != ET_REL) {
         fail(ExitCode::kBadFile,
              "{}: an ELF file, but not a BPF object (built with clang -target bpf -c)", name);
     }
-    const auto sections_end = header.e_shoff + std::uint64_t{header.e_shnum} * header.e_shentsize;
-    if (sections_end > static_cast<std::uint64_t>(status.st_size)) {
-        fail(ExitCode::kBadFile, "{}: truncated: has {} bytes, needs at least {}", name,
-             status.st_size, sections_end);
+    const auto size = static_cast<std::uint64_t>(status.st_size);
+    const auto headers = std::uint64_t{header.e_shnum} * header.e_shentsize;
+    // The sum of the two may wrap.
+    if (header.e_shoff > size || headers > size - header.e_shoff) {
+        fail(ExitCode::kBadFile,
+             "{}: truncated: has {} bytes, needs {} for section headers at {}", name, size, headers,
+             header.e_shoff);
     }
 }
 

@@ -41,7 +41,8 @@ OpenElf open_elf(const std::string& path) {
     if (!file.elf || elf_kind(file.elf.get()) != ELF_K_ELF)
         fail(path, "not an ELF file (a bzImage must be unpacked by extract-vmlinux first)");
     GElf_Ehdr header;
-    if (!gelf_getehdr(file.elf.get(), &header) || header.e_machine != EM_X86_64)
+    if (!gelf_getehdr(file.elf.get(), &header) || header.e_machine != EM_X86_64 ||
+        gelf_getclass(file.elf.get()) != ELFCLASS64)
         fail(path, "not an x86-64 kernel");
     return file;
 }
@@ -53,7 +54,7 @@ std::string symbol_table(Elf* elf) {
         GElf_Shdr header;
         if (!gelf_getshdr(section, &header) || header.sh_type != SHT_SYMTAB) continue;
         Elf_Data* data = elf_getdata(section, nullptr);
-        const auto count = data ? header.sh_size / header.sh_entsize : 0;
+        const auto count = data ? data->d_size / sizeof(Elf64_Sym) : 0;
         for (std::size_t i = 0; i < count; ++i) {
             GElf_Sym symbol;
             if (!gelf_getsym(data, static_cast<int>(i), &symbol)) continue;

@@ -205,6 +205,8 @@ void read_blacklist(const KernelImage& image, TextFacts& facts) {
 TextFacts read_facts(const KernelImage& image) {
     TextFacts facts;
     facts.text = {require(image, "_stext"), require(image, "_etext")};
+    if (image.bytes(facts.text.begin, facts.text.end).empty())
+        throw std::runtime_error("the image does not hold the text from _stext to _etext");
     read_fixups(image, facts);
     read_labels(image, facts);
     read_static_calls(image, facts);

@@ -3,6 +3,7 @@
 // planned must keep the promises of the headers.
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
 
 #include "arch/x86/detour.h"
 #include "arch/x86/patch.h"
@@ -22,7 +23,7 @@ void require(bool holds, const char* what) {
 constexpr u64 kText = 0xffffffff81000000;
 constexpr u64 kSlot = kText + 0x100000;
 
-/// What the input's first bytes decide; the rest is the function.
+/// What the input's first bytes decide; the rest is code.
 struct Input {
     u8 site;
     u8 landing;
@@ -30,31 +31,110 @@ struct Input {
     u8 flags;
 };
 
-void check_region(const Plan& plan, const Snapshot& snapshot) {
+enum : u8 {
+    kHasLanding = 1,
+    kHasReserved = 2,
+    kNoJumpTables = 4,
+    kTacticsShift = 3,  ///< two bits: slide, springboard
+    kHasMore = 32,
+};
+
+/// With kHasMore, behind the first: neighbours and more facts.
+struct More {
+    u8 before;       ///< bytes of the code that are a function before
+    u8 after;        ///< ... and one behind
+    u8 landings[3];  ///< from the first byte of the function before on, like `reserved`
+    u8 reserved;
+    u8 reserved_size;  ///< less one
+};
+
+/// The text around the site, and all that the plan is told.
+struct World {
+    Code text;  ///< all of it
+    Code function;
+    Code neighbours[2];
+    size_t neighbour_count = 0;
+    Landing landings[4];
+    size_t landing_count = 0;
+    Reserved reserved[2];
+    size_t reserved_count = 0;
+
+    Span<const Landing> all_landings() const { return {landings, landing_count}; }
+    Span<const Reserved> all_reserved() const { return {reserved, reserved_count}; }
+};
+
+/// Nothing may arrive in a range: not by a landing, not by any branch of the text. Behind bytes
+/// that are no instruction one may begin anywhere.
+void check_no_arrival(const World& world, const Code& function, Range range) {
+    bool lost = false;
+    for (u64 at = function.address; at < function.range().end;) {
+        Insn insn;
+        if (decode(function.from(at), at, insn))
+            require(!insn.rel_size || !range.contains(insn.target), "no branch arrives");
+        else
+            lost = true;
+        at += lost ? 1u : insn.length;
+    }
+    for (const Landing& landing : world.all_landings())
+        require(!range.contains(landing.target), "nothing lands");
+}
+
+void check_claimed(const World& world, Range arrivals, Range owned) {
+    check_no_arrival(world, world.function, arrivals);
+    for (size_t i = 0; i < world.neighbour_count; ++i)
+        check_no_arrival(world, world.neighbours[i], arrivals);
+    for (const Reserved& reserved : world.all_reserved())
+        require(!reserved.range.overlaps(owned), "claimed bytes are nobody's");
+}
+
+void check_region(const Plan& plan, const World& world) {
     const Region& region = plan.region;
-    require(region.length >= kJumpLength && region.length <= kMaxRegion, "region length");
-    require(region.count >= 1 && region.count <= kJumpLength, "region count");
-    const Span<const u8> text = snapshot.function.from(plan.site);
+    const size_t least = plan.tactic == Tactic::Springboard ? kShortJumpLength : kJumpLength;
+    require(region.length >= least && region.length <= kMaxRegion, "region length");
+    require(region.count >= 1 && region.count <= kMaxRegionInsns, "region count");
+    const Range range = {plan.anchor, plan.anchor + region.length};
+    require(range.contains(plan.site), "the site is in its region");
+    const Span<const u8> text = world.function.from(plan.anchor);
     require(text.size() >= region.length, "region within the function");
     for (size_t i = 0; i < region.length; ++i)
         require(region.bytes[i] == text[i], "region bytes are the text's");
-    u64 at = plan.site;
+    u64 at = plan.anchor;
     for (const Insn& insn : region.all()) {
         require(insn.address == at, "region without gaps");
+        const bool is_last = &insn == &region.last();
+        require(is_last || (!insn.is_terminal() && !insn.is_call()), "flow ends at the end only");
         at = insn.end();
     }
-    const Range inside = {plan.site + 1, plan.site + region.length};
-    for (const Landing& landing : snapshot.landings)
-        require(!inside.contains(landing.target), "no landing inside");
-    for (const Reserved& reserved : snapshot.reserved)
-        require(!reserved.range.overlaps({plan.site, plan.site + region.length}), "none reserved");
-    // The whole function must decode, or nothing is known of its branches.
-    for (u64 from = snapshot.function.address; from < snapshot.function.range().end;) {
-        Insn insn;
-        require(decode(snapshot.function.from(from), from, insn), "scannable");
-        require(!insn.rel_size || !inside.contains(insn.target), "no branch inside");
-        from = insn.end();
+    for (; at < range.end; ++at)
+        require(*world.function.from(at).data() == kInt3, "filler");
+    require((plan.tactic == Tactic::Slide) == (plan.anchor < plan.site), "a slide begins earlier");
+    require((plan.tactic == Tactic::Slide) == (plan.before > 0), "and runs something before");
+    require(region.insns[plan.before].address == plan.site, "the handler is called at the site");
+    check_claimed(world, {range.begin + 1, range.end}, range);
+}
+
+void check_board(const Plan& plan, const World& world) {
+    const Range board = {plan.board, plan.board + kJumpLength};
+    const i64 distance = static_cast<i64>(plan.board - (plan.site + kShortJumpLength));
+    require(distance >= -128 && distance <= 127, "board within reach");
+    require(!board.overlaps({plan.anchor, plan.anchor + plan.region.length}), "board elsewhere");
+    for (size_t i = 0; i < kJumpLength; ++i)
+        require(plan.board_bytes[i] == *world.text.from(plan.board + i).data(), "board's bytes");
+    check_claimed(world, board, board);
+    // Nobody runs into it: it lies in the padding behind an instruction that never continues.
+    for (const Code& code : {world.function, world.neighbours[0], world.neighbours[1]}) {
+        if (!code.range().contains(plan.board)) continue;
+        const Range padding = dead_padding(code);
+        require(padding.begin <= board.begin && board.end <= padding.end, "board is padding");
+        Insn last;
+        u64 at = code.address;
+        for (Insn insn; at < padding.begin && decode(code.from(at), at, insn); at = insn.end())
+            last = insn;
+        require(at == padding.begin, "padding begins behind an instruction");
+        require(last.is_terminal() || last.kind == Kind::Trap, "which never continues");
     }
+    PatchSite patch;
+    require(!make_board(plan, kSlot, patch), "the board reaches the slot");
 }
 
 /// Every branch of the copy leads where a displaced one leads, behind the region, or stays.
@@ -81,14 +161,14 @@ void check_detour(const Plan& plan) {
     }
     require(layout.size <= kMaxDetour && layout.displaced < layout.size, "layout");
     const bool one = layout.out_of_line == layout.displaced;
-    require(one == (plan.region.count == 1), "copies of one instruction are one");
+    require(one == (plan.region.count - plan.before == 1), "copies of one instruction are one");
     const Code code = {kSlot, {buffer, layout.size}};
     const size_t end = one ? layout.size : layout.out_of_line;
     check_copy(
         {kSlot + layout.displaced, code.bytes.from(layout.displaced).first(end - layout.displaced)},
         plan.region.all(), plan.region.last().end());
-    PatchSite site;
-    require(!make_jump_site(plan, kSlot + layout.entry, site), "jump reaches the slot");
+    PatchSite patch;
+    require(!make_jump_site(plan, kSlot + layout.entry, patch), "jump reaches the slot");
 }
 
 void check_out_of_line(const Plan& plan) {
@@ -103,23 +183,56 @@ void check_out_of_line(const Plan& plan) {
 extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
     if (size < sizeof(Input)) return 0;
     const Input input = {data[0], data[1], data[2], data[3]};
-    const Landing landing = {Reason::POINTER_INTO_REGION, 0, kText + input.landing};
-    const Reserved reserved = {{kText + input.reserved, kText + input.reserved + 1},
-                               Reason::JUMP_LABEL};
+    Span<const u8> code = Span<const u8>{data, size}.from(sizeof(Input));
+    More more = {};
+    if (input.flags & kHasMore) {
+        if (code.size() < sizeof(More)) return 0;
+        __builtin_memcpy(&more, code.data(), sizeof(More));
+        code = code.from(sizeof(More));
+    }
+    World world;
+    const size_t before = more.before < code.size() ? more.before : code.size();
+    const size_t left = code.size() - before;
+    const size_t after = more.after < left ? more.after : left;
+    world.text = {kText, code};
+    world.function = {kText + before, code.from(before).first(left - after)};
+    if (before) world.neighbours[world.neighbour_count++] = {kText, code.first(before)};
+    if (after)
+        world.neighbours[world.neighbour_count++] = {world.function.range().end,
+                                                     code.from(code.size() - after)};
+    const auto land = [&](Reason reason, u64 target) {
+        world.landings[world.landing_count++] = {reason, 0, target};
+    };
+    const auto reserve = [&](u64 begin, u64 end) {
+        world.reserved[world.reserved_count++] = {{begin, end}, Reason::JUMP_LABEL};
+    };
+    const u64 start = world.function.address;
+    if (input.flags & kHasLanding) land(Reason::POINTER_INTO_REGION, start + input.landing);
+    if (input.flags & kHasReserved) reserve(start + input.reserved, start + input.reserved + 1);
+    if (input.flags & kHasMore) {
+        for (const u8 offset : more.landings)
+            land(Reason::FIXUP_INTO_REGION, kText + offset);
+        reserve(kText + more.reserved, kText + more.reserved + more.reserved_size + 1);
+    }
     Snapshot snapshot;
-    snapshot.site = kText + input.site;
-    snapshot.function = {kText, {data + sizeof(Input), size - sizeof(Input)}};
-    if (input.flags & 1) snapshot.landings = {&landing, 1};
-    if (input.flags & 2) snapshot.reserved = {&reserved, 1};
-    snapshot.no_jump_tables = input.flags & 4;
+    snapshot.site = start + input.site;
+    snapshot.function = world.function;
+    snapshot.neighbours = {world.neighbours, world.neighbour_count};
+    snapshot.landings = world.all_landings();
+    snapshot.reserved = world.all_reserved();
+    snapshot.no_jump_tables = input.flags & kNoJumpTables;
     snapshot.indirect_thunks = {kText + 0x1000, kText + 0x2000};
+    snapshot.tactics =
+        static_cast<u8>(tactic_bit(Tactic::Window) | (input.flags >> kTacticsShift & 3) << 1);
 
     Plan plan;
     if (make_plan(snapshot, plan)) return 0;
     require(plan.first.address == snapshot.site, "the site is an instruction");
     check_out_of_line(plan);
     if (!plan.may_jump()) return 0;
-    check_region(plan, snapshot);
+    require(snapshot.tactics & tactic_bit(plan.tactic), "only what was allowed");
+    check_region(plan, world);
+    if (plan.tactic == Tactic::Springboard) check_board(plan, world);
     check_detour(plan);
     return 0;
 }

@@ -79,6 +79,22 @@ TEST(ObjectFile, cut_within_the_header) {
     EXPECT_EQ(open_error(path), path.string() + ": truncated: its ELF header is incomplete");
 }
 
+TEST(ObjectFile, section_headers_at_an_offset_that_wraps) {
+    const Files files;
+    std::string object = read_file(kExamples / "count.bpf.o");
+    object.replace(0x28, 8, "\xc0\xff\xff\xff\xff\xff\xff\xff");
+    const auto path = files.write("x.bpf.o", object);
+    EXPECT_NE(open_error(path).find(": truncated: "), std::string::npos) << open_error(path);
+}
+
+TEST(ObjectFile, of_another_class) {
+    const Files files;
+    std::string object = read_file(kExamples / "count.bpf.o");
+    object[4] = 1;
+    const auto path = files.write("x.bpf.o", object);
+    EXPECT_NE(open_error(path).find("not a BPF object"), std::string::npos) << open_error(path);
+}
+
 TEST(ObjectFile, cut_at_any_length_is_an_error) {
     const Files files;
     const std::string whole = read_file(kExamples / "count.bpf.o");
