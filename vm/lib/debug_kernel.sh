@@ -26,7 +26,7 @@ configure_debug_kernel() {
 
 # Half an hour on two CPUs; kept until Debian's source or our fragment changes.
 setup_debug_kernel() {
-    local dir=$BUILD/kernels/debug new=$BUILD/kernels/.new-debug key release
+    local dir=$BUILD/kernels/debug new=$BUILD/deps/debug-kernel key release
     install_packages "${DEBUG_PACKAGES[@]}"
     key=$({ apt-cache policy "$DEBUG_SOURCE" | sed -n 's/^ *Candidate: //p' && cat "$TOP/vm/lib/debug.config"; } |
         sha256sum | cut -c 1-16)

@@ -8,10 +8,13 @@ SPLAT='\bBUG: |kernel BUG at |^(\[[^]]*\] )?(WARNING|UBSAN): |\bOops: |\bCall Tr
 SPLAT+='|general protection fault|scheduling while atomic|lockdep|rcu.*(stall|self-detected)|double fault'
 SPLAT+='|INFO: task .* blocked for more than|list_(add|del) corruption|kmemleak: .*new suspected'
 
+# What a healthy kernel says although it sounds like one; the command line is
+# echoed at boot and may hold any word.
+NO_SPLAT='ommand line|RCU lockdep checking is enabled'
+
 # Prints the console from its first splat on; fails if there is none.
 splat_of() {
-    # The command line is echoed at boot and may hold any word.
-    grep -av 'ommand line' "$1" | tr -d '\r' | grep -aE -m 1 -A 60 "$SPLAT"
+    grep -avE "$NO_SPLAT" "$1" | tr -d '\r' | grep -aE -m 1 -A 60 "$SPLAT"
 }
 
 # qemu_command DIR ACCEL IMAGE INITRD APPEND CPUS MEM CPU: fills QEMU.

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0
+// What each ioctl of uapi/djprobe.h takes and may answer.
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "abifuzz.h"
+
+namespace djprobe::vm {
+namespace {
+
+constexpr size_t kPage = 4096;   // a struct may not be larger
+constexpr size_t kLists = 2048;  // where lists and names go, behind every struct
+constexpr size_t kNames = 3072;
+
+#define FIELD(kind, type, member) \
+    { FieldKind::kind, offsetof(type, member), sizeof(type{}.member) }
+
+constexpr Field kAttach[] = {
+    FIELD(Zero, djprobe_attach, flags),    FIELD(Site, djprobe_attach, symbol),
+    FIELD(Any, djprobe_attach, cookie),    FIELD(Program, djprobe_attach, prog_fd),
+    FIELD(Mode, djprobe_attach, mode),     FIELD(Any, djprobe_attach, reason),
+    FIELD(Zero, djprobe_attach, reserved), FIELD(Any, djprobe_attach, detail[0]),
+};
+constexpr Field kExplain[] = {
+    FIELD(Zero, djprobe_explain, flags),
+    FIELD(Site, djprobe_explain, symbol),
+    FIELD(Any, djprobe_explain, verdict),
+    FIELD(Zero, djprobe_explain, reserved),
+};
+constexpr Field kMany[] = {
+    FIELD(Zero, djprobe_attach_many, flags), FIELD(SiteList, djprobe_attach_many, sites),
+    FIELD(Mode, djprobe_attach_many, mode),  FIELD(Program, djprobe_attach_many, prog_fd),
+    FIELD(Any, djprobe_attach_many, failed), FIELD(Zero, djprobe_attach_many, reserved),
+};
+constexpr Field kQuery[] = {
+    FIELD(Index, djprobe_query, index),
+    FIELD(Any, djprobe_query, state),
+    FIELD(Zero, djprobe_query, reserved),
+    FIELD(Any, djprobe_query, hits),
+};
+constexpr Field kEnable[] = {
+    FIELD(OnOff, djprobe_enable, enable),
+    FIELD(Any, djprobe_enable, failed),
+};
+constexpr Field kTotal[] = {FIELD(Any, djprobe_total, hits)};
+constexpr Field kInfo[] = {FIELD(Any, djprobe_info, abi_version)};
+#undef FIELD
+
+/// What a site may be refused with.
+const std::vector<int> kSiteErrors = {ENOENT, ENOTUNIQ, ERANGE, EILSEQ, EBUSY, EACCES, ENOMEM};
+
+const Command kCommands[] = {
+    {"INFO", DJPROBE_IOC_INFO, Side::Control, sizeof(djprobe_info), 20, false, false, kInfo, {}},
+    {"ATTACH", DJPROBE_IOC_ATTACH, Side::Control, sizeof(djprobe_attach), 25, true, true, kAttach,
+     kSiteErrors},
+    {"EXPLAIN",
+     DJPROBE_IOC_EXPLAIN,
+     Side::Control,
+     sizeof(djprobe_explain),
+     10,
+     true,
+     false,
+     kExplain,
+     {ENOENT, ENOTUNIQ, ERANGE, EACCES, ENOMEM}},
+    {"ATTACH_MANY", DJPROBE_IOC_ATTACH_MANY, Side::Control, sizeof(djprobe_attach_many), 20, true,
+     true, kMany, kSiteErrors},
+    {"QUERY", DJPROBE_IOC_QUERY, Side::Probe, sizeof(djprobe_query), 20, false, false, kQuery, {}},
+    {"WAIT", DJPROBE_IOC_WAIT, Side::Probe, 0, 2, true, false, {}, {EINTR}},
+    {"ENABLE",
+     DJPROBE_IOC_ENABLE,
+     Side::Probe,
+     sizeof(djprobe_enable),
+     5,
+     true,
+     false,
+     kEnable,
+     {EBUSY, ENOMEM, EACCES, ENOENT, EINTR}},
+    {"TOTAL", DJPROBE_IOC_TOTAL, Side::Probe, sizeof(djprobe_total), 10, false, false, kTotal, {}},
+    {"number 99", _IO('j', 99), Side::Nobody, 8, 2, false, false, {}, {}},
+    {"another driver's", 0x5401, Side::Nobody, 64, 2, false, false, {}, {}},
+    {"with a direction",
+     _IOWR('j', 1, djprobe_attach),
+     Side::Nobody,
+     sizeof(djprobe_attach),
+     2,
+     false,
+     false,
+     {},
+     {}},
+};
+
+void put(uint8_t* bytes, size_t offset, size_t width, uint64_t value) {
+    std::memcpy(bytes + offset, &value, width);
+}
+
+uint64_t nonzero(Dice& dice, size_t width) {
+    const uint64_t mask = width == 8 ? ~uint64_t{0} : (uint64_t{1} << width * 8) - 1;
+    return (dice.one_in(2) ? uint64_t{1} << dice.below(width * 8) : dice.below(mask) + 1) & mask;
+}
+
+/// One site, right or wrong. What is wrong with the way it is named is refused before the site is
+/// looked at; a site that is none, later.
+void fill_site(uint8_t* bytes, size_t at, uint8_t* page, bool mistake, const Surroundings& around,
+               Dice& dice, Model& model) {
+    auto* const name = reinterpret_cast<char*>(page + kNames);
+    uint64_t symbol = reinterpret_cast<uintptr_t>(name), offset = 0, address = 0;
+    const std::string& chosen = around.symbols[dice.below(around.symbols.size())];
+    std::strcpy(name, chosen.c_str());
+    if (mistake) {
+        switch (dice.below(5)) {
+            case 0:  // two ways at once
+                address = dice.below(~uint64_t{0}) + 1;
+                model.must_fail(EINVAL);
+                break;
+            case 1:  // an offset from nothing
+                symbol = 0;
+                offset = nonzero(dice, 8);
+                model.must_fail(EINVAL);
+                break;
+            case 2:
+                symbol = around.bad_pointers[dice.below(around.bad_pointers.size())];
+                if (!symbol) symbol = 1;
+                model.must_fail(EFAULT);
+                break;
+            case 3:  // too long, up to the end of the page
+                std::memset(name, 'x', kPage - kNames);
+                model.must_fail(EINVAL);
+                model.errors.insert(EFAULT);  // what follows may be unmapped
+                break;
+            case 4:  // no name at all
+                for (size_t i = 0, length = dice.below(40); i <= length; ++i)
+                    name[i] = i == length ? '\0' : static_cast<char>(i ? 1 + dice.below(255) : 1);
+                model.must_fail(ENOENT);
+                break;
+        }
+    } else {
+        switch (dice.below(4)) {
+            case 0:
+                symbol = 0;
+                address = around.addresses[dice.below(around.addresses.size())] + dice.below(3);
+                break;
+            case 1:
+                offset = dice.one_in(3) ? nonzero(dice, 8) : dice.below(64);
+                break;
+            default:
+                break;
+        }
+    }
+    put(bytes, at, 8, symbol);
+    put(bytes, at + 8, 8, offset);
+    put(bytes, at + 16, 8, address);
+}
+
+void fill_list(uint8_t* bytes, size_t at, bool mistake, const Surroundings& around, Dice& dice,
+               Model& model) {
+    uint64_t pointer = reinterpret_cast<uintptr_t>(bytes + kLists);
+    uint64_t count = 1 + dice.below(6);
+    for (uint64_t i = 0; i < count; ++i) {
+        djprobe_site site = {};
+        std::memcpy(bytes + kLists + i * sizeof site, &site, sizeof site);
+        fill_site(bytes, kLists + i * sizeof site, bytes, false, around, dice, model);
+    }
+    if (mistake) {
+        const size_t last = kLists + (count - 1) * sizeof(djprobe_site);
+        // Sites are looked at in their order: an earlier one may be refused first.
+        for (const int error : kSiteErrors)
+            model.errors.insert(error);
+        switch (dice.below(5)) {
+            case 0:
+                pointer = around.bad_pointers[dice.below(around.bad_pointers.size())];
+                model.must_fail(EFAULT);
+                break;
+            case 1:
+                count = 0;
+                model.must_fail(EINVAL);
+                break;
+            case 2:
+                count = DJPROBE_MANY_MAX + 1 + dice.below(1u << 30);
+                model.must_fail(EINVAL);
+                model.errors.insert({E2BIG, EFAULT});
+                break;
+            case 3:
+                put(bytes, last + offsetof(djprobe_site, flags), 4, nonzero(dice, 4));
+                model.must_fail(EINVAL);
+                break;
+            case 4:
+                fill_site(bytes, last, bytes, true, around, dice, model);
+                break;
+        }
+    }
+    put(bytes, at, 8, pointer);
+    put(bytes, at + 8, 4, count);
+}
+
+void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surroundings& around,
+                Dice& dice, Model& model) {
+    uint64_t value = 0;
+    switch (field.kind) {
+        case FieldKind::Site:
+            return fill_site(bytes, field.offset, bytes, mistake, around, dice, model);
+        case FieldKind::SiteList:
+            return fill_list(bytes, field.offset, mistake, around, dice, model);
+        case FieldKind::Any:
+            value = dice.below(~uint64_t{0});
+            break;
+        case FieldKind::Zero:
+            if (mistake) value = nonzero(dice, field.width), model.must_fail(EINVAL);
+            break;
+        case FieldKind::Mode:
+            value = mistake ? 2 + dice.below(1u << 31) : dice.below(2);
+            if (mistake) model.must_fail(EINVAL);
+            break;
+        case FieldKind::OnOff:
+            value = mistake ? 2 + dice.below(1u << 31) : dice.below(2);
+            if (mistake) model.must_fail(EINVAL);
+            break;
+        case FieldKind::Index:
+            // Which fd it is asked of decides how many there are.
+            value = mistake ? 6 + dice.below(1u << 31) : dice.below(3);
+            if (mistake) model.must_fail(ERANGE);
+            model.errors.insert(ERANGE);
+            break;
+        case FieldKind::Program:
+            value = static_cast<uint32_t>(around.good_program);
+            if (mistake) {
+                value = static_cast<uint32_t>(
+                    around.bad_programs[dice.below(around.bad_programs.size())]);
+                model.must_fail(EBADF);
+                model.errors.insert(EOPNOTSUPP);
+                model.errors.insert(EINVAL);
+                // The site may be looked at first.
+                for (const int error : kSiteErrors)
+                    model.errors.insert(error);
+            }
+            break;
+    }
+    put(bytes, field.offset, field.width, value);
+}
+
+/// The first member of every struct.
+void fill_size(const Command& command, uint8_t* bytes, bool mistake, Dice& dice, Model& model) {
+    uint64_t size = command.size;
+    if (mistake && dice.one_in(2)) {
+        size = dice.below(command.size);
+        model.must_fail(EINVAL);
+    } else if (mistake && dice.one_in(2)) {
+        size = kPage + 1 + dice.below(1u << 31);
+        model.must_fail(E2BIG);
+    } else if (mistake || dice.one_in(10)) {
+        size = command.size + 1 + dice.below(64);
+        std::memset(bytes + command.size, 0, 65);
+        if (mistake) {
+            bytes[command.size + dice.below(size - command.size)] = 0xff;
+            model.must_fail(E2BIG);
+        }
+    }
+    put(bytes, 0, 4, size);
+}
+
+}  // namespace
+
+std::span<const Command> commands() {
+    return kCommands;
+}
+
+Model fill(const Command& command, uint8_t* bytes, bool mistake, const Surroundings& around,
+           Dice& dice) {
+    Model model;
+    for (const int error : command.refusals)
+        model.errors.insert(error);
+    if (!command.size) return model;
+    std::memset(bytes, 0, command.size);
+    const uint64_t wrong = dice.below(command.fields.size() + 1);  // the last: the size
+    const auto is_wrong = [&](uint64_t i) { return mistake && (i == wrong || dice.one_in(8)); };
+    for (size_t i = 0; i < command.fields.size(); ++i) {
+        const Field& field = command.fields[i];
+        const bool can = field.kind != FieldKind::Any;
+        fill_field(field, bytes, can && is_wrong(i), around, dice, model);
+    }
+    // A field that takes everything cannot be wrong: then the size is.
+    fill_size(command, bytes, mistake && (model.success || dice.one_in(8)), dice, model);
+    return model;
+}
+
+}  // namespace djprobe::vm
