@@ -61,7 +61,9 @@ struct ReservedBytes {
 
     void collect(Range range, const LandingIndex& index, const SiteTable& sites) {
         count = 0;
-        djk_reserved(range.begin, reasons, range.size(), index.may_be_rewritten(range));
+        for (u64 i = 0; i < range.size(); ++i)
+            reasons[i] = index.may_be_rewritten(range.begin + i);
+        djk_reserved(range.begin, reasons, range.size());
         for (u64 i = 0; i < range.size(); ++i)
             if (reasons[i])
                 add({range.begin + i, range.begin + i + 1}, static_cast<Reason>(reasons[i]));
@@ -83,8 +85,19 @@ u64 kprobe_right_before(u64 address) {
 
 }  // namespace
 
+struct Analyst::Scratch {
+    Neighbours neighbours;
+    ReservedBytes reserved;
+    Landings landings;
+};
+
+Analyst::Analyst() = default;
+Analyst::~Analyst() = default;
+
 Refusal Analyst::start() {
     djk_get_machine(&machine_);
+    scratch_ = Box<Scratch>::create();
+    if (!scratch_) return Refusal{Reason::NO_MEMORY};
     return trap_path_.compute();
 }
 
@@ -96,10 +109,7 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     if (trap_path_.contains(function.code().address)) return Refusal{Reason::TRAP_PATH};
     function.recover_own(sites);
 
-    Box<Neighbours> neighbours = Box<Neighbours>::create();
-    Box<ReservedBytes> reserved = Box<ReservedBytes>::create();
-    Box<Landings> landings = Box<Landings>::create();
-    if (!neighbours || !reserved || !landings) return Refusal{Reason::NO_MEMORY};
+    auto& [neighbours, reserved, landings] = *scratch_;
     Snapshot snapshot;
     snapshot.site = site;
     snapshot.function = function.code();
@@ -107,13 +117,13 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     snapshot.indirect_thunks = {machine_.indirect_thunks.begin, machine_.indirect_thunks.end};
     // Facts are expensive: those for the plain window first, which nearly always fits.
     const auto plan_within = [&](Range known, u8 tactics) {
-        const Refusal unknown = neighbours->collect(function.code().range(), known, sites);
-        snapshot.neighbours = {neighbours->code, neighbours->count};
-        landings->count = 0;
-        const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, *landings);
-        reserved->collect(known, index_, sites);
-        snapshot.landings = {landings->all, landings->count};
-        snapshot.reserved = {reserved->all, reserved->count};
+        const Refusal unknown = neighbours.collect(function.code().range(), known, sites);
+        snapshot.neighbours = {neighbours.code, neighbours.count};
+        landings.count = 0;
+        const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, landings);
+        reserved.collect(known, index_, sites);
+        snapshot.landings = {landings.all, landings.count};
+        snapshot.reserved = {reserved.all, reserved.count};
         snapshot.tactics = tactics;
         const Refusal refusal = make_plan(snapshot, plan);
         if (!refusal && plan.may_jump() && unknown) plan.jump = unknown;

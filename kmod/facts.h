@@ -12,6 +12,9 @@ namespace djprobe::kmod {
 /// Decides about sites of the running kernel. Under the registry lock.
 class Analyst {
   public:
+    Analyst();
+    ~Analyst();
+
     /// Learn what is fixed while the module is loaded. A refusal: the module must not load.
     Refusal start();
 
@@ -22,6 +25,10 @@ class Analyst {
     const djk_machine& machine() const { return machine_; }
 
   private:
+    /// What one analysis needs and the next one can use again.
+    struct Scratch;
+
+    Box<Scratch> scratch_;
     djk_machine machine_{};
     TrapPath trap_path_;
     LandingIndex index_;

@@ -147,11 +147,12 @@ struct LandingIndex::Builder {
     }
     static void rewrite(void* context, unsigned long place) {
         auto& index = static_cast<Builder*>(context)->index;
-        // It may begin in one line and end in the next.
-        const u64 last = place + x86::kJumpLength - 1;
-        if (!index.text_.contains(place) || !index.text_.contains(last)) return;
-        index.rewritten_[index.line(place)] = 1;
-        index.rewritten_[index.line(last)] = 1;
+        for (u64 at = place; at < place + x86::kJumpLength; ++at) {
+            if (!index.text_.contains(at)) continue;
+            const u64 bit = (at - index.text_.begin) / kRewritten;
+            u8& bits = index.rewritten_[bit / 8];
+            bits = static_cast<u8>(bits | 1u << bit % 8);
+        }
     }
 
     Refusal visit() {
@@ -178,7 +179,7 @@ Refusal LandingIndex::build() {
     text_ = core_text();
     const size_t lines = line(text_.end - 1) + 1;
     begin_ = Array<u32>(lines + 2);
-    rewritten_ = Array<u8>(lines);
+    rewritten_ = Array<u8>(text_.size() / kRewritten / 8 + 1);
     if (!begin_ || !rewritten_) return Refusal{Reason::NO_INDEX};
     Builder builder{*this};
     if (const Refusal refusal = builder.visit()) return refusal;
@@ -247,11 +248,10 @@ Refusal LandingIndex::find(Range targets, const SiteTable& sites, Landings& out)
     return {};
 }
 
-bool LandingIndex::may_be_rewritten(Range range) const {
-    if (!entries_ || !text_.contains(range.begin) || !text_.contains(range.end - 1)) return true;
-    for (size_t at = line(range.begin); at <= line(range.end - 1); ++at)
-        if (rewritten_[at]) return true;
-    return false;
+bool LandingIndex::may_be_rewritten(u64 address) const {
+    if (!entries_ || !text_.contains(address)) return true;
+    const u64 bit = (address - text_.begin) / kRewritten;
+    return rewritten_[bit / 8] & 1u << bit % 8;
 }
 
 }  // namespace djprobe::kmod

@@ -38,11 +38,12 @@ class LandingIndex {
     /// have displaced count as if they were still in the text. At most Landings::kMax addresses.
     Refusal find(Range targets, const SiteTable& sites, Landings& out);
 
-    /// Jump labels or static calls may lie in `range`.
-    bool may_be_rewritten(Range range) const;
+    /// A jump label or a static call may lie at `address`.
+    bool may_be_rewritten(u64 address) const;
 
   private:
     static constexpr u64 kLineSize = 64;
+    static constexpr u64 kRewritten = 4;
 
     struct Builder;
     /// One of the kernel's tables says so; no instruction shows it.
@@ -62,7 +63,7 @@ class LandingIndex {
     Array<u32> begin_;  ///< for each line, and one behind: its first entry
     Array<u32> entries_;
     Array<Stated> stated_;
-    Array<u8> rewritten_;  ///< for each line: holds what the kernel rewrites
+    Array<u8> rewritten_;  ///< a bit for each kRewritten bytes: holds what the kernel rewrites
 };
 
 }  // namespace djprobe::kmod

@@ -34,31 +34,36 @@ bool is_short_branch(u8 opcode) {
     return opcode >> 4 == 7 || opcode == 0xeb || opcode >> 2 == 0xe0 >> 2;
 }
 
-/// Calls found(target) for every byte and every four bytes that could be the displacement of a
-/// direct branch, which always ends its instruction; found() -> bool (true: enough).
+/// Calls found(address, target) for every byte and every four bytes that could be the displacement
+/// of a direct branch, which always ends its instruction; found() -> bool (true: enough).
 template <class Found>
 bool any_displacement(const Code& code, Found&& found) {
     const u8* bytes = code.bytes.data();
     for (size_t i = 0; i + 1 < code.bytes.size(); ++i) {
+        const u64 at = code.address + i;
         if (is_short_branch(bytes[i]) &&
-            found(code.address + i + 2 + static_cast<u64>(static_cast<signed char>(bytes[i + 1]))))
+            found(at, at + 2 + static_cast<u64>(static_cast<signed char>(bytes[i + 1]))))
             return true;
         if (i + 4 > code.bytes.size()) continue;
         i32 displacement;
         __builtin_memcpy(&displacement, bytes + i, 4);
-        if (found(code.address + i + 4 + static_cast<u64>(static_cast<i64>(displacement))))
-            return true;
+        if (found(at, at + 4 + static_cast<u64>(static_cast<i64>(displacement)))) return true;
     }
     return false;
+}
+
+/// Of opcode ff: /4, and from memory the far /5.
+bool is_indirect_jump(u8 modrm) {
+    const u8 reg = modrm >> 3 & 7;
+    return reg == 4 || (reg == 5 && modrm >> 6 != 3);
 }
 
 /// No bytes of `function` could be an indirect jump or one through a thunk.
 bool has_no_indirect_jump(const Code& function, Range thunks) {
     const u8* bytes = function.bytes.data();
-    // ff /4 and its far sister ff /5.
     for (size_t i = 0; i + 1 < function.bytes.size(); ++i)
-        if (bytes[i] == 0xff && (bytes[i + 1] >> 4 & 3) == 2) return false;
-    return !any_displacement(function, [&](u64 target) { return thunks.contains(target); });
+        if (bytes[i] == 0xff && is_indirect_jump(bytes[i + 1])) return false;
+    return !any_displacement(function, [&](u64, u64 target) { return thunks.contains(target); });
 }
 
 }  // namespace
@@ -122,9 +127,13 @@ Range dead_padding(const Code& function) {
 
 Refusal find_branch_into(const Code& code, Range targets) {
     // Decoding is what an analysis spends its time on, and hardly ever needed.
-    if (!any_displacement(code, [&](u64 target) { return targets.contains(target); })) return {};
+    u64 stop = code.address;
+    any_displacement(code, [&](u64 at, u64 target) {
+        if (targets.contains(target)) stop = at + 1;
+        return false;
+    });
     Refusal found;
-    const Refusal scan = for_each_insn(code, code.range().end, [&](const Insn& insn) {
+    const Refusal scan = for_each_insn(code, stop, [&](const Insn& insn) {
         // An xbegin's fallback address is a branch target like any other.
         if (insn.rel_size && targets.contains(insn.target))
             found = Refusal{Reason::BRANCH_INTO_REGION, insn.address, insn.target};

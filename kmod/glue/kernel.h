@@ -84,9 +84,10 @@ unsigned long djk_function_entry(unsigned long function);
 unsigned int djk_forbidden(unsigned long address);
 
 /* Who owns each of the bytes from `address` on (ftrace, jump label, static call, BUG,
- * alternative, exception table, foreign kprobe), or NONE. Without `rewritten` there is no jump
- * label and no static call (djk_visit_rewritten). Takes jump_label_mutex and text_mutex. */
-void djk_reserved(unsigned long address, unsigned char *reasons, size_t count, bool rewritten);
+ * alternative, exception table, foreign kprobe), or NONE. On entry reasons[i] tells whether a jump
+ * label or a static call may be there (djk_visit_rewritten). Takes jump_label_mutex and text_mutex.
+ */
+void djk_reserved(unsigned long address, unsigned char *reasons, size_t count);
 
 /* Calls visit(context, place) for all jump labels and static calls of the core kernel, which are
  * what they are from boot on. */

@@ -151,18 +151,24 @@ unsigned int djk_forbidden(unsigned long address)
 	return DJPROBE_REASON_NONE;
 }
 
-/* Patched by the kernel at will. Labels and static calls are searched one by one. */
-static unsigned int patched_by_kernel(unsigned long begin, unsigned long end, bool rewritten)
+/* Patched by the kernel at will. */
+static unsigned int patched_by_kernel(unsigned long begin, unsigned long end)
 {
 	if (djk_call2(ftrace_location_range, begin, end - 1))
 		return DJPROBE_REASON_FTRACE_SITE;
-	if (rewritten && djk_int(djk_call2(jump_label_text_reserved, begin, end - 1)))
-		return DJPROBE_REASON_JUMP_LABEL;
-	if (rewritten && djk_int(djk_call2(static_call_text_reserved, begin, end - 1)))
-		return DJPROBE_REASON_STATIC_CALL;
 	/* The only one that takes the end as exclusive. */
 	if (djk_int(djk_call2(alternatives_text_reserved, begin, end)))
 		return DJPROBE_REASON_ALTERNATIVE;
+	return DJPROBE_REASON_NONE;
+}
+
+/* The same, searched one by one, and with a decoder: slow. */
+static unsigned int rewritten_by_kernel(unsigned long address)
+{
+	if (djk_int(djk_call2(jump_label_text_reserved, address, address)))
+		return DJPROBE_REASON_JUMP_LABEL;
+	if (djk_int(djk_call2(static_call_text_reserved, address, address)))
+		return DJPROBE_REASON_STATIC_CALL;
 	return DJPROBE_REASON_NONE;
 }
 
@@ -182,9 +188,10 @@ static bool is_bug(unsigned long address)
 
 static unsigned int reserved_byte(unsigned long address, bool patched, bool rewritten)
 {
-	const unsigned int reason =
-		patched ? patched_by_kernel(address, address + 1, rewritten) : 0;
+	unsigned int reason = patched ? patched_by_kernel(address, address + 1) : 0;
 
+	if (!reason && rewritten)
+		reason = rewritten_by_kernel(address);
 	if (reason)
 		return reason;
 	if (is_bug(address))
@@ -196,7 +203,7 @@ static unsigned int reserved_byte(unsigned long address, bool patched, bool rewr
 	return DJPROBE_REASON_NONE;
 }
 
-void djk_reserved(unsigned long address, unsigned char *reasons, size_t count, bool rewritten)
+void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
 {
 	/* Most stretches of text hold nothing that the kernel patches: ask byte by byte elsewhere.
 	 */
@@ -209,9 +216,8 @@ void djk_reserved(unsigned long address, unsigned char *reasons, size_t count, b
 	preempt_disable();
 	for (i = 0; i < count; i++) {
 		if (i % stretch == 0)
-			patched = patched_by_kernel(address + i, address + min(i + stretch, count),
-						    rewritten);
-		reasons[i] = reserved_byte(address + i, patched, rewritten);
+			patched = patched_by_kernel(address + i, address + min(i + stretch, count));
+		reasons[i] = reserved_byte(address + i, patched, reasons[i]);
 	}
 	preempt_enable();
 	djk_text_unlock();
