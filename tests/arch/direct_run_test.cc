@@ -15,7 +15,6 @@ using test::Bench;
 using test::Bytes;
 using test::DirectBench;
 using test::Machine;
-using test::Outcome;
 using test::PerCpu;
 using test::Seen;
 using enum Machine::Register;

@@ -11,7 +11,6 @@ namespace djprobe::x86 {
 namespace {
 
 using test::Bytes;
-using test::Machine;
 using test::view;
 
 constexpr u64 kCode = 0x1000;
@@ -28,7 +27,7 @@ RegisterSet set(Registers... registers) {
     return static_cast<RegisterSet>((0u | ... | (1u << registers)));
 }
 
-using enum Machine::Register;
+using enum test::Machine::Register;
 
 // --- registers ---
 

@@ -218,7 +218,16 @@ std::vector<Shape> make_shapes() {
     };
 }
 
-void run_shape(benchmark::State& state, const Shape& shape) {
+constexpr benchmark::IterationCount kBatch = 64;
+
+const std::vector<Shape>& shapes() {
+    static const std::vector<Shape> all = make_shapes();
+    return all;
+}
+
+void run_shape(benchmark::State& state) {
+    const Shape& shape = shapes()[static_cast<size_t>(state.range(0))];
+    state.SetLabel(shape.name);
     static thread_local PerCpu per_cpu;
     per_cpu = {};
     per_cpu.preempt_count = 0x80000000;  // no reschedule is due
@@ -227,12 +236,21 @@ void run_shape(benchmark::State& state, const Shape& shape) {
         return;
     }
     const auto function = reinterpret_cast<void (*)()>(shape.function);
-    for (auto _ : state)
-        function();
+    while (state.KeepRunningBatch(kBatch))
+        for (benchmark::IterationCount i = 0; i < kBatch; ++i)
+            function();
     const u64 hits = shape.bytes ? per_cpu.hits : static_cast<u64>(state.iterations());
     if (hits != static_cast<u64>(state.iterations())) state.SkipWithError("hits were lost");
     state.SetItemsProcessed(state.iterations());
 }
+
+int cores() {
+    return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+constexpr int kShapes = 10;
+
+BENCHMARK(run_shape)->DenseRange(0, kShapes - 1)->ThreadRange(1, cores());
 
 /// Shows the runs as usual and keeps what the table needs.
 class Keeper : public benchmark::ConsoleReporter {
@@ -246,8 +264,9 @@ class Keeper : public benchmark::ConsoleReporter {
         for (const Run& run : runs) {
             if (run.run_type != Run::RT_Iteration) continue;
             failed |= run.error_occurred;
-            Times& times = by_name[run.run_name.function_name];
-            (run.threads == 1 ? times.one : times.all).push_back(run.GetAdjustedCPUTime());
+            Times& times = by_name[run.report_label];
+            if (run.threads == 1) times.one.push_back(run.GetAdjustedCPUTime());
+            if (run.threads == cores()) times.all.push_back(run.GetAdjustedCPUTime());
         }
     }
 
@@ -261,17 +280,17 @@ double median(std::vector<double> values) {
     return values[values.size() / 2];
 }
 
-void print_table(const std::vector<Shape>& shapes, Keeper& keeper, int cores) {
-    const double alone = median(keeper.by_name[shapes[0].name].one);
-    const double bare = median(keeper.by_name[shapes[1].name].one);
+void print_table(Keeper& keeper) {
+    const double alone = median(keeper.by_name[shapes()[0].name].one);
+    const double bare = median(keeper.by_name[shapes()[1].name].one);
     std::printf("\n%-24s %12s %6s %8s %14s %11s %11s\n", "shape", "instructions", "bytes",
                 "ns/call", "above no probe", "above call", "cores/core");
-    for (const Shape& shape : shapes) {
+    for (const Shape& shape : shapes()) {
         const Keeper::Times& times = keeper.by_name[shape.name];
         const double one = median(times.one), all = median(times.all);
         std::printf("%-24s %12zu %6zu %8.2f %14.2f %11.2f %10.2fx\n", shape.name,
                     shape.instructions, shape.bytes, one, one - alone, one - bare,
-                    all > 0 ? cores * one / all : 0);
+                    all > 0 ? cores() * one / all : 0);
     }
 }
 
@@ -281,16 +300,10 @@ int main(int argc, char** argv) {
     benchmark::Initialize(&argc, argv);
     if (benchmark::ReportUnrecognizedArguments(argc, argv)) return 2;
     try {
-        const std::vector<Shape> shapes = make_shapes();
-        const int cores = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-        for (const Shape& shape : shapes) {
-            auto* const one = benchmark::RegisterBenchmark(shape.name, run_shape, shape);
-            one->Threads(1);
-            if (cores > 1) one->Threads(cores);
-        }
+        if (shapes().size() != kShapes) throw std::logic_error("the shapes are not kShapes");
         Keeper keeper;
         benchmark::RunSpecifiedBenchmarks(&keeper);
-        if (!keeper.failed) print_table(shapes, keeper, cores);
+        if (!keeper.failed) print_table(keeper);
         return keeper.failed;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "detour_bench: %s\n", error.what());

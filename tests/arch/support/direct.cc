@@ -153,7 +153,8 @@ PerCpuBase::PerCpuBase() {
 }
 
 PerCpuBase::~PerCpuBase() {
-    set_gs(old_gs_);
+    // It has worked before.
+    syscall(SYS_arch_prctl, ARCH_SET_GS, old_gs_);
 }
 
 void use_per_cpu(x86::DirectConfig& config) {

@@ -41,7 +41,7 @@ VICTIM void mix(u32* state, const u8* block) {
             f = c ^ (b | ~d);
             g = 7 * i;
         }
-        const u32 word = static_cast<u32>(block[4 * (g & 15)]) * 0x01010101u + i;
+        const u32 word = static_cast<u32>(block[size_t{4} * (g & 15)]) * 0x01010101u + i;
         const u32 next = b + rotate(a + f + word, (i & 3) * 5 + 7);
         a = d, d = c, c = b, b = next;
     }
