@@ -28,6 +28,21 @@ static const char* const djprobe_trap_leaves[] = {
     /* Return at once in NMI context, which every int3 in the kernel is. */
     "rcu_read_unlock_special",
     "__rcu_irq_enter_check_tick",
+    /* Called by rcu_read_unlock_special, where a debug kernel has it inlined. */
+    "raise_softirq_irqoff",
+    "irq_work_queue_on",
+    "rcu_preempt_deferred_qs_irqrestore",
+    /* Lockdep: off in NMI context; but for what it writes down of the locks held when interrupts
+     * come on again, which a kernel with lockdep must live with. */
+    "lock_acquire",
+    "lock_release",
+    "lock_is_held_type",
+    "lockdep_hardirqs_on_prepare",
+    /* Only where something is wrong: reports. */
+    "_printk",
+    "__warn_printk",
+    "kasan_report",
+    "lockdep_rcu_suspicious",
     /* Do nothing while preemption is off. */
     "preempt_schedule",
     "preempt_schedule_notrace",
