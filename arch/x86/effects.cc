@@ -145,4 +145,14 @@ RegisterSet find_clobbers(const Code& function, Range return_thunks) {
     return scan ? kCallerSaved : clobbers & kCallerSaved;
 }
 
+u64 find_body(const Code& program) {
+    constexpr u8 patchable = 5;
+    Insn insn;
+    u64 at = program.address;
+    if (decode(program.from(at), at, insn) && insn.kind == Kind::Endbr) at = insn.end();
+    const bool traceable =
+        decode(program.from(at), at, insn) && insn.kind == Kind::Nop && insn.length == patchable;
+    return traceable ? insn.end() : program.address;
+}
+
 }  // namespace djprobe::x86

@@ -220,5 +220,21 @@ TEST(ClobbersTest, UnknownClobbersAll) {
     EXPECT_EQ(clobbers(CODE("syscall; ret")), kCallerSaved);
 }
 
+// --- where a program begins ---
+
+TEST(BodyTest, BehindWhatTheKernelPatches) {
+    const Bytes nop = {0x0f, 0x1f, 0x44, 0, 0};
+    const Bytes body = CODE("xor eax, eax; ret"), endbr = CODE("endbr64");
+    const auto find = [](const Bytes& code) { return find_body({kCode, view(code)}) - kCode; };
+    EXPECT_EQ(find(test::join(nop, body)), 5u);
+    EXPECT_EQ(find(test::join(endbr, nop, body)), 9u);
+    EXPECT_EQ(find(body), 0u);
+    EXPECT_EQ(find(test::join(endbr, body)), 0u);
+    // Somebody traces it already; its call counts as the program's.
+    EXPECT_EQ(find(test::join(CODE("call 771b + 0x5000"), body)), 0u);
+    EXPECT_EQ(find(test::join({0x66, 0x90}, body)), 0u);
+    EXPECT_EQ(find({}), 0u);
+}
+
 }  // namespace
 }  // namespace djprobe::x86

@@ -23,6 +23,8 @@ using namespace djprobe;
 using namespace djprobe::loader;
 using namespace djprobe::x86;
 
+constexpr std::string_view kCold = ".cold";
+
 /// All that find_live() asks of each function of an image.
 class Flows {
   public:
@@ -39,18 +41,22 @@ class Flows {
 
     /// The flow's spans are good until the next call.
     Flow of(const TextMap::Function& function) {
+        // The site may lie in either part.
+        std::string name(function.name);
+        if (name.ends_with(kCold)) name.resize(name.size() - kCold.size());
+        const auto parts = names_.equal_range(name + std::string(kCold));
+        const auto wholes = names_.equal_range(name);
+        const bool known = std::distance(wholes.first, wholes.second) == 1;
         Flow flow;
-        flow.function = function.code;
-        const std::string cold = std::string(function.name) + ".cold";
-        const auto parts = names_.equal_range(cold);
+        flow.function = known ? wholes.first->second->code : function.code;
         const auto found = std::distance(parts.first, parts.second);
-        if (found == 1) flow.cold = parts.first->second->code;
-        flow.whole = found < 2 && names_.count(std::string(function.name)) == 1;
+        if (known && found == 1) flow.cold = parts.first->second->code;
+        flow.whole = known && found < 2;
         flow.return_thunks = return_thunks_;
         flow.indirect_thunks = facts_.indirect_thunks;
         flow.has_fixups = false;
         rewritten_.clear();
-        add(function.code.range(), flow);
+        add(flow.function.range(), flow);
         add(flow.cold.range(), flow);
         flow.rewritten = {rewritten_.data(), rewritten_.size()};
         return flow;
