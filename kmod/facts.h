@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../arch/x86/plan.h"
+#include "flow.h"
 #include "function.h"
 #include "index.h"
 #include "trap_path.h"
@@ -21,6 +22,11 @@ class Analyst {
     /// Plan for a site, or why it is none. Asks the kernel whatever its own kprobe check asks, of
     /// every instruction that would be displaced.
     Refusal analyse(u64 site, const SiteTable& sites, x86::Plan& plan);
+
+    /// What anybody still needs at a site that has been analysed.
+    x86::Live find_live(u64 site, const SiteTable& sites) const {
+        return find_live_at(site, machine_, index_, sites);
+    }
 
     const djk_machine& machine() const { return machine_; }
 

@@ -41,9 +41,9 @@ void FunctionCopy::recover_own(const SiteTable& sites) {
     sites.for_each_near(code().range(), [&](const Site& site) {
         if (site.state == State::Disarmed) return;
         // A slide's tail has the int3 of the IA in it, whose own byte the breakpoint knows.
-        if (site.plan.may_jump()) recover(site.jump);
+        if (site.plan.may_jump()) recover(site.code.jump);
         recover(site.breakpoint);
-        if (site.board_written) recover(site.board);
+        if (site.written_board.length) recover(site.written_board);
     });
 }
 

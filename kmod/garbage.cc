@@ -5,16 +5,22 @@ namespace djprobe::kmod {
 namespace {
 
 /// Nobody can be on the springboard any more.
-void restore_board(const Site& site) {
-    if (!site.board_written) return;
+void restore_board(Site& site) {
+    if (!site.written_board.length) return;
     KernelText text;
-    if (check_text(text, site.board, TextForm::Jump)) {
+    if (check_text(text, site.written_board, TextForm::Jump)) {
         djk_warn("somebody else has patched these dead bytes, they stay as they are",
-                 site.board.address);
-        return;
+                 site.written_board.address);
+    } else {
+        x86::restore_board(text, site.written_board);
+        text.sync_cores();
     }
-    x86::restore_board(text, site.board);
-    text.sync_cores();
+    site.written_board = {};
+}
+
+bool is_near(const Site& site, u64 address) {
+    const Range reach = {address - 2 * x86::kTacticReach, address + 2 * x86::kTacticReach};
+    return reach.contains(site.address());
 }
 
 }  // namespace
@@ -29,6 +35,22 @@ void Garbage::add(djp_probe* probe) {
     probes_ = probe;
 }
 
+void Garbage::add(OldSlot* slot) {
+    slot->next = slots_;
+    slots_ = slot;
+}
+
+bool Garbage::has_board_near(u64 address) const {
+    for (const Site* site = sites_; site; site = site->next)
+        if (site->written_board.length && is_near(*site, address)) return true;
+    return false;
+}
+
+void Garbage::restore_boards_near(u64 address) {
+    for (Site* site = sites_; site; site = site->next)
+        if (is_near(*site, address)) restore_board(*site);
+}
+
 Garbage Garbage::take() {
     const Garbage taken = *this;
     *this = Garbage{};
@@ -40,6 +62,10 @@ void Garbage::free() {
         probes_ = probe->next;
         djk_probe_destroy(probe->handler);
         Box<djp_probe>::adopt(probe).reset();
+    }
+    while (OldSlot* slot = slots_) {
+        slots_ = slot->next;
+        Box<OldSlot>::adopt(slot).reset();
     }
     while (Site* site = sites_) {
         sites_ = site->next;

@@ -39,15 +39,19 @@ void Registry::finish_batch() {
         site->quiescence = Quiescence::Wanted;
         if (site->state != State::Optimizing) continue;
         Refusal refusal = check_site_text(text, *site);
-        if (!refusal && site->board.length && !site->board_written)
-            refusal = check_text(text, site->board, TextForm::Original);
+        const x86::PatchSite& board = site->code.board;
+        if (!refusal && board.length)
+            refusal = site->written_board.length
+                          ? check_text(text, site->written_board, TextForm::Jump)
+                          : check_text(text, board, TextForm::Original);
         if (refusal) {
             site->hold = refusal;
             changed.add(*site);
             continue;
         }
-        if (site->board.length && !site->board_written) x86::write_board(text, site->board);
-        site->board_written = site->board.length != 0;
+        // An older one leads to code that has been replaced; nobody has been on it since.
+        if (board.length) x86::write_board(text, board);
+        site->written_board = board;
         ready.add(*site);
     }
     back_to_int3(text, changed);
@@ -59,7 +63,6 @@ void Registry::finish_batch() {
 }
 
 void Registry::optimize() {
-    Garbage old;
     bool waiting;
     {
         RegistryLock lock;
@@ -68,14 +71,14 @@ void Registry::optimize() {
             if (!site->has_probes()) abandoned.add(*site);
         retire(abandoned);
         waiting = prepare_batch();
-        old = garbage_.take();
+        freeing_ = garbage_.take();
+        if (!waiting && freeing_.empty()) return;
     }
-    if (!waiting && old.empty()) return;
     djk_quiesce();
     {
         RegistryLock lock;
         if (waiting) finish_batch();
-        old.free();
+        freeing_.free();
     }
     djk_optimizer_done();
 }

@@ -28,19 +28,49 @@ void set_site(djp_probe& probe, Site* site) {
 
 }  // namespace
 
-/// The probe's site, which nobody hits yet if it is a fresh one.
+/// What was detached here a moment ago may still have its springboard in the padding that a new
+/// plan would use.
+void Registry::clear_boards_near(u64 address) {
+    if (!garbage_.has_board_near(address) && !freeing_.has_board_near(address)) return;
+    djk_quiesce();
+    garbage_.restore_boards_near(address);
+    freeing_.restore_boards_near(address);
+}
+
+Refusal Registry::make_site(const djp_probe& probe, Box<Site>& made) {
+    made = Box<Site>::create();
+    if (!made) return Refusal{Reason::NO_MEMORY};
+    Site& site = *made;
+    site.trap.hit.address = probe.address;
+    clear_boards_near(probe.address);
+    if (const Refusal refusal = analyst_.analyse(probe.address, sites_, site.plan)) return refusal;
+    if (site.plan.may_jump()) site.live = analyst_.find_live(probe.address, sites_);
+    site.code.shape = wanted_shape(site, probe.handler);
+    site.breakpoint = make_breakpoint_site(site.plan);
+    if (const Refusal refusal = build(site, site.code)) return refusal;
+    lead_to_code(site);
+    return {};
+}
+
+/// The probe's site, which nobody hits yet if it is a fresh one, with code for the probe too.
 Refusal Registry::find_or_make_site(djp_probe& probe, SiteList& fresh) {
     Site* site = sites_.find(probe.address);
+    if (site && is_live(site->state) && !site->has_probes()) {
+        // Detached, but somebody else's patch was in the way. Is it still?
+        SiteList left;
+        left.add(*site);
+        retire(left);
+        site = sites_.find(probe.address);
+        if (site) return Refusal{Reason::FOREIGN_PATCH, probe.address};
+    }
     if (!site) {
-        Box<Site> made = Box<Site>::create();
-        if (!made) return Refusal{Reason::NO_MEMORY};
-        made->trap.hit.address = probe.address;
-        if (const Refusal refusal = analyst_.analyse(probe.address, sites_, made->plan))
-            return refusal;
-        if (const Refusal refusal = build(*made)) return refusal;
+        Box<Site> made;
+        if (const Refusal refusal = make_site(probe, made)) return refusal;
         site = made.release();
         sites_.insert(*site);
         fresh.add(*site);
+    } else if (const Refusal refusal = reshape(*site, probe.handler)) {
+        return refusal;
     }
     // All probes of a site share its mechanism; who asks for int3 means to see int3.
     site->int3_probes += probe.int3_only;
@@ -48,6 +78,8 @@ Refusal Registry::find_or_make_site(djp_probe& probe, SiteList& fresh) {
         site->int3_probes -= probe.int3_only;
         return refusal;
     }
+    ++site->joining;
+    site->joining_wants |= probe.handler->wants;
     set_site(probe, site);
     return {};
 }
@@ -55,8 +87,14 @@ Refusal Registry::find_or_make_site(djp_probe& probe, SiteList& fresh) {
 /// Undo find_or_make_site().
 void Registry::take_back(Probes probes, SiteList& fresh) {
     for (djp_probe* probe : probes) {
-        probe->site->int3_probes -= probe->int3_only;
-        (void)settle(*probe->site);
+        Site& site = *probe->site;
+        site.int3_probes -= probe->int3_only;
+        site.joining = 0;
+        site.joining_wants = 0;
+        if (site.has_probes()) {
+            (void)reshape(site, nullptr);
+            (void)settle(site);
+        }
         set_site(*probe, nullptr);
     }
     while (Site* site = fresh.take_first()) {
@@ -86,9 +124,10 @@ size_t Registry::place_pinned(Probes probes, Refusal& refusal) {
     }
     for (djp_probe* probe : probes) {
         Site& site = *probe->site;
-        if (site.holds_module) djk_release_module();
-        site.holds_module = false;
         link(site, probe->handler);
+        site.joining = 0;
+        site.joining_wants = 0;
+        (void)settle(site);
         probe->refused = Refusal{};
     }
     // Armed, nothing can go wrong any more: at worst they stay so.
@@ -105,6 +144,7 @@ size_t Registry::place(Probes probes, Refusal& refusal) {
     while (pinned < probes.size() && djk_pin_target(probes[pinned]->address))
         ++pinned;
     if (pinned < probes.size()) refusal = Refusal{Reason::MODULE_LEAVING};
+    calls_.forget();
     const size_t placed = refusal ? pinned : place_pinned(probes, refusal);
     for (djp_probe* probe : probes.first(pinned))
         djk_unpin_target(probe->address);
@@ -114,6 +154,7 @@ size_t Registry::place(Probes probes, Refusal& refusal) {
 /// Take the probes off their sites. The handlers may still run until quiescence.
 void Registry::leave(Probes probes) {
     SiteList empty;
+    calls_.forget();
     for (djp_probe* probe : probes) {
         Site* const site = probe->site;
         if (!site) continue;
@@ -123,6 +164,8 @@ void Registry::leave(Probes probes) {
         if (site->state == State::Gone) {
             if (!site->has_probes()) garbage_.add(site);
         } else if (site->has_probes()) {
+            // Without memory it keeps code that does more than it must.
+            (void)reshape(*site, nullptr);
             (void)settle(*site);
         } else {
             empty.add(*site);

@@ -18,6 +18,7 @@ void tell(const Refusal& refusal, djp_request& request) {
 void Registry::stop() {
     djk_quiesce();
     RegistryLock lock;
+    freeing_.free();
     garbage_.free();
 }
 

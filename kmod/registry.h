@@ -2,6 +2,7 @@
 // The registry: which sites exist, who probes them, and every transition between their states.
 #pragma once
 
+#include "direct_call.h"
 #include "facts.h"
 #include "site.h"
 #include "text_port.h"
@@ -24,12 +25,23 @@ namespace djprobe::kmod {
 
 using Probes = Span<djp_probe* const>;
 
+/// A slot that a site does not use any more.
+struct OldSlot {
+    Slot slot;
+    OldSlot* next = nullptr;
+};
+
 /// What nobody can find any more, but what a CPU may still run or read.
 class Garbage {
   public:
     void add(Site* site);
     void add(djp_probe* probe);
-    bool empty() const { return !sites_ && !probes_; }
+    void add(OldSlot* slot);
+    bool empty() const { return !sites_ && !probes_ && !slots_; }
+    /// Springboards that may be in the way of a plan for `address`.
+    bool has_board_near(u64 address) const;
+    /// Only after a quiescence that began after they were added.
+    void restore_boards_near(u64 address);
     /// Move everything out, so that what comes later waits for a quiescence of its own.
     Garbage take();
     /// Only after a quiescence that began after take().
@@ -38,6 +50,7 @@ class Garbage {
   private:
     Site* sites_ = nullptr;
     djp_probe* probes_ = nullptr;
+    OldSlot* slots_ = nullptr;
 };
 
 /// All public members take the registry lock themselves. See docs/architecture.md for the
@@ -89,13 +102,19 @@ class Registry {
     // placement.cc: probes onto sites and away from them
     size_t place(Probes probes, Refusal& refusal);
     size_t place_pinned(Probes probes, Refusal& refusal);
+    Refusal make_site(const djp_probe& probe, Box<Site>& made);
+    void clear_boards_near(u64 address);
     Refusal find_or_make_site(djp_probe& probe, SiteList& fresh);
     void take_back(Probes probes, SiteList& fresh);
     void leave(Probes probes);
 
     // build_site.cc
-    Refusal build(Site& site);
-    static Refusal prepare_patches(Site& site);
+    Shape wanted_shape(const Site& site, const djk_probe* joining);
+    Refusal emit(const Site& site, const SiteCode& code, u64 address, Span<u8> out,
+                 x86::DetourLayout& layout);
+    Refusal build(Site& site, SiteCode& code);
+    void lead_to_code(Site& site);
+    Refusal reshape(Site& site, const djk_probe* joining);
 
     // transition.cc
     Refusal hold_reason(const Site& site) const;
@@ -114,7 +133,9 @@ class Registry {
     Analyst analyst_;
     SlotPool slots_;
     SiteTable sites_;
+    DirectCalls calls_;
     Garbage garbage_;
+    Garbage freeing_;  ///< what the optimizer waits to free
     djp_probe* probes_ = nullptr;
     bool enabled_ = true;
     bool optimization_ = true;

@@ -31,6 +31,24 @@ struct Trap {
     Trap* next = nullptr;
 };
 
+/// What the code of a site is made for.
+struct Shape {
+    const djk_probe* direct = nullptr;  ///< the detour calls this program itself, and nobody else
+    unsigned int wants = 0;             ///< enum djk_wants: of any of its handlers
+    bool operator==(const Shape&) const = default;
+};
+
+/// The code of a site and the text that leads to it.
+struct SiteCode {
+    Shape shape;
+    x86::DetourLayout layout;
+    Slot slot;
+    x86::PatchSite jump;   ///< the jump, if the plan may jump
+    x86::PatchSite board;  ///< the springboard, if the plan has one
+
+    u64 entry() const { return slot.address() + layout.entry; }
+};
+
 /// One IA. Under the registry lock, but for `hit` and the traps, which hits read lock-free.
 struct Site {
     djk_site hit{};  ///< first: the detour's argument
@@ -40,20 +58,21 @@ struct Site {
     State state = State::Disarmed;
     Quiescence quiescence = Quiescence::Wanted;
     x86::Plan plan;
-    Refusal hold;                ///< why there is no jump now: the plan's refusal, or what may pass
-    u32 int3_probes = 0;         ///< probes that asked for int3
-    x86::PatchSite breakpoint;   ///< the int3 at the IA
-    x86::PatchSite jump;         ///< the jump, if the plan may jump
-    x86::PatchSite board;        ///< the springboard, if the plan has one
-    bool anchor_armed = false;   ///< an int3 or the jump is at the anchor (Slide)
-    bool board_written = false;  ///< until after the quiescence that follows the last jump
-    x86::DetourLayout layout;
-    Slot slot;
-    bool holds_module = false;    ///< see Registry::retire
-    Site* next = nullptr;         ///< in the table's list, or in the garbage
-    Site* previous = nullptr;     ///< in the table's list
-    Site* next_near = nullptr;    ///< in the table's line
-    Site* next_picked = nullptr;  ///< in a SiteList
+    x86::Live live;       ///< at the IA
+    Refusal hold;         ///< why there is no jump now: the plan's refusal, or what may pass
+    u32 int3_probes = 0;  ///< probes that asked for int3
+    u32 joining = 0;      ///< probes that are being attached but not linked yet
+    unsigned int joining_wants = 0;  ///< what those want
+    x86::PatchSite breakpoint;       ///< the int3 at the IA
+    SiteCode code;
+    x86::PatchSite written_board;  ///< in the text until after the quiescence that follows the last
+                                   ///< jump; length 0: none
+    bool anchor_armed = false;     ///< an int3 or the jump is at the anchor (Slide)
+    bool holds_module = false;     ///< see Registry::retire
+    Site* next = nullptr;          ///< in the table's list, or in the garbage
+    Site* previous = nullptr;      ///< in the table's list
+    Site* next_near = nullptr;     ///< in the table's line
+    Site* next_picked = nullptr;   ///< in a SiteList
 
     u64 address() const { return trap.hit.address; }
     bool has_probes() const { return hit.probes != nullptr; }
@@ -61,12 +80,11 @@ struct Site {
     bool wants_jump() const { return state == State::Optimizing || state == State::Optimized; }
     /// The bytes that this site may ever change, the board's aside.
     Range region() const {
-        return plan.may_jump() ? Range{jump.address, jump.address + jump.length}
+        return plan.may_jump() ? Range{code.jump.address, code.jump.address + code.jump.length}
                                : Range{address(), address() + 1};
     }
-    u64 entry() const { return slot.address() + layout.entry; }
-    u64 out_of_line() const { return slot.address() + layout.out_of_line; }
-    u64 displaced() const { return slot.address() + layout.displaced; }
+    u64 out_of_line() const { return code.slot.address() + code.layout.out_of_line; }
+    u64 displaced() const { return code.slot.address() + code.layout.displaced; }
 };
 
 /// Some sites, in a link of their own: a site is in one such list at most. Under the registry lock.

@@ -7,16 +7,16 @@ namespace djprobe::kmod {
 
 Refusal check_site_text(KernelText& text, const Site& site) {
     if (site.state == State::Optimized) {
-        if (site.board_written)
-            if (const Refusal refusal = check_text(text, site.board, TextForm::Jump))
+        if (site.written_board.length)
+            if (const Refusal refusal = check_text(text, site.written_board, TextForm::Jump))
                 return refusal;
-        return check_text(text, site.jump, TextForm::Jump);
+        return check_text(text, site.code.jump, TextForm::Jump);
     }
     // Behind the int3 of a site that is held there may be another site's.
     if (!site.wants_jump()) return check_text(text, site.breakpoint, TextForm::Breakpoint);
     // A slide's unpatched form has the int3 of its IA in the tail.
     return check_text(
-        text, site.jump,
+        text, site.code.jump,
         site.slides() && !site.anchor_armed ? TextForm::Original : TextForm::Breakpoint);
 }
 
@@ -119,10 +119,12 @@ void Registry::back_to_int3(KernelText& text, const SiteList& sites) {
     for (Site& site : sites)
         if (site.state == State::Optimized) set_state(site, State::Unoptimizing);
     const auto unoptimizing = [](const Site& site) {
-        return site.state == State::Unoptimizing ? &site.jump : nullptr;
+        return site.state == State::Unoptimizing ? &site.code.jump : nullptr;
     };
     x86::unoptimize(text, Picked(sites, unoptimizing));
-    const auto anchored = [](const Site& site) { return site.anchor_armed ? &site.jump : nullptr; };
+    const auto anchored = [](const Site& site) {
+        return site.anchor_armed ? &site.code.jump : nullptr;
+    };
     x86::disarm(text, Picked(sites, anchored));
     for (Site& site : sites) {
         if (site.anchor_armed) sites_.remove(site.anchor);
@@ -178,7 +180,7 @@ void Registry::forget(Range text) {
         Site* next = site->next;
         if (text.contains(site->address())) {
             set_state(*site, State::Gone);
-            site->board_written = false;
+            site->written_board = {};
             sites_.remove(*site);
             if (site->holds_module) djk_release_module();
             if (!site->has_probes()) garbage_.add(site);

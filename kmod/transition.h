@@ -67,7 +67,7 @@ inline auto breakpoints(const SiteList& sites) {
     return Picked(sites, [](const Site& site) { return &site.breakpoint; });
 }
 inline auto jumps(const SiteList& sites) {
-    return Picked(sites, [](const Site& site) { return &site.jump; });
+    return Picked(sites, [](const Site& site) { return &site.code.jump; });
 }
 
 /// Whether the text around a live site is what its state says. Somebody else may have patched.

@@ -78,6 +78,45 @@ put_prog:
 	return NULL;
 }
 
+bool djk_probe_program(const struct djk_probe *probe, struct djk_program *program)
+{
+	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	const struct bpf_prog *prog = handler->prog;
+
+	/*
+	 * With lock debugging helpers check that rcu_read_lock() was called, which preemption being
+	 * off does not show. Subprograms are not in insnsi.
+	 */
+	if (IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) || !prog->jited || prog->aux->func_cnt)
+		return false;
+	program->insns = prog->insnsi;
+	program->insn_count = prog->len;
+	program->code = (unsigned long)prog->bpf_func;
+	program->code_size = prog->jited_len;
+	program->hits = (long)&handler->counters->hits;
+	return true;
+}
+
+bool djk_needs_run_context(int helper)
+{
+	/* The cookie and the probed function are found through what hit.c sets up. */
+	static const char *const names[] = { "bpf_get_attach_cookie_trace",
+					     "bpf_get_attach_cookie_pe",
+					     "bpf_get_attach_cookie_kprobe_multi",
+					     "bpf_get_attach_cookie_tracing",
+					     "bpf_get_func_ip_kprobe",
+					     "bpf_get_func_ip_kprobe_multi",
+					     "bpf_get_func_ip_tracing",
+					     "bpf_override_return" };
+	const unsigned long address = djk_imports.__bpf_call_base + helper;
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		if (address == djk_lookup(names[i]))
+			return true;
+	return false;
+}
+
 void djk_probe_at_entry(struct djk_probe *probe, unsigned long function)
 {
 	struct djk_handler *handler = container_of(probe, struct djk_handler, link);

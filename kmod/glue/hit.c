@@ -82,8 +82,10 @@ static __always_inline void run_handlers(const struct djk_site *site, struct pt_
 	__this_cpu_write(*running_kprobe(), outer);
 }
 
-void notrace djk_hit(struct pt_regs *regs, struct djk_site *site)
+bool notrace djk_hit(struct pt_regs *regs, struct djk_site *site)
 {
+	const unsigned long ip = regs->ip;
+
 	preempt_disable();
 	if (unlikely(__this_cpu_inc_return(djk_depth) != 1))
 		miss(site, DJPROBE_MISS_RECURSION);
@@ -96,8 +98,56 @@ void notrace djk_hit(struct pt_regs *regs, struct djk_site *site)
 	}
 	__this_cpu_dec(djk_depth);
 	preempt_enable();
+	return regs->ip != ip;
 }
 NOKPROBE_SYMBOL(djk_hit);
+
+/*
+ * In the place of a program that a detour calls itself, when that must not run or not without
+ * bookkeeping. Preemption is off.
+ */
+void notrace djk_hit_slow(struct pt_regs *regs, struct djk_probe *probe)
+{
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	if (__this_cpu_read(djk_depth)) {
+		this_cpu_inc(handler->counters->missed[DJPROBE_MISS_RECURSION]);
+		return;
+	}
+	if (__this_cpu_read(*bpf_active())) {
+		this_cpu_inc(handler->counters->missed[DJPROBE_MISS_BPF_BUSY]);
+		return;
+	}
+	__this_cpu_inc(djk_depth);
+	__this_cpu_inc(*bpf_active());
+	bpf_prog_run(handler->prog, regs);
+	this_cpu_inc(handler->counters->hits);
+	__this_cpu_dec(*bpf_active());
+	__this_cpu_dec(djk_depth);
+}
+NOKPROBE_SYMBOL(djk_hit_slow);
+
+void djk_get_guard(struct djk_machine *machine)
+{
+	machine->hit_handler = (unsigned long)djk_hit;
+	machine->slow_handler = (unsigned long)djk_hit_slow;
+	machine->active = djk_imports.bpf_prog_active;
+	machine->depth = (unsigned long)&djk_depth;
+	machine->stats = djk_imports.bpf_stats_enabled_key;
+#ifdef CONFIG_PREEMPT_COUNT
+#ifdef DJK_PCPU_HOT
+	machine->preempt_count = (unsigned long)&pcpu_hot.preempt_count;
+#else
+	machine->preempt_count = (unsigned long)&__preempt_count;
+#endif
+#endif
+#ifdef CONFIG_PREEMPTION
+	/* What preempt_enable() calls: with PREEMPT_DYNAMIC whatever was chosen at boot. */
+	machine->resched = djk_lookup("__SCT__preempt_schedule");
+	if (!machine->resched)
+		machine->resched = djk_lookup("preempt_schedule_thunk");
+#endif
+}
 
 /*
  * Everything that runs from the trap up to the guard in djk_hit() belongs to the
@@ -115,9 +165,8 @@ static int notrace on_die(struct notifier_block *block, unsigned long event, voi
 	if (!trap)
 		return NOTIFY_DONE;
 	regs->ip--;
-	if (trap->site)
-		djk_hit(regs, trap->site);
-	regs->ip = smp_load_acquire(&trap->resume);
+	if (!trap->site || !djk_hit(regs, trap->site))
+		regs->ip = smp_load_acquire(&trap->resume);
 	return NOTIFY_STOP;
 }
 NOKPROBE_SYMBOL(on_die);

@@ -3,6 +3,9 @@
 #ifndef DJPROBE_KMOD_HIT_H
 #define DJPROBE_KMOD_HIT_H
 
+#include <linux/types.h>
+
+struct djk_machine;
 struct djk_site;
 struct pt_regs;
 
@@ -10,9 +13,13 @@ struct pt_regs;
  * Run the handlers of a site; what a detour and an int3 call. `regs` is complete
  * and its ip is the IA. Any context, NMI included: never sleeps, allocates or
  * takes a lock of ours. Skips, and counts, what recursion or another BPF
- * program on this CPU forbids.
+ * program on this CPU forbids. True: a handler wants to continue elsewhere, at
+ * regs->ip.
  */
-void djk_hit(struct pt_regs *regs, struct djk_site *site);
+bool djk_hit(struct pt_regs *regs, struct djk_site *site);
+
+/* What detours need to run a program themselves. */
+void djk_get_guard(struct djk_machine *machine);
 
 /* Take part in the kernel's int3 handling. 0 or a negative errno. */
 int djk_hit_start(void);

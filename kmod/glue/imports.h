@@ -57,7 +57,10 @@
 	X(__start___jump_table)                                                                    \
 	X(__stop___jump_table)                                                                     \
 	X(__start_static_call_sites)                                                               \
-	X(__stop_static_call_sites)
+	X(__stop_static_call_sites)                                                                \
+	X(__bpf_call_base)                                                                         \
+	X(bpf_stats_enabled_key)                                                                   \
+	X(kallsyms_show_value)
 /* clang-format on */
 
 struct djk_imports {

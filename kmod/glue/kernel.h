@@ -34,7 +34,17 @@ extern "C" {
  */
 struct djk_probe {
 	struct djk_probe *next;
+	unsigned int wants; /* enum djk_wants, or-ed; fixed */
 };
+
+/* What a handler asks of the code that calls it. */
+enum djk_wants {
+	DJK_WANTS_REDIRECT = 1, /* it may change where the probed text continues */
+	DJK_WANTS_AFTER = 2,	/* to be called behind the probed instruction, too */
+};
+
+/* Or-ed to the site that a detour hands to the hit handler: this call is the one behind. */
+#define DJK_AFTER 1ul
 
 /* A site as a hit sees it. */
 struct djk_site {
@@ -122,6 +132,24 @@ typedef void (*djk_landing_visit)(void *context, unsigned int kind, unsigned lon
 				  unsigned long target);
 void djk_visit_landings(unsigned long module_address, djk_landing_visit visit, void *context);
 
+/* Made by the compiler, with an ftrace call at its entry. */
+bool djk_is_compiled(unsigned long function);
+/* A part of some function that the compiler has moved away: NAME.cold. */
+bool djk_is_part(unsigned long symbol);
+/* Has an instruction in [begin, end) an exception-table entry? */
+bool djk_has_fixups(unsigned long begin, unsigned long end);
+
+/* Calls visit(context, kind, place, target) for instructions that do not do what they say, of the
+ * core kernel or of the module that holds `address`. Labels (with their target) and static calls:
+ */
+enum djk_flow_kind { DJK_FLOW_LABEL, DJK_FLOW_CALL, DJK_FLOW_UNKNOWN };
+typedef void (*djk_flow_visit)(void *context, unsigned int kind, unsigned long place,
+			       unsigned long target);
+void djk_visit_rewritten_flow(unsigned long address, djk_flow_visit visit, void *context);
+/* Kprobes of the kernel's own in the function that `address` is the start of, whose handlers look
+ * at registers. */
+void djk_visit_kprobes(unsigned long address, djk_flow_visit visit, void *context);
+
 /* Copy text; false when a byte is not readable. Does not sleep. */
 bool djk_read(void *to, unsigned long address, size_t size);
 
@@ -130,8 +158,14 @@ struct djk_machine {
 	unsigned short cs, ss;
 	bool smap;
 	bool no_jump_tables;
-	struct djk_extent indirect_thunks;
-	unsigned long hit_handler; /* void (struct pt_regs *, struct djk_site *) */
+	struct djk_extent indirect_thunks, return_thunks;
+	unsigned long hit_handler;  /* bool (struct pt_regs *, struct djk_site *) */
+	unsigned long slow_handler; /* void (struct pt_regs *, struct djk_probe *) */
+	/* What a program's direct call needs: per-CPU counters by their offset from %gs, 0 for
+	 * none. Of int size: BPF programs and our handlers running, the preemption count. */
+	int active, depth, preempt_count;
+	unsigned long stats;   /* address of an int, not 0 while BPF statistics are taken */
+	unsigned long resched; /* void (), when the preemption count has reached 0; or 0 */
 };
 void djk_get_machine(struct djk_machine *machine);
 
@@ -147,6 +181,19 @@ void djk_unpin_target(unsigned long address);
 
 /* Where it was attached: the function whose entry (or return) this is, 0 within one. */
 void djk_probe_at_entry(struct djk_probe *probe, unsigned long function);
+/* A handler that a detour may call itself: a BPF program. */
+struct djk_program {
+	const void *insns; /* struct bpf_insn, as the verifier has left them */
+	size_t insn_count;
+	unsigned long code; /* u64 (struct pt_regs *) */
+	size_t code_size;
+	long hits; /* its per-CPU counter, by the offset from %gs */
+};
+/* False: it must be called through djk_machine.hit_handler. */
+bool djk_probe_program(const struct djk_probe *probe, struct djk_program *program);
+/* Whether a helper, named as the verifier has left it in a call, reads more than its arguments:
+ * what only djk_machine.hit_handler prepares. */
+bool djk_needs_run_context(int helper);
 /* Only after quiescence: no CPU may still run it. */
 void djk_probe_destroy(struct djk_probe *probe);
 void djk_probe_count(const struct djk_probe *probe, unsigned long *hits, unsigned long missed[8]);

@@ -133,6 +133,19 @@ static struct notifier_block module_notifier = {
 
 /* ---- Constants ---- */
 
+/* The return thunk that the compiler calls and the one that this CPU needs; they lie together. */
+static struct djk_extent return_thunks(void)
+{
+	const unsigned long compiled = djk_lookup("__x86_return_thunk");
+	const unsigned long variable = djk_lookup("x86_return_thunk");
+	const unsigned long chosen = variable ? *(const unsigned long *)variable : compiled;
+	struct djk_extent thunks = { min(compiled, chosen), max(compiled, chosen) + 1 };
+
+	if (!compiled || thunks.end - thunks.begin > PAGE_SIZE)
+		thunks.begin = thunks.end = 0;
+	return thunks;
+}
+
 void djk_get_machine(struct djk_machine *machine)
 {
 	const unsigned long first = djk_lookup("__x86_indirect_thunk_rax");
@@ -147,7 +160,8 @@ void djk_get_machine(struct djk_machine *machine)
 				  IS_ENABLED(CONFIG_X86_KERNEL_IBT);
 	machine->indirect_thunks.begin = first;
 	machine->indirect_thunks.end = last ? last + 1 : first;
-	machine->hit_handler = (unsigned long)djk_hit;
+	machine->return_thunks = return_thunks();
+	djk_get_guard(machine);
 }
 
 int djk_runtime_start(void)

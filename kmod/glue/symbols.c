@@ -18,6 +18,9 @@
 #include "kernel.h"
 #include "module_text.h"
 
+/* As kernel/kprobes.c has had since 2.6.10. */
+#define KPROBE_BUCKETS (1 << 6)
+
 static struct module *text_module(unsigned long address)
 {
 	/* The caller has disabled preemption, which is what keeps the module there. */
@@ -249,14 +252,12 @@ bool djk_recover_foreign(unsigned long address, unsigned char bytes[16])
 
 size_t djk_list_kprobes(unsigned long *addresses, size_t max)
 {
-	/* As many buckets as kernel/kprobes.c has had since 2.6.10; an empty one costs nothing. */
-	const size_t buckets = 1 << 6;
 	const struct hlist_head *table = (const struct hlist_head *)djk_imports.kprobe_table;
 	const struct kprobe *probe;
 	size_t count = 0, i;
 
 	preempt_disable();
-	for (i = 0; i < buckets; i++) {
+	for (i = 0; i < KPROBE_BUCKETS; i++) {
 		hlist_for_each_entry_rcu(probe, &table[i], hlist)
 		{
 			if (count < max)
@@ -296,6 +297,116 @@ bool djk_text_extent(unsigned long address, struct djk_extent *text)
 		*text = djk_module_text(module);
 	preempt_enable();
 	return module;
+}
+
+/* ---- Flow ---- */
+
+bool djk_is_compiled(unsigned long function)
+{
+	return djk_call1(ftrace_location, function);
+}
+
+bool djk_is_part(unsigned long symbol)
+{
+	char *name = kmalloc(KSYM_NAME_LEN + MODULE_NAME_LEN, GFP_KERNEL);
+	unsigned long offset;
+	bool part = false;
+
+	if (!name)
+		return false;
+	djk_symbol_name(symbol, name, name + KSYM_NAME_LEN, &offset);
+	part = !offset && strstr(name, ".cold");
+	kfree(name);
+	return part;
+}
+
+static const struct exception_table_entry *
+first_fixup_from(const struct exception_table_entry *first, const struct exception_table_entry *end,
+		 unsigned long address)
+{
+	/* Sorted by instruction. */
+	while (first < end) {
+		const struct exception_table_entry *middle = first + (end - first) / 2;
+
+		if ((unsigned long)&middle->insn + middle->insn < address)
+			first = middle + 1;
+		else
+			end = middle;
+	}
+	return end;
+}
+
+static bool any_fixup(const struct exception_table_entry *first,
+		      const struct exception_table_entry *end, unsigned long low,
+		      unsigned long high)
+{
+	const struct exception_table_entry *entry = first_fixup_from(first, end, low);
+
+	return entry < end && (unsigned long)&entry->insn + entry->insn < high;
+}
+
+bool djk_has_fixups(unsigned long begin, unsigned long end)
+{
+	const struct module *module;
+	bool has;
+
+	if (begin >= end)
+		return false;
+	if (is_core_text(begin))
+		return any_fixup((const void *)djk_imports.__start___ex_table,
+				 (const void *)djk_imports.__stop___ex_table, begin, end);
+	preempt_disable();
+	module = text_module(begin);
+	has = !module ||
+	      any_fixup(module->extable, module->extable + module->num_exentries, begin, end);
+	preempt_enable();
+	return has;
+}
+
+static void visit_flow(const struct jump_entry *label, const struct jump_entry *last_label,
+		       const struct static_call_site *call,
+		       const struct static_call_site *last_call, djk_flow_visit visit,
+		       void *context)
+{
+	for (; label < last_label; label++)
+		visit(context, DJK_FLOW_LABEL, jump_entry_code(label), jump_entry_target(label));
+	for (; call < last_call; call++)
+		visit(context, DJK_FLOW_CALL, (unsigned long)&call->addr + call->addr, 0);
+}
+
+void djk_visit_rewritten_flow(unsigned long address, djk_flow_visit visit, void *context)
+{
+	const struct module *module;
+
+	if (is_core_text(address)) {
+		visit_flow((const void *)djk_imports.__start___jump_table,
+			   (const void *)djk_imports.__stop___jump_table,
+			   (const void *)djk_imports.__start_static_call_sites,
+			   (const void *)djk_imports.__stop_static_call_sites, visit, context);
+		return;
+	}
+	/* The caller has pinned the module. */
+	preempt_disable();
+	module = text_module(address);
+	if (module)
+		visit_flow(module->jump_entries, module->jump_entries + module->num_jump_entries,
+			   module->static_call_sites,
+			   module->static_call_sites + module->num_static_call_sites, visit,
+			   context);
+	preempt_enable();
+}
+
+void djk_visit_kprobes(unsigned long address, djk_flow_visit visit, void *context)
+{
+	const struct hlist_head *table = (const struct hlist_head *)djk_imports.kprobe_table;
+	const struct kprobe *probe;
+	size_t i;
+
+	preempt_disable();
+	for (i = 0; i < KPROBE_BUCKETS; i++)
+		hlist_for_each_entry_rcu(probe, &table[i], hlist)
+			visit(context, DJK_FLOW_UNKNOWN, (unsigned long)probe->addr, 0);
+	preempt_enable();
 }
 
 /* ---- Landings ---- */

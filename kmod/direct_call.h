@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0
+// Which handlers a detour may call itself, and what it must know of them.
+#pragma once
+
+#include "../arch/x86/direct.h"
+#include "glue/kernel.h"
+#include "memory.h"
+
+namespace djprobe::kmod {
+
+/// Describes programs to the detour; remembers the last one, since many sites have the same.
+class DirectCalls {
+  public:
+    /// False: the handler must be called the general way. Fills all but Live's part.
+    bool describe(const djk_machine& machine, const djk_probe* handler, x86::DirectConfig& out);
+    /// Before a reference to any program may have been given back.
+    void forget() { known_ = nullptr; }
+
+  private:
+    struct Facts {
+        bool direct = false;
+        x86::FieldSet context = x86::kAllFields;
+        x86::RegisterSet clobbers = x86::kCallerSaved;
+    };
+    static Facts analyse(const djk_machine& machine, const djk_program& program);
+
+    const void* known_ = nullptr;
+    Facts facts_;
+};
+
+}  // namespace djprobe::kmod

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0
+// What is live at a site of the running kernel.
+#pragma once
+
+#include "../arch/x86/liveness.h"
+#include "function.h"
+#include "index.h"
+
+namespace djprobe::kmod {
+
+/// Under the registry lock; the caller has pinned the site's module.
+x86::Live find_live_at(u64 site, const djk_machine& machine, const LandingIndex& index,
+                       const SiteTable& sites);
+
+}  // namespace djprobe::kmod
