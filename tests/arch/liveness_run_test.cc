@@ -204,7 +204,8 @@ TEST(LivenessVictimsTest, CompiledFunctionsDoNotMissWhatIsDead) {
             }
             test::set_crash_note("LivenessVictimsTest, site at +" +
                                  std::to_string(site - reinterpret_cast<u64>(__start_victims)));
-            std::memcpy(reinterpret_cast<void*>(board.address), board.jump, board.length);
+            if (board.length)
+                std::memcpy(reinterpret_cast<void*>(board.address), board.jump, board.length);
             std::memcpy(reinterpret_cast<void*>(patch.address), patch.jump, patch.length);
             test::serialize();
             u64 results[4];

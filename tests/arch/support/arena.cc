@@ -35,7 +35,7 @@ Arena::~Arena() {
 }
 
 void Arena::write(u64 address, Span<const u8> bytes) {
-    std::memcpy(alias_ + (address - text()), bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(alias_ + (address - text()), bytes.data(), bytes.size());
 }
 
 }  // namespace djprobe::test

@@ -132,11 +132,11 @@ u64 LiveProbe::trap(u64 address) {
 
 bool LiveProbe::holds(x86::TextForm form) {
     if (form == x86::TextForm::Jump) return !x86::check_text(port_, patch_, form);
-    return !x86::check_text(port_, breakpoint_, form) && port_.matches(board_.address, padding());
+    return !x86::check_text(port_, breakpoint_, form) && is_padding_whole();
 }
 
-Span<const u8> LiveProbe::padding() const {
-    return {board_.original, board_.length};
+bool LiveProbe::is_padding_whole() const {
+    return !board_.length || port_.matches(board_.address, {board_.original, board_.length});
 }
 
 bool LiveProbe::arm() {

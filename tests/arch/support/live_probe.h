@@ -68,7 +68,7 @@ class LiveProbe {
 
   private:
     bool holds(x86::TextForm form);
-    Span<const u8> padding() const;
+    bool is_padding_whole() const;
     bool is_slide() const { return plan_.anchor != plan_.site; }
 
     Arena& arena_;
