@@ -75,14 +75,16 @@ bool we_jump(Rig& rig, const BenchSite& site) {
 std::optional<BenchSite> choose_middle(Rig& rig, const BenchSite& entry, const Workload& workload) {
     const auto* const code = rig.text_of(entry.function);
     if (code == nullptr) return std::nullopt;
-    const Mechanism wanted =
-        rig.optimization().exists() ? Mechanism::kKprobeOptimized : Mechanism::kKprobeInt3;
-    std::size_t tried = 0;
-    for (const std::uint64_t offset : boundaries(*code, entry.offset)) {
-        BenchSite site{"middle", entry.function, offset, false};
-        if (offset < entry.offset + kBehindEntry || !we_jump(rig, site)) continue;
-        if (++tried > kMostCandidates) break;
-        if (hits_at(rig, site, wanted, workload) == kTrialCalls) return site;
+    std::vector<Mechanism> wishes = {Mechanism::kKprobeInt3};
+    if (rig.optimization().exists()) wishes.insert(wishes.begin(), Mechanism::kKprobeOptimized);
+    for (const Mechanism wanted : wishes) {
+        std::size_t tried = 0;
+        for (const std::uint64_t offset : boundaries(*code, entry.offset)) {
+            BenchSite site{"middle", entry.function, offset, false};
+            if (offset < entry.offset + kBehindEntry || !we_jump(rig, site)) continue;
+            if (++tried > kMostCandidates) break;
+            if (hits_at(rig, site, wanted, workload) == kTrialCalls) return site;
+        }
     }
     return std::nullopt;
 }

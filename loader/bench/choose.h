@@ -26,7 +26,8 @@ std::vector<std::uint64_t> boundaries(const std::vector<std::uint8_t>& code, std
 
 /// The default function, or the wanted one with the workload that enters it exactly once per call.
 /// In the middle: the wanted offset, or the first instruction well behind the entry that each call
-/// passes once, and at which both our module and the kernel put a jump. Throws Error.
+/// passes once, and at which our module and, if there is such a one, the kernel put a jump. Throws
+/// Error.
 BenchPlace choose_place(Rig& rig, const std::optional<SiteSpec>& wanted);
 
 }  // namespace djprobe::loader

@@ -157,7 +157,7 @@ BenchReport run_bench(const BenchOptions& options) {
     report.notices = rig.notices();
     if (place.sites.size() == 1)
         report.notices.push_back(fmt::format(
-            "{}: no instruction in its middle that each call passes once and that all can probe",
+            "{}: no instruction in its middle that each call passes once and that can have a jump",
             place.sites.front().function));
     report.workload = place.workload->name;
     report.function = place.sites.front().function;

@@ -100,9 +100,32 @@ Programs& Rig::programs(const MechanismInfo& info, const BenchSite& site) {
     return std::get<Programs>(at->second);
 }
 
+// The kernel looks for branches into its jump only within one symbol. Those from NAME.cold back
+// into NAME it does not see, and dies of them: what it would do must be right by our own analysis.
+void Rig::refuse_unsafe(const BenchSite& site) {
+    if (device_) {
+        SiteSpec place;
+        place.symbol = site.function;
+        place.offset = site.offset;
+        const djprobe_explain answer = device_->explain(place, symbolizer_);
+        if (answer.verdict == DJPROBE_VERDICT_JUMP && answer.tactic == DJPROBE_TACTIC_WINDOW)
+            return;
+        fail(ExitCode::kRefusedSite,
+             "not tried: a jump over the bytes here is not safe, which the kernel may not notice");
+    }
+    for (const Symbol& symbol : symbolizer_.kallsyms().symbols()) {
+        if (symbol.name.starts_with(site.function + "."))
+            fail(ExitCode::kRefusedSite,
+                 "not tried: {} may branch back into it, which the kernel does not notice (with "
+                 "the module djprobe this is looked up)",
+                 symbol.name);
+    }
+}
+
 Installed Rig::install(const MechanismInfo& info, const BenchSite& site, Body body) {
     if (info.mechanism == Mechanism::kKprobeOptimized && !optimization_.exists())
         fail(ExitCode::kFailure, "this kernel does not optimize kprobes");
+    if (info.mechanism == Mechanism::kKprobeOptimized) refuse_unsafe(site);
     const TextWatch* const watched =
         watch(info.mechanism == Mechanism::kRawTracepoint ? kTracepointFunction : site.function);
     Programs& loaded = programs(info, site);

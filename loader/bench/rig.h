@@ -52,6 +52,7 @@ class Rig {
   private:
     friend class Installed;
 
+    void refuse_unsafe(const BenchSite& site);
     Programs& programs(const MechanismInfo& info, const BenchSite& site);
     const TextWatch* watch(const std::string& function);
 

@@ -41,7 +41,8 @@ Mechanisms:
   djprobe-jump, djprobe-int3          this project's
   kprobe-optimized, kprobe-int3       the kernel's, with its optimization on or off (see
                                       /proc/sys/debug/kprobes-optimization: switched while this
-                                      runs, for all kprobes, and then as it was)
+                                      runs, for all kprobes, and then as it was; kill -9 leaves
+                                      it)
   kprobe-ftrace, kretprobe, kprobe-multi, fentry, fexit
                                       the kernel's, on a function
   raw-tracepoint                      task_rename, with a call of its own that fires it once
