@@ -8,9 +8,6 @@
 // RIP-relative operands are turned to where they can do no harm; both runs end where control leaves
 // the region, or at a fault, which must be the same instruction's. Prints totals; exit status 1
 // when anything differs.
-#include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <ucontext.h>
@@ -24,6 +21,7 @@
 
 #include "arch/x86/detour.h"
 #include "arch/x86/patch.h"
+#include "support/elf_text.h"
 #include "support/machine.h"
 
 extern "C" void djprobe_test_enter(djprobe::test::Machine* machine, djprobe::u64 entry);
@@ -138,14 +136,17 @@ void reset_vectors() {
     asm volatile("fxrstor %0" ::"m"(clean));
 }
 
+bool is_prefix(u8 byte) {
+    const bool legacy = byte && std::strchr("\x66\x67\xf0\xf2\xf3\x2e\x36\x3e\x26\x64\x65", byte);
+    return legacy || byte >> 4 == 4;
+}
+
 /// Why a region is not run: what it does cannot be compared, or would harm this process.
 const char* unfit(const Insn& insn, const u8* bytes) {
+    // A REX prefix before another prefix is ignored.
     const u8* p = bytes;
-    for (; *p == 0x66 || *p == 0x67 || *p == 0xf0 || *p == 0xf2 || *p == 0xf3 || *p == 0x2e ||
-           *p == 0x36 || *p == 0x3e || *p == 0x26 || *p == 0x64 || *p == 0x65;
-         ++p)
+    for (; is_prefix(*p); ++p)
         if (*p == 0x64) return "fs segment: this thread's own storage";
-    if ((*p & 0xf0) == 0x40) ++p;
     const u8 reg = insn.modrm_offset ? bytes[insn.modrm_offset] >> 3 & 7 : 0;
     const u8 mod = insn.modrm_offset ? bytes[insn.modrm_offset] >> 6 : 0;
     if (p[0] == 0x9d) return "popf: may set the trap flag";
@@ -172,8 +173,7 @@ const char* unfit(const Insn& insn, const u8* bytes) {
 }
 
 bool is_string(const u8* bytes) {
-    while ((*bytes && std::strchr("\x66\x67\xf2\xf3\x2e\x3e\x26\x36\x65", *bytes)) ||
-           (*bytes & 0xf0) == 0x40)
+    while (is_prefix(*bytes))
         ++bytes;
     return (*bytes >= 0xa4 && *bytes <= 0xa7) || (*bytes >= 0xaa && *bytes <= 0xaf);
 }
@@ -335,8 +335,11 @@ class Differential {
         // turns out to be bad; in a kernel both are fatal.
         const Insn& last = plan.region.last();
         if (last.kind == Kind::IndirectCall && original.ip == last.address &&
-            original.ip == detour.ip)
+            original.ip == detour.ip) {
+            const size_t pushed = detour.machine[Machine::SP] - (base + kStackPage);
+            if (pushed <= kStackSize - 8) std::memcpy(after + pushed, box + kStackPage + pushed, 8);
             detour.machine[Machine::SP] += 8;
+        }
         const bool equal =
             hits == 1 && original.signal == detour.signal && original.ip == detour.ip &&
             original.machine == detour.machine &&
@@ -373,34 +376,12 @@ class Differential {
     std::map<std::string, size_t> skipped_;
 };
 
-/// The text of a file.
-std::vector<Bytes> code_of(const char* path) {
-    const int file = open(path, O_RDONLY | O_CLOEXEC);
-    Elf* elf = file < 0 ? nullptr : elf_begin(file, ELF_C_READ_MMAP, nullptr);
-    size_t size = 0;
-    const char* const raw = elf ? elf_rawfile(elf, &size) : nullptr;
-    if (!raw) throw std::runtime_error(std::string(path) + ": cannot be read as ELF");
-    std::vector<Bytes> all;
-    size_t names = 0;
-    elf_getshdrstrndx(elf, &names);
-    for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section));) {
-        GElf_Shdr header;
-        const char* const name =
-            gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : nullptr;
-        if (name && !std::strcmp(name, ".text") && header.sh_offset + header.sh_size <= size)
-            all.emplace_back(raw + header.sh_offset, raw + header.sh_offset + header.sh_size);
-    }
-    elf_end(elf);
-    close(file);
-    return all;
-}
-
 int run_all(size_t count, u64 seed, char** paths, int files) {
     set_up();
     Differential differential(seed);
     std::mt19937_64 random(seed);
     for (int i = 0; i < files; ++i) {
-        const std::vector<Bytes> sections = code_of(paths[i]);
+        const std::vector<Bytes> sections = test::text_of(paths[i]);
         size_t bytes = 0;
         for (const Bytes& code : sections)
             bytes += code.size();
@@ -433,7 +414,6 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: differential COUNT SEED ELF...\n");
         return 2;
     }
-    elf_version(EV_CURRENT);
     alarm(600);  // code under test that runs away must not run on
     try {
         return run_all(std::strtoull(argv[1], nullptr, 0), std::strtoull(argv[2], nullptr, 0),
