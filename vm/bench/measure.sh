@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # In a VM with --icount: prints "site mechanism program instructions" per hit,
 # with tabs, of all that probeload bench can measure. Counts do not vary: few
-# calls are enough.
+# calls are enough. With --plot the picture follows.
 set -eu
-probeload bench -j --rounds 2 --calls 640 >/tmp/bench.json
+probeload bench -j --rounds 2 --calls 640 --plot /tmp/bench.svg >/tmp/bench.json
 grep -q '"type":"summary".*"unit":"instructions"' /tmp/bench.json || {
     echo 'measure.sh: the clock does not count instructions: use vm/run --icount' >&2
     exit 1
 }
 sed -n 's/^{"type":"result","site":"\([^"]*\)","mechanism":"\([^"]*\)","program":"\([^"]*\)",.*"median":\([0-9.]*\),.*/\1\t\2\t\3\t\4/p' /tmp/bench.json
+[ "${1:-}" != --plot ] || cat /tmp/bench.svg
