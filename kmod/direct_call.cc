@@ -15,30 +15,46 @@ DirectCalls::Facts DirectCalls::analyse(const djk_machine& machine, const djk_pr
     facts.direct = !use.needs_run_context;
     facts.context = use.fields;
     const auto* code = reinterpret_cast<const u8*>(program.code);
-    facts.clobbers = x86::find_clobbers({program.code, {code, program.code_size}},
-                                        {machine.return_thunks.begin, machine.return_thunks.end});
+    // Whoever traces the program may put a call at its start, which would clobber more.
+    facts.body = x86::find_body({program.code, {code, program.code_size}});
+    const u64 end = program.code + program.code_size;
+    facts.clobbers =
+        x86::find_clobbers({facts.body, {code + (facts.body - program.code), end - facts.body}},
+                           {machine.return_thunks.begin, machine.return_thunks.end});
     return facts;
+}
+
+const DirectCalls::Facts& DirectCalls::find(const djk_machine& machine,
+                                            const djk_program& program) {
+    if (known_ != program.insns) facts_ = analyse(machine, program);
+    known_ = program.insns;
+    return facts_;
+}
+
+void DirectCalls::prepare(const djk_machine& machine, djk_probe* handler) {
+    djk_program program;
+    if (djk_probe_program(handler, &program) && find(machine, program).direct)
+        djk_probe_is_plain(handler);
 }
 
 bool DirectCalls::describe(const djk_machine& machine, const djk_probe* handler,
                            x86::DirectConfig& out) {
     djk_program program;
     if (!machine.active || !djk_probe_program(handler, &program)) return false;
-    if (known_ != program.insns) facts_ = analyse(machine, program);
-    known_ = program.insns;
-    if (!facts_.direct) return false;
+    if (!find(machine, program).direct) return false;
     out = {
-        .program = program.code,
+        .program = facts_.body,
         .clobbers = facts_.clobbers,
         .context = facts_.context,
         .slow = machine.slow_handler,
         .argument = reinterpret_cast<u64>(handler),
         .active = machine.active,
-        .depth = machine.depth,
+        .mark = machine.mark,
         .preempt_count = machine.preempt_count,
         .hits = program.hits,
         .stats = machine.stats,
         .resched = machine.resched,
+        .resched_clobbers = 0,  // it is a thunk that keeps them
         .cs = machine.cs,
         .ss = machine.ss,
         .smap = machine.smap,

@@ -13,15 +13,19 @@ class DirectCalls {
   public:
     /// False: the handler must be called the general way. Fills all but Live's part.
     bool describe(const djk_machine& machine, const djk_probe* handler, x86::DirectConfig& out);
+    /// Spare a program what it does not need even where it is called the general way.
+    void prepare(const djk_machine& machine, djk_probe* handler);
     /// Before a reference to any program may have been given back.
     void forget() { known_ = nullptr; }
 
   private:
     struct Facts {
         bool direct = false;
+        u64 body = 0;  ///< where the program begins that nobody patches
         x86::FieldSet context = x86::kAllFields;
         x86::RegisterSet clobbers = x86::kCallerSaved;
     };
+    const Facts& find(const djk_machine& machine, const djk_program& program);
     static Facts analyse(const djk_machine& machine, const djk_program& program);
 
     const void* known_ = nullptr;

@@ -28,6 +28,20 @@ struct Rewrites {
     }
 };
 
+/// The compiled functions that a function calls; more than fit count as others.
+struct Callees {
+    static constexpr size_t kMax = 64;
+    u64 all[kMax];
+    size_t count = 0;
+
+    void visit(const Insn& insn) {
+        if (insn.kind != x86::Kind::Call || count == kMax) return;
+        for (size_t i = 0; i < count; ++i)
+            if (all[i] == insn.target) return;
+        if (djk_is_compiled(insn.target)) all[count++] = insn.target;
+    }
+};
+
 /// Finds where a function's jumps leave it to: other functions, or its own part elsewhere.
 class Leaving {
   public:
@@ -73,7 +87,14 @@ bool may_be_rewritten(Range range, const LandingIndex& index) {
 
 x86::Live find_live_at(u64 site, const djk_machine& machine, const LandingIndex& index,
                        const SiteTable& sites) {
-    FunctionCopy function, cold;
+    struct Scratch {
+        FunctionCopy function, cold;
+        Callees callees;
+        Rewrites rewrites;
+    };
+    const Box<Scratch> scratch = Box<Scratch>::create();
+    if (!scratch) return {};
+    auto& [function, cold, callees, rewrites] = *scratch;
     if (!function.load(site)) return {};
     function.recover_own(sites);
     const Code code = function.code();
@@ -83,6 +104,7 @@ x86::Live find_live_at(u64 site, const djk_machine& machine, const LandingIndex&
     Leaving leaving(code.range(), machine);
     const auto look = [&](const Insn& insn) {
         leaving.visit(insn);
+        callees.visit(insn);
         return true;
     };
     bool whole = !x86::for_each_insn(code, code.range().end, look);
@@ -95,6 +117,7 @@ x86::Live find_live_at(u64 site, const djk_machine& machine, const LandingIndex&
         Leaving back(code.range(), machine);
         whole &= !x86::for_each_insn(flow.cold, flow.cold.range().end, [&](const Insn& insn) {
             if (!flow.cold.range().contains(insn.target)) back.visit(insn);
+            callees.visit(insn);
             return true;
         });
         whole &= back.all_known() && !back.cold();
@@ -106,7 +129,6 @@ x86::Live find_live_at(u64 site, const djk_machine& machine, const LandingIndex&
     flow.return_thunks = {machine.return_thunks.begin, machine.return_thunks.end};
     flow.indirect_thunks = {machine.indirect_thunks.begin, machine.indirect_thunks.end};
 
-    Rewrites rewrites;
     rewrites.function = code.range();
     rewrites.cold = flow.cold.range();
     djk_visit_kprobes(code.address, Rewrites::visit, &rewrites);
@@ -114,6 +136,7 @@ x86::Live find_live_at(u64 site, const djk_machine& machine, const LandingIndex&
         djk_visit_rewritten_flow(code.address, Rewrites::visit, &rewrites);
     if (!rewrites.complete) return {};
     flow.rewritten = {rewrites.all, rewrites.count};
+    flow.compiled_callees = {callees.all, callees.count};
     return find_live(flow, site);
 }
 

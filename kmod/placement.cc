@@ -106,6 +106,8 @@ void Registry::take_back(Probes probes, SiteList& fresh) {
 }
 
 size_t Registry::place_pinned(Probes probes, Refusal& refusal) {
+    for (djp_probe* probe : probes)
+        calls_.prepare(analyst_.machine(), probe->handler);
     SiteList fresh;
     size_t placed = 0;
     for (; placed < probes.size() && !refusal; ++placed) {

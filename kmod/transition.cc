@@ -85,6 +85,14 @@ Refusal Registry::make_way(KernelText& text, const SiteList& fresh, SiteList& yi
     return refusal;
 }
 
+/// Since the facts were collected a kprobe of the kernel may have come, whose jump would cover the
+/// IA, or one that is not in the text yet.
+static Refusal kprobe_over(const Site& site) {
+    for (u64 at = site.address() - (x86::kJumpLength - 1); at <= site.address(); ++at)
+        if (djk_has_kprobe(at)) return Refusal{Reason::FOREIGN_PATCH, at};
+    return {};
+}
+
 /// Disarmed -> Armed, all or none; then `refused` is the one that could not.
 Refusal Registry::arm(SiteList& fresh, const Site*& refused) {
     SiteList yielding;
@@ -98,6 +106,7 @@ Refusal Registry::arm(SiteList& fresh, const Site*& refused) {
             refused = &site;
             if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
                 return refusal;
+            if (const Refusal refusal = kprobe_over(site)) return refusal;
         }
         x86::arm(text, breakpoints(fresh));
         for (Site& site : fresh)

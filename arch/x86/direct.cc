@@ -5,12 +5,20 @@ namespace djprobe::x86 {
 namespace {
 
 constexpr u8 kIncrement = 0, kDecrement = 1;
+constexpr u8 kAdd = 0, kSubtract = 5;
 
 /// Opcode ff /operation on a 32-bit per-CPU word.
 void count_per_cpu(u8 operation, i32 offset, Emitter& out) {
     if (!offset) return;
     out.code(0x65, 0xff, 0x04 | operation << 3, 0x25);  // gs: absolute
     out.imm32(static_cast<u32>(offset));
+}
+
+/// Opcode 81 /operation on a 32-bit per-CPU word.
+void add_per_cpu(u8 operation, i32 offset, i32 value, Emitter& out) {
+    out.code(0x65, 0x81, 0x04 | operation << 3, 0x25);  // gs: absolute
+    out.imm32(static_cast<u32>(offset));
+    out.imm32(static_cast<u32>(value));
 }
 
 void count_hit(i64 offset, Emitter& out) {
@@ -122,11 +130,9 @@ void DirectCall::guard(Emitter& out) {
         out.byte(0);
         out.jump_if(Condition::NotZero, slow_);
     }
-    count_per_cpu(kIncrement, config_.active, out);
-    count_per_cpu(kIncrement, config_.depth, out);
+    add_per_cpu(kAdd, config_.active, config_.mark, out);
     out.call(config_.program);
-    count_per_cpu(kDecrement, config_.depth, out);
-    count_per_cpu(kDecrement, config_.active, out);
+    add_per_cpu(kSubtract, config_.active, config_.mark, out);
     count_hit(config_.hits, out);
     join_ = out.here();
     count_per_cpu(kDecrement, config_.preempt_count, out);

@@ -24,7 +24,7 @@ struct DirectConfig {
     u64 argument = 0;
     RegisterSet slow_clobbers = kCallerSaved;  ///< a C function; less: a thunk that keeps registers
     i32 active = 0;         ///< u32: above 0 while a BPF program runs; must be there
-    i32 depth = 0;          ///< u32: above 0 while a handler of ours runs
+    i32 mark = 1;           ///< what is added to it meanwhile: tells ours from others'
     i32 preempt_count = 0;  ///< u32: its last decrement gives 0 when a reschedule is due
     i64 hits = 0;           ///< u64: counts
     u64 stats = 0;          ///< address of a u32: above 0 while statistics are on; 0: there is none

@@ -28,6 +28,12 @@ constexpr End kUnknown{kAll};
 // and a thunk its operand in any register. It takes no flags. It ends the path although control
 // returns: a thunk called by inline assembly keeps registers, so that all are needed behind it.
 constexpr End kCallee{kRegisterPart};
+// The registers of C's arguments. Inline assembly that calls such a function must count with the
+// loss of all others.
+constexpr End kCompiledCallee{join(register_bit(kRdi) | register_bit(kRsi) | register_bit(kRdx) |
+                                       register_bit(kRcx) | register_bit(8) | register_bit(9) |
+                                       register_bit(kRax),
+                                   0)};
 constexpr End kReturn{join(register_bit(kRax) | register_bit(kRdx), 0)};
 
 class Exploration {
@@ -92,6 +98,12 @@ class Exploration {
         return nullptr;
     }
 
+    bool is_compiled(u64 function) const {
+        for (const u64 callee : flow_.compiled_callees)
+            if (callee == function) return true;
+        return false;
+    }
+
     void jump(u64 target, Set open, bool conditional) {
         if (is_inside(target)) return arrive(target, open);
         if (flow_.return_thunks.contains(target)) return end(kReturn, open);
@@ -128,7 +140,10 @@ class Exploration {
         switch (insn.kind) {
             case Kind::Call:
                 // Into itself: assembly that wants its own address, or fills the return stack.
-                end(is_inside(insn.target) ? kUnknown : kCallee, open);
+                end(is_inside(insn.target)     ? kUnknown
+                    : is_compiled(insn.target) ? kCompiledCallee
+                                               : kCallee,
+                    open);
                 return false;
             case Kind::IndirectCall:
                 end(kCallee, open);
@@ -139,9 +154,14 @@ class Exploration {
             case Kind::Jump:
                 jump(insn.target, open, false);
                 return false;
+            case Kind::Trap:
+                // A WARN resumes behind it with all registers; behind a BUG whatever stands there
+                // may only keep more alive.
+                if (bytes[0] == 0x0f && bytes[1] == 0x0b) return true;
+                end(kUnknown, open);
+                return false;
             case Kind::IndirectJump:
             case Kind::Int3:
-            case Kind::Trap:  // its handler shows all registers, and may resume behind it (WARN)
             case Kind::SystemFlow:
             case Kind::Transaction:
                 end(kUnknown, open);

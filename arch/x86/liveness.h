@@ -37,6 +37,9 @@ struct Flow {
     Range indirect_thunks = {};  ///< out-of-line `jmp *reg`
     /// Complete for both parts.
     Span<const Rewritten> rewritten = {};
+    /// Functions that are called here and made by the compiler with an ftrace call: they take
+    /// arguments where the C convention says, and nothing else.
+    Span<const u64> compiled_callees = {};
 };
 
 struct Live {

@@ -68,6 +68,7 @@ struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *
 		goto free_handler;
 	handler->prog = prog;
 	handler->cookie = cookie;
+	handler->needs_context = true;
 	*reason = DJPROBE_REASON_NONE;
 	return &handler->link;
 
@@ -95,6 +96,11 @@ bool djk_probe_program(const struct djk_probe *probe, struct djk_program *progra
 	program->code_size = prog->jited_len;
 	program->hits = (long)&handler->counters->hits;
 	return true;
+}
+
+void djk_probe_is_plain(struct djk_probe *probe)
+{
+	container_of(probe, struct djk_handler, link)->needs_context = false;
 }
 
 bool djk_needs_run_context(int helper)

@@ -20,6 +20,7 @@ struct djk_counters {
 struct djk_handler {
 	struct djk_probe link; /* first: the policy knows only this */
 	struct bpf_prog *prog;
+	bool needs_context; /* calls helpers that ask who has attached it */
 	u64 cookie;
 	struct djk_counters __percpu *counters;
 	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */

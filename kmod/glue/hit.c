@@ -14,8 +14,11 @@
 #include "handler.h"
 #include "imports.h"
 
-/* Above 0 while a handler runs on this CPU. */
-static DEFINE_PER_CPU(unsigned int, djk_depth);
+/*
+ * What a handler of ours adds to bpf_prog_active while it runs. BPF programs add
+ * 1 and only look whether it was 0, so the sum also tells who is running.
+ */
+#define OUR_MARK 0x10000
 
 static __always_inline int __percpu *bpf_active(void)
 {
@@ -52,78 +55,89 @@ static void miss(const struct djk_site *site, enum djprobe_miss cause)
 }
 NOKPROBE_SYMBOL(miss);
 
-static __always_inline void run_handler(struct djk_handler *handler, struct pt_regs *regs)
+static __always_inline enum djprobe_miss why_missed(unsigned int active)
 {
+	return active >= OUR_MARK ? DJPROBE_MISS_RECURSION : DJPROBE_MISS_BPF_BUSY;
+}
+
+/*
+ * Preemption is off, which is a reader's side of RCU; but with lock debugging
+ * helpers want to see rcu_read_lock().
+ */
+static __always_inline void lock_rcu(void)
+{
+	if (IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC))
+		rcu_read_lock();
+}
+
+static __always_inline void unlock_rcu(void)
+{
+	if (IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC))
+		rcu_read_unlock();
+}
+
+/* For helpers that ask who has attached the program, and where. */
+static void run_with_context(struct djk_handler *handler, struct pt_regs *regs)
+{
+	struct kprobe *const outer_probe = __this_cpu_read(*running_kprobe());
 	struct bpf_trace_run_ctx context = { .bpf_cookie = handler->cookie };
 	struct bpf_run_ctx *outer = bpf_set_run_ctx(&context.run_ctx);
 
-	/* bpf_get_func_ip() looks here. */
-	__this_cpu_write(*running_kprobe(), &handler->identity);
-	rcu_read_lock();
-	bpf_prog_run(handler->prog, regs);
-	rcu_read_unlock();
-	bpf_reset_run_ctx(outer);
-	this_cpu_inc(handler->counters->hits);
-}
-
-static __always_inline void run_handlers(const struct djk_site *site, struct pt_regs *regs)
-{
-	struct kprobe *const outer = __this_cpu_read(*running_kprobe());
-	struct djk_handler *handler;
-
-	/*
-	 * The kernel's own kprobes take us for one of theirs while we run: those hit from within
-	 * a handler are skipped and counted as theirs are. They check this state, too.
-	 */
-	if (!outer)
+	/* bpf_get_func_ip() looks here; a kprobe of the kernel's own that is hit meanwhile, too. */
+	if (!outer_probe)
 		__this_cpu_write(kprobe_control()->kprobe_status, KPROBE_HIT_ACTIVE);
-	for (handler = first_handler(site); handler; handler = next_handler(handler))
-		run_handler(handler, regs);
-	__this_cpu_write(*running_kprobe(), outer);
+	__this_cpu_write(*running_kprobe(), &handler->identity);
+	bpf_prog_run(handler->prog, regs);
+	__this_cpu_write(*running_kprobe(), outer_probe);
+	bpf_reset_run_ctx(outer);
+}
+NOKPROBE_SYMBOL(run_with_context);
+
+static __always_inline void run_handler(struct djk_handler *handler, struct pt_regs *regs)
+{
+	if (handler->needs_context)
+		run_with_context(handler, regs);
+	else
+		bpf_prog_run(handler->prog, regs);
+	this_cpu_inc(handler->counters->hits);
 }
 
 bool notrace djk_hit(struct pt_regs *regs, struct djk_site *site)
 {
 	const unsigned long ip = regs->ip;
+	struct djk_handler *handler;
+	unsigned int active;
 
 	preempt_disable();
-	if (unlikely(__this_cpu_inc_return(djk_depth) != 1))
-		miss(site, DJPROBE_MISS_RECURSION);
-	else if (unlikely(__this_cpu_inc_return(*bpf_active()) != 1)) {
-		miss(site, DJPROBE_MISS_BPF_BUSY);
-		__this_cpu_dec(*bpf_active());
+	active = __this_cpu_read(*bpf_active());
+	if (unlikely(active)) {
+		miss(site, why_missed(active));
 	} else {
-		run_handlers(site, regs);
-		__this_cpu_dec(*bpf_active());
+		__this_cpu_add(*bpf_active(), OUR_MARK);
+		lock_rcu();
+		for (handler = first_handler(site); handler; handler = next_handler(handler))
+			run_handler(handler, regs);
+		unlock_rcu();
+		__this_cpu_sub(*bpf_active(), OUR_MARK);
 	}
-	__this_cpu_dec(djk_depth);
 	preempt_enable();
 	return regs->ip != ip;
 }
 NOKPROBE_SYMBOL(djk_hit);
 
-/*
- * In the place of a program that a detour calls itself, when that must not run or not without
- * bookkeeping. Preemption is off.
- */
 void notrace djk_hit_slow(struct pt_regs *regs, struct djk_probe *probe)
 {
 	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	const unsigned int active = __this_cpu_read(*bpf_active());
 
-	if (__this_cpu_read(djk_depth)) {
-		this_cpu_inc(handler->counters->missed[DJPROBE_MISS_RECURSION]);
+	if (active) {
+		this_cpu_inc(handler->counters->missed[why_missed(active)]);
 		return;
 	}
-	if (__this_cpu_read(*bpf_active())) {
-		this_cpu_inc(handler->counters->missed[DJPROBE_MISS_BPF_BUSY]);
-		return;
-	}
-	__this_cpu_inc(djk_depth);
-	__this_cpu_inc(*bpf_active());
+	__this_cpu_add(*bpf_active(), OUR_MARK);
 	bpf_prog_run(handler->prog, regs);
 	this_cpu_inc(handler->counters->hits);
-	__this_cpu_dec(*bpf_active());
-	__this_cpu_dec(djk_depth);
+	__this_cpu_sub(*bpf_active(), OUR_MARK);
 }
 NOKPROBE_SYMBOL(djk_hit_slow);
 
@@ -132,7 +146,7 @@ void djk_get_guard(struct djk_machine *machine)
 	machine->hit_handler = (unsigned long)djk_hit;
 	machine->slow_handler = (unsigned long)djk_hit_slow;
 	machine->active = djk_imports.bpf_prog_active;
-	machine->depth = (unsigned long)&djk_depth;
+	machine->mark = OUR_MARK;
 	machine->stats = djk_imports.bpf_stats_enabled_key;
 #ifdef CONFIG_PREEMPT_COUNT
 #ifdef DJK_PCPU_HOT

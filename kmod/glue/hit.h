@@ -6,6 +6,7 @@
 #include <linux/types.h>
 
 struct djk_machine;
+struct djk_probe;
 struct djk_site;
 struct pt_regs;
 
@@ -17,6 +18,12 @@ struct pt_regs;
  * regs->ip.
  */
 bool djk_hit(struct pt_regs *regs, struct djk_site *site);
+
+/*
+ * What a detour calls that runs a BPF program itself, when that must not run now
+ * or not without bookkeeping. Preemption is off, all else as for djk_hit().
+ */
+void djk_hit_slow(struct pt_regs *regs, struct djk_probe *probe);
 
 /* What detours need to run a program themselves. */
 void djk_get_guard(struct djk_machine *machine);

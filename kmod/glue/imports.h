@@ -13,6 +13,7 @@
 /* clang-format off */
 #define DJK_IMPORTS(X)                                                                             \
 	X(text_poke)                                                                               \
+	X(kprobe_mutex)                                                                            \
 	X(text_mutex)                                                                              \
 	X(bpf_jit_alloc_exec)                                                                      \
 	X(bpf_jit_free_exec)                                                                       \

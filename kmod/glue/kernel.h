@@ -163,7 +163,8 @@ struct djk_machine {
 	unsigned long slow_handler; /* void (struct pt_regs *, struct djk_probe *) */
 	/* What a program's direct call needs: per-CPU counters by their offset from %gs, 0 for
 	 * none. Of int size: BPF programs and our handlers running, the preemption count. */
-	int active, depth, preempt_count;
+	int active, preempt_count;
+	int mark;	       /* added to `active` while our handlers run */
 	unsigned long stats;   /* address of an int, not 0 while BPF statistics are taken */
 	unsigned long resched; /* void (), when the preemption count has reached 0; or 0 */
 };
@@ -191,6 +192,8 @@ struct djk_program {
 };
 /* False: it must be called through djk_machine.hit_handler. */
 bool djk_probe_program(const struct djk_probe *probe, struct djk_program *program);
+/* The program calls no helper that djk_needs_run_context() names. */
+void djk_probe_is_plain(struct djk_probe *probe);
 /* Whether a helper, named as the verifier has left it in a call, reads more than its arguments:
  * what only djk_machine.hit_handler prepares. */
 bool djk_needs_run_context(int helper);

@@ -211,11 +211,13 @@ void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
 	/* Most stretches of text hold nothing that the kernel patches: ask byte by byte elsewhere.
 	 */
 	const size_t stretch = 16;
+	struct mutex *const text_mutex = (struct mutex *)djk_imports.text_mutex;
 	bool patched = false;
 	size_t i;
 
 	djk_call0(jump_label_lock);
-	djk_text_lock();
+	/* Not djk_text_lock(): kprobe_mutex is outside of jump_label_mutex. */
+	mutex_lock(text_mutex);
 	preempt_disable();
 	for (i = 0; i < count; i++) {
 		if (i % stretch == 0)
@@ -223,7 +225,7 @@ void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
 		reasons[i] = reserved_byte(address + i, patched, reasons[i]);
 	}
 	preempt_enable();
-	djk_text_unlock();
+	mutex_unlock(text_mutex);
 	djk_call0(jump_label_unlock);
 }
 

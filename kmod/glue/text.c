@@ -18,14 +18,25 @@ static struct mutex *text_mutex(void)
 	return (struct mutex *)djk_imports.text_mutex;
 }
 
+/*
+ * Between preparing a kprobe and writing its int3 (for one that is registered disabled, until it is
+ * enabled) the kernel does not look at the text again: what we wrote meanwhile it would overwrite.
+ */
+static struct mutex *kprobe_mutex(void)
+{
+	return (struct mutex *)djk_imports.kprobe_mutex;
+}
+
 void djk_text_lock(void)
 {
+	mutex_lock(kprobe_mutex());
 	mutex_lock(text_mutex());
 }
 
 void djk_text_unlock(void)
 {
 	mutex_unlock(text_mutex());
+	mutex_unlock(kprobe_mutex());
 }
 
 void djk_text_write(unsigned long address, const void *bytes, size_t size)

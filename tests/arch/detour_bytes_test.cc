@@ -286,7 +286,7 @@ Refusal emit_direct(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layo
                            .slow = text + 0x1100,
                            .argument = ~0ul,
                            .active = 8,
-                           .depth = 12,
+                           .mark = 0x10000,
                            .preempt_count = 16,
                            .hits = 0x100000000,
                            .stats = text + 0x1200,

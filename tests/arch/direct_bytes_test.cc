@@ -27,7 +27,7 @@ const DirectConfig kConfig = {.program = kProgram,
                               .slow = kSlow,
                               .argument = 0x1122334455667788,
                               .active = 0x20010,
-                              .depth = 0x20014,
+                              .mark = 0x10000,
                               .preempt_count = 0x20018,
                               .hits = 0x20020,
                               .stats = kStats,
@@ -77,7 +77,7 @@ struct Listing {
 TEST(DirectBytesTest, EveryInstructionOfTheLeanestDetour) {
     const Emitted detour = emit(kConfig, {register_bit(kRax) | register_bit(kRdi), false, false});
     ASSERT_FALSE(detour.refusal);
-    constexpr size_t kJoin = 92, kRestore = 106, kSlowAt = 123, kReschedAt = 144;
+    constexpr size_t kJoin = 84, kRestore = 98, kSlowAt = 115, kReschedAt = 136;
     Listing expected;
     expected.add(join({0x68}, little_endian(kText + 1, 4)));  // push $IA+1
     expected.add(CODE("push rbp; mov rbp, rsp; push rax"));
@@ -85,10 +85,10 @@ TEST(DirectBytesTest, EveryInstructionOfTheLeanestDetour) {
     expected.add_jump({0x0f, 0x85}, kSlowAt);  // jne slow
     expected.add_relative({0x83, 0x3d}, kStats, {0x00});
     expected.add_jump({0x0f, 0x85}, kSlowAt);
-    expected.add(CODE("inc dword ptr gs:[0x20010]; inc dword ptr gs:[0x20014]"));
+    expected.add(CODE("add dword ptr gs:[0x20010], 0x10000"));
     expected.add_relative({0xe8}, kProgram);
     expected.add(
-        CODE("dec dword ptr gs:[0x20014]; dec dword ptr gs:[0x20010];"
+        CODE("sub dword ptr gs:[0x20010], 0x10000;"
              "inc qword ptr gs:[0x20020]"));
     ASSERT_EQ(expected.bytes.size(), kJoin);
     expected.add(CODE("dec dword ptr gs:[0x20018]"));

@@ -104,8 +104,7 @@ TEST_P(DirectTest, ProgramRunsUnderTheGuard) {
     run(bench_.start());
     const Seen& seen = direct_.program();
     EXPECT_EQ(seen.count, 1u);
-    EXPECT_EQ(seen.per_cpu.active, before.active + 1);
-    EXPECT_EQ(seen.per_cpu.depth, before.depth + 1);
+    EXPECT_EQ(seen.per_cpu.active, before.active + test::kMark);
     EXPECT_EQ(seen.per_cpu.preempt_count, before.preempt_count + 1);
     PerCpu after = before;
     after.hits = 1;
@@ -160,7 +159,7 @@ TEST_P(DirectTest, RescheduleAfterTheSlowPath) {
 
 TEST_P(DirectTest, WhatThereIsNotIsNotTouched) {
     DirectConfig config = direct_.config(kCallerSaved, 0);
-    config.preempt_count = config.depth = 0;
+    config.preempt_count = 0;
     config.hits = 0;
     config.stats = config.resched = 0;
     detour(plain(), config, kAllLive);

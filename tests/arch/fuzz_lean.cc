@@ -58,7 +58,7 @@ void check_direct(const Plan& plan, const Input& input, const Live& live) {
                            .slow = kSlot + 0x2000,
                            .argument = ~0ul,
                            .active = 8,
-                           .depth = 12,
+                           .mark = 0x10000,
                            .preempt_count = input.flags & kPreempt ? 16 : 0,
                            .hits = input.flags & kFarHits ? 0x100000000 : 24,
                            .stats = kSlot + 0x3000,

@@ -33,6 +33,7 @@ struct Function {
     bool standard_abi = true;
     bool has_fixups = false;
     std::vector<Rewritten> rewritten = {};
+    Span<const u64> compiled_callees = {};
 
     Live live(size_t offset = 0) const {
         return find_live({.function = {kFunction, view(code)},
@@ -42,7 +43,8 @@ struct Function {
                           .has_fixups = has_fixups,
                           .return_thunks = kReturnThunks,
                           .indirect_thunks = kIndirectThunks,
-                          .rewritten = {rewritten.data(), rewritten.size()}},
+                          .rewritten = {rewritten.data(), rewritten.size()},
+                          .compiled_callees = compiled_callees},
                          kFunction + offset);
     }
     RegisterSet registers(size_t offset = 0) const { return live(offset).registers; }
@@ -93,6 +95,14 @@ TEST(LivenessTest, CallTakesAllRegistersAndNoFlags) {
     expect_end("thunk", CODE("call 771b + 0x21000; ret"), kCallerSaved, false);
 }
 
+TEST(LivenessTest, CompiledCalleeTakesArgumentsOnly) {
+    const u64 callee[] = {kFunction + 0x50000};
+    Function function{CODE("call 771b + 0x50000; mov rax, r11; ret")};
+    function.compiled_callees = {callee, 1};
+    EXPECT_EQ(function.registers(), set(AX, CX, DX, SI, DI, R8, R9));
+    EXPECT_FALSE(function.flags());
+}
+
 TEST(LivenessTest, CallKillsNothing) {
     // A thunk that keeps registers, called by inline assembly; behind it rdi is read.
     EXPECT_EQ(Function{CODE("xor eax, eax; call 771b + 0x50000; mov rax, rdi; ret")}.registers(),
@@ -130,8 +140,13 @@ TEST(LivenessTest, IndirectJumpIsUnknown) {
 }
 
 TEST(LivenessTest, TrapShowsEverything) {
-    expect_end("ud2", CODE("ud2"), kCallerSaved, true);
     expect_end("int3", CODE("int3"), kCallerSaved, true);
+    expect_end("ud1", CODE("ud1 eax, ecx; ret"), kCallerSaved, true);
+}
+
+TEST(LivenessTest, BehindAWarningAllGoesOn) {
+    expect_end("warn", CODE("ud2; mov rax, rdi; ret"), set(DX, DI), false);
+    expect_end("bug", CODE("ud2"), kCallerSaved, true);
 }
 
 TEST(LivenessTest, WhatCannotBeFollowedIsUnknown) {

@@ -254,12 +254,15 @@ TEST(PlanArrivalTest, RegionMayNotBranchIntoItself) {
 }
 
 TEST(PlanArrivalTest, UndecodableRestOfTheFunctionProvesNothing) {
-    EXPECT_EQ(Scene(join(kMov5, CODE("ret; .byte 0x06"))).plan(0).jump,
+    // Behind it lies what would be `jz` to +2, if that were an instruction.
+    EXPECT_EQ(Scene(join(kMov5, CODE("ret; .byte 0x06, 0x74, 0xf9"))).plan(0).jump,
               Refusal(Reason::UNSCANNABLE, kText + 6));
+    // No byte there could be a branch into the region, however it is read.
+    EXPECT_TRUE(Scene(join(kMov5, CODE("ret; .byte 0x06"))).plan(0).may_jump());
 }
 
 TEST(PlanArrivalTest, UndecodableNeighbourProvesNothing) {
-    const Bytes code = CODE("nop; .byte 0x06");
+    const Bytes code = CODE("nop; .byte 0x06, 0x74, 0xbe");
     Scene scene(join(kMov5, CODE("ret")));
     scene.neighbours = {{kText + 0x40, view(code)}};
     EXPECT_EQ(scene.plan(0).jump, Refusal(Reason::UNSCANNABLE, kText + 0x41));

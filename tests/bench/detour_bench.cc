@@ -31,7 +31,7 @@ using namespace djprobe::x86;
 /// What a CPU of its own is in the kernel: each thread's %gs.
 struct alignas(128) PerCpu {
     u64 nothing;
-    u32 active, depth, preempt_count;
+    u32 active, preempt_count;
     u64 hits, counter;
 };
 #define GS(field) static_cast<i32>(__builtin_offsetof(PerCpu, field))
@@ -140,7 +140,7 @@ Shape make_direct(const char* name, u64 program, RegisterSet clobbers, FieldSet 
                                  .context = context,
                                  .slow = program,
                                  .active = GS(active),
-                                 .depth = GS(depth),
+                                 .mark = 0x10000,
                                  .preempt_count = GS(preempt_count),
                                  .hits = GS(hits),
                                  .stats = address_of(data),
@@ -160,16 +160,14 @@ struct Handler {
 
 /// What such a handler does for one program: the guard, the list, an indirect call.
 [[gnu::target("general-regs-only")]] void run_handlers(Frame* frame, const Handler* handler) {
-    u32 depth = 1, active = 1;
+    u32 active = 1;
     asm volatile("incl %%gs:%c0" ::"i"(GS(preempt_count)) : "memory", "cc");
-    asm volatile("xaddl %0, %%gs:%c1" : "+r"(depth) : "i"(GS(depth)) : "memory", "cc");
     asm volatile("xaddl %0, %%gs:%c1" : "+r"(active) : "i"(GS(active)) : "memory", "cc");
-    for (; handler && !depth && !active; handler = handler->next) {
+    for (; handler && !active; handler = handler->next) {
         handler->program(frame);
         asm volatile("incq %%gs:%c0" ::"i"(GS(hits)) : "memory", "cc");
     }
     asm volatile("decl %%gs:%c0" ::"i"(GS(active)) : "memory", "cc");
-    asm volatile("decl %%gs:%c0" ::"i"(GS(depth)) : "memory", "cc");
     asm volatile("decl %%gs:%c0" ::"i"(GS(preempt_count)) : "memory", "cc");
 }
 

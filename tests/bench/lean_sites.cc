@@ -175,7 +175,7 @@ struct Statistics {
                                      .slow = slot + 0x2000,
                                      .argument = ~0ul,
                                      .active = 0x20000,
-                                     .depth = 0x20004,
+                                     .mark = 0x10000,
                                      .preempt_count = 0x20008,
                                      .hits = 0x20010,
                                      .stats = slot + 0x3000,

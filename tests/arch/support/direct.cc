@@ -159,7 +159,7 @@ PerCpuBase::~PerCpuBase() {
 
 void use_per_cpu(x86::DirectConfig& config) {
     config.active = offset_of(&per_cpu_data.active);
-    config.depth = offset_of(&per_cpu_data.depth);
+    config.mark = kMark;
     config.preempt_count = offset_of(&per_cpu_data.preempt_count);
     config.hits = offset_of(&per_cpu_data.hits);
 }

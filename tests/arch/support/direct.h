@@ -11,12 +11,14 @@ namespace djprobe::test {
 struct PerCpu {
     u64 nothing = 0;  ///< at offset 0, which means "there is none"
     u32 active = 0;
-    u32 depth = 0;
     u32 preempt_count = 0x80000000;  ///< no reschedule is due
     u64 hits = 0;
 
     bool operator==(const PerCpu&) const = default;
 };
+
+/// What the guard adds to `active`.
+inline constexpr i32 kMark = 0x10000;
 
 /// A call of the program, of the slow path, or of the scheduler.
 struct Seen {
