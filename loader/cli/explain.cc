@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/output.h"
+#include "cli/image_options.h"
 #include "kernel/device.h"
 #include "kernel/reason.h"
 #include "survey/explain.h"
@@ -29,8 +30,7 @@ On the running kernel with the module loaded, the module is asked too: its answe
 
 struct ExplainOptions {
     SiteSpec site;
-    std::string vmlinux;
-    std::string symbols;
+    ImageOptions image;
     bool json = false;
 };
 
@@ -80,11 +80,8 @@ std::optional<djprobe_explain> ask_module(std::uint64_t address, Symbolizer& sym
 }
 
 int run(const ExplainOptions& options) {
-    const bool live = options.vmlinux.empty();
-    if (live && !options.symbols.empty())
-        fail(ExitCode::kUsage, "--symbols belongs to an image: give it with --vmlinux");
-    const KernelImage image = live ? KernelImage::from_running_kernel()
-                                   : KernelImage::from_file(options.vmlinux, options.symbols);
+    const bool live = options.image.is_live();
+    const KernelImage image = options.image.open();
     // A copy that views into the image's symbols, which outlive it.
     Symbolizer symbolizer(image.symbols());
     const std::uint64_t start = resolve(options.site, image, symbolizer);
@@ -94,7 +91,7 @@ int run(const ExplainOptions& options) {
     const std::size_t function = map.find(address);
     const Mainline mainline(image, map, function);
     Explanation explanation = explain_site(map, mainline, symbolizer, function, address);
-    explanation.source = live ? "the running kernel" : options.vmlinux;
+    explanation.source = options.image.name();
     if (live) explanation.module = ask_module(address, symbolizer);
     if (explanation.module && explanation.module->reason)
         explanation.module_reason =
@@ -127,14 +124,7 @@ Command add_explain(CLI::App& app) {
             [options](const std::string& text) { options->site = parse_address(text); },
             "A kernel address")
         ->type_name("0xADDRESS");
-    command
-        ->add_option("--vmlinux", options->vmlinux,
-                     "An uncompressed kernel image instead of the running kernel")
-        ->type_name("FILE");
-    command
-        ->add_option("--symbols", options->symbols,
-                     "The image's /proc/kallsyms, if it has no symbols of its own")
-        ->type_name("FILE");
+    add_image_options(*command, options->image);
     command->add_flag("-j,--json", options->json, "One object of JSON");
     return {command, [options] { return run(*options); }};
 }

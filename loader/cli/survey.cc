@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/output.h"
+#include "cli/image_options.h"
 #include "survey/survey.h"
 
 namespace djprobe::loader {
@@ -31,19 +32,14 @@ modules are not surveyed.
 struct SurveyOptions {
     SurveyScope scope;
     std::string glob;
-    std::string vmlinux;
-    std::string symbols;
+    ImageOptions image;
     bool all = false;
     bool json = false;
 };
 
 int run(SurveyOptions& options) {
-    if (!options.symbols.empty() && options.vmlinux.empty())
-        fail(ExitCode::kUsage, "--symbols belongs to an image: give it with --vmlinux");
     if (!options.glob.empty()) options.scope.glob = options.glob;
-    const KernelImage image = options.vmlinux.empty()
-                                  ? KernelImage::from_running_kernel()
-                                  : KernelImage::from_file(options.vmlinux, options.symbols);
+    const KernelImage image = options.image.open();
     const TextFacts facts = read_facts(image);
     const TextMap map(image, facts);
     const Mainline mainline(image, map);
@@ -53,7 +49,7 @@ int run(SurveyOptions& options) {
         run_survey(map, mainline, options.scope, threads, options.json ? &output : nullptr);
     if (options.scope.glob && counts.functions == 0)
         fail(ExitCode::kNoSuchSite, "no function is named like '{}'", *options.scope.glob);
-    const std::string kernel = options.vmlinux.empty() ? "the running kernel" : options.vmlinux;
+    const std::string kernel = options.image.name();
     const std::string summary =
         options.json ? summary_json(counts, kernel) : summary_text(counts, kernel);
     output.buffer().append(summary.data(), summary.data() + summary.size());
@@ -80,14 +76,7 @@ Command add_survey(CLI::App& app) {
     command->add_option("--seed", options->scope.seed, "Of the random choice (default 1)")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
-    command
-        ->add_option("--vmlinux", options->vmlinux,
-                     "An uncompressed kernel image instead of the running kernel")
-        ->type_name("FILE");
-    command
-        ->add_option("--symbols", options->symbols,
-                     "The image's /proc/kallsyms, if it has no symbols of its own")
-        ->type_name("FILE");
+    add_image_options(*command, options->image);
     command->add_flag("-j,--json", options->json, "NDJSON: a line for each site, then a summary");
     return {command, [options] { return run(*options); }};
 }

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <utility>
@@ -78,6 +79,18 @@ Kallsyms moved(const Kallsyms& symbols, std::uint64_t delta) {
             text +=
                 fmt::format("{:016x} {} {}\n", symbol.address + delta, symbol.type, symbol.name);
     return Kallsyms::parse(std::move(text));
+}
+
+/// Then the kernel patches its lock prefixes. With `maxcpus=1` it does so, too, but the others are
+/// present then, and may be brought up.
+bool booted_on_one_cpu() {
+    std::string present, possible;
+    std::ifstream("/sys/devices/system/cpu/present") >> present;
+    std::ifstream("/sys/devices/system/cpu/possible") >> possible;
+    std::string options;
+    std::getline(std::ifstream("/proc/cmdline"), options);
+    const bool limited = options.find("maxcpus=") != options.npos;
+    return possible != "0" && (present == "0" || limited);
 }
 
 std::uint64_t find_symbol(const Kallsyms& symbols, std::string_view name, const std::string& path) {
@@ -172,6 +185,9 @@ void KernelImage::load_running_parts() {
     read_part("text", at("_stext"), at("_etext"));
     read_part("rodata", at("__start_rodata"), at("__end_rodata"));
     read_part("bugs", at("__start___bug_table"), at("__stop___bug_table"));
+    // Init data, which the kernel keeps where it may need it.
+    if (booted_on_one_cpu() && address_of("__smp_locks") && address_of("__smp_locks_end"))
+        read_part("smp locks", at("__smp_locks"), at("__smp_locks_end"));
 }
 
 std::span<const std::uint8_t> KernelImage::bytes(std::uint64_t begin, std::uint64_t end) const {

@@ -92,6 +92,17 @@ void read_alternatives(const KernelImage& image, TextFacts& facts) {
     }
 }
 
+/// Lock prefixes, which a kernel that boots on one CPU takes away and puts back when a second one
+/// comes. One that has booted on several has thrown the table away.
+void read_smp_locks(const KernelImage& image, TextFacts& facts) {
+    const auto begin = image.address_of("__smp_locks"), end = image.address_of("__smp_locks_end");
+    if (!begin || !end || (image.is_live() && image.bytes(*begin, *end).empty())) return;
+    for_each_entry(image, *begin, *end, 4, [&](auto at, auto bytes) {
+        const std::uint64_t prefix = relative(at, bytes, 0);
+        facts.reserved.push_back({{prefix, prefix + 1}, Reason::ALTERNATIVE});
+    });
+}
+
 /// Whether a function may begin at text[at]: functions are aligned, and padding or a return stands
 /// before them. Some have no symbol.
 bool may_begin(std::span<const std::uint8_t> text, std::uint64_t begin, std::size_t at) {
@@ -211,6 +222,7 @@ TextFacts read_facts(const KernelImage& image) {
     read_labels(image, facts);
     read_static_calls(image, facts);
     read_alternatives(image, facts);
+    read_smp_locks(image, facts);
     find_outer_arrivals(image, facts);
     find_ftrace_calls(image, facts);
     find_pointers(image, facts);

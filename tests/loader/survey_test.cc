@@ -115,6 +115,11 @@ TEST_F(SurveyTest, TrampolinesOfStaticCallsAreTheKernels) {
     EXPECT_EQ(refusal("__SCT__call"), djprobe::Reason::STATIC_CALL);
 }
 
+TEST_F(SurveyTest, LockPrefixesOfAnImageMayBeRewritten) {
+    EXPECT_EQ(refusal("locked", 5), djprobe::Reason::ALTERNATIVE);
+    EXPECT_EQ(jump("locked"), djprobe::Reason::NONE);
+}
+
 TEST_F(SurveyTest, BetweenInstructionsIsNoSite) {
     EXPECT_EQ(refusal("loops", 1), djprobe::Reason::NOT_BOUNDARY);
 }

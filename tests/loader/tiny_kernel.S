@@ -88,6 +88,12 @@ function blacklisted
 __pfx_padding:
 	.fill 16, 1, 0x90
 
+function locked
+	mov eax, 1		/* +0 */
+.Llock:
+	lock inc dword ptr [rdi]	/* +5 */
+	ret			/* +8 */
+
 	.p2align 4, 0xcc
 	.globl __static_call_text_start, __static_call_text_end
 __static_call_text_start:
@@ -121,6 +127,11 @@ __stop___jump_table:
 	.globl __start_static_call_sites, __stop_static_call_sites
 __start_static_call_sites:
 __stop_static_call_sites:
+	.globl __smp_locks, __smp_locks_end
+__smp_locks:
+	.long .Llock - .
+__smp_locks_end:
+	.p2align 3
 	.globl __start_kprobe_blacklist, __stop_kprobe_blacklist
 __start_kprobe_blacklist:
 	.quad blacklisted

@@ -215,6 +215,9 @@ def read_tables(elf, symbols, text):
         last = symbols.get(f"__{name}_text_end")
         if first and last:
             text.no_site[first - text.begin : last - text.begin] = b"\1" * (last - first)
+    # Lock prefixes, which a kernel that boots on one CPU rewrites.
+    for at, (prefix,) in entries("lock prefixes", "__smp_locks", "__smp_locks_end", "<i"):
+        text.own(at + prefix, at + prefix + 1, "smp lock")
     section = elf.section(".altinstructions")
     if section:
         address, table = section

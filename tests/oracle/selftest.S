@@ -70,6 +70,10 @@ leaving:    # code behind a ret
 forbidden:
     mov $1, %eax
     ret
+locked:
+    mov %rbx, %rdi
+    lock incl (%rdi)
+    ret
 tail:       # no room for five bytes
     mov %rbx, %rdi
     pop %rbp
@@ -96,6 +100,8 @@ __start___jump_table: .long label - ., label_target - ., 0, 0
 __stop___jump_table:
 __start_static_call_sites: .long static - ., 0
 __stop_static_call_sites:
+__smp_locks: .long locked + 3 - .
+__smp_locks_end:
     .balign 8
 __start_mcount_loc: .quad traced
 __stop_mcount_loc:

@@ -29,6 +29,7 @@ CLAIMS = [
     ("W traced+0 traced+0 5 0", "owned"),
     ("W static+0 static+0 5 0", "owned"),
     ("W changing+0 changing+0 6 0", "owned"),
+    ("W locked+0 locked+0 6 0", "owned"),
     ("W pointed+0 pointed+0 6 0", "arrival"),
     ("W taken+0 taken+0 6 0", "arrival"),
     ("W trap+0 trap+0 5 0", "owned"),

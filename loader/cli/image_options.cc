@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cli/image_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/error.h"
+
+namespace djprobe::loader {
+
+KernelImage ImageOptions::open() const {
+    if (is_live() && !symbols.empty())
+        fail(ExitCode::kUsage, "--symbols belongs to an image: give it with --vmlinux");
+    return is_live() ? KernelImage::from_running_kernel()
+                     : KernelImage::from_file(vmlinux, symbols);
+}
+
+void add_image_options(CLI::App& command, ImageOptions& options) {
+    command
+        .add_option("--vmlinux", options.vmlinux,
+                    "An uncompressed kernel image instead of the running kernel")
+        ->type_name("FILE");
+    command
+        .add_option("--symbols", options.symbols,
+                    "The image's /proc/kallsyms, if it has no symbols of its own")
+        ->type_name("FILE");
+}
+
+}  // namespace djprobe::loader
