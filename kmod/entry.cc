@@ -35,6 +35,14 @@ size_t djp_attach(djp_request* requests, size_t count, djp_probe** probes) {
     return registry->attach({requests, count}, probes);
 }
 
+size_t djp_find_returns(djp_request* request, void (*visit)(void*, unsigned long), void* context) {
+    djprobe::kmod::Array<djprobe::u64> returns;
+    const size_t count = registry->find_returns(*request, returns);
+    for (size_t i = 0; i < count; ++i)
+        visit(context, returns[i]);
+    return count;
+}
+
 bool djp_explain(djp_request* request, djp_verdict* verdict) {
     return registry->explain(*request, *verdict);
 }

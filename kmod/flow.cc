@@ -2,6 +2,7 @@
 #include "flow.h"
 
 #include "../arch/x86/scan.h"
+#include "exits.h"
 
 namespace djprobe::kmod {
 namespace {
@@ -42,41 +43,6 @@ struct Callees {
     }
 };
 
-/// Finds where a function's jumps leave it to: other functions, or its own part elsewhere.
-class Leaving {
-  public:
-    Leaving(Range own, const djk_machine& machine)
-        : own_(own), thunks_{machine.return_thunks.begin, machine.return_thunks.end} {}
-
-    /// The part elsewhere, 0: none.
-    u64 cold() const { return cold_; }
-    /// Every jump that leaves is a tail call or leads there.
-    bool all_known() const { return known_; }
-
-    void visit(const Insn& insn) {
-        const bool jump = insn.kind == x86::Kind::Jump || insn.kind == x86::Kind::CondJump;
-        if (!jump || own_.contains(insn.target) || thunks_.contains(insn.target)) return;
-        u64 start = 0, size = 0;
-        if (!djk_symbol_range(insn.target, &start, &size)) {
-            known_ = false;
-        } else if (start == cold_ && cold_) {
-            return;
-        } else if (djk_is_compiled(start)) {
-            // Only a part of this function is entered elsewhere than at its start.
-            known_ &= start == insn.target;
-        } else if (!cold_ && djk_is_part(start)) {
-            cold_ = start;
-        } else {
-            known_ = false;
-        }
-    }
-
-  private:
-    Range own_, thunks_;
-    u64 cold_ = 0;
-    bool known_ = true;
-};
-
 bool may_be_rewritten(Range range, const LandingIndex& index) {
     for (u64 at = range.begin; at < range.end; ++at)
         if (index.may_be_rewritten(at)) return true;
@@ -101,28 +67,27 @@ x86::Live find_live_at(u64 site, const djk_machine& machine, const LandingIndex&
     // Assembly is left alone.
     if (!djk_is_compiled(code.address)) return {};
 
-    Leaving leaving(code.range(), machine);
-    const auto look = [&](const Insn& insn) {
-        leaving.visit(insn);
+    Exits exits(code.range(), machine);
+    bool whole = !x86::for_each_insn(code, code.range().end, [&](const Insn& insn) {
+        exits.classify(insn);
         callees.visit(insn);
         return true;
-    };
-    bool whole = !x86::for_each_insn(code, code.range().end, look);
+    });
     Flow flow;
     flow.function = code;
-    if (leaving.cold()) {
-        if (!cold.load(leaving.cold())) return {};
+    if (exits.part()) {
+        if (!cold.load(exits.part())) return {};
         cold.recover_own(sites);
         flow.cold = cold.code();
-        Leaving back(code.range(), machine);
+        Exits back(flow.cold.range(), machine);
         whole &= !x86::for_each_insn(flow.cold, flow.cold.range().end, [&](const Insn& insn) {
-            if (!flow.cold.range().contains(insn.target)) back.visit(insn);
+            if (!code.range().contains(insn.target)) back.classify(insn);
             callees.visit(insn);
             return true;
         });
-        whole &= back.all_known() && !back.cold();
+        whole &= back.all_known() && !back.part();
     }
-    flow.whole = whole && leaving.all_known();
+    flow.whole = whole && exits.all_known();
     flow.standard_abi = true;
     flow.has_fixups = djk_has_fixups(code.range().begin, code.range().end) ||
                       djk_has_fixups(flow.cold.range().begin, flow.cold.range().end);

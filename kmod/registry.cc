@@ -2,6 +2,7 @@
 // Requests: attach, detach, enable, disable, query, explain.
 #include "registry.h"
 
+#include "exits.h"
 #include "transition.h"
 
 namespace djprobe::kmod {
@@ -46,6 +47,22 @@ void Registry::keep(djp_probe& probe) {
     probe.next = probes_;
     if (probes_) probes_->previous = &probe;
     probes_ = &probe;
+}
+
+size_t Registry::find_returns(djp_request& request, Array<u64>& returns) {
+    size_t count = 0;
+    u64 entry = 0;
+    Refusal refusal = locate(request, entry);
+    if (!refusal && !entry) refusal = Refusal{Reason::NO_FUNCTION, request.address};
+    if (!refusal && !djk_pin_target(entry)) refusal = Refusal{Reason::MODULE_LEAVING};
+    if (!refusal) {
+        RegistryLock lock;
+        refusal = kmod::find_returns(entry, analyst_.machine(), sites_, returns, count);
+        djk_unpin_target(entry);
+    }
+    tell(refusal, request);
+    request.entry = entry;
+    return refusal ? 0 : count;
 }
 
 size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {

@@ -62,6 +62,8 @@ class Registry {
     /// Every probe is detached and nobody else calls any more: wait and free all.
     void stop();
 
+    /// The returns of the function that the request names; 0 with its reason set.
+    size_t find_returns(djp_request& request, Array<u64>& returns);
     /// Attach all or none. Returns their number, or the index of the one that is refused, with its
     /// reason set.
     size_t attach(Span<djp_request> requests, djp_probe** probes);

@@ -83,6 +83,20 @@ struct djprobe_info {
 };
 #define DJPROBE_IOC_INFO _IO('j', 0)
 
+/* Flags of struct djprobe_attach. */
+enum djprobe_attach_flags {
+	/*
+	 * At every return of the function instead: of its own body and of the parts of it that
+	 * the compiler has moved elsewhere, right before the return, with the return value in its
+	 * register. The site must be the start of a function, `offset` 0. One probe fd holds one
+	 * probe for each return instruction, all or none of which is attached; bpf_get_func_ip()
+	 * tells the function. Return addresses and stacks are left alone, so nothing limits
+	 * recursion or sleeping, and nothing can be missed. Refused with TAIL_CALL where the
+	 * function also leaves by a jump to another one, NO_RETURN, NO_FUNCTION (EACCES).
+	 */
+	DJPROBE_ATTACH_RETURN = 1,
+};
+
 /*
  * Control fd: attach a probe. Returns the probe fd (O_CLOEXEC).
  *
@@ -111,7 +125,7 @@ struct djprobe_info {
  */
 struct djprobe_attach {
 	__u32 size;	 /* in */
-	__u32 flags;	 /* in: 0 */
+	__u32 flags;	 /* in: enum djprobe_attach_flags */
 	__u64 symbol;	 /* in: user pointer to a NUL-terminated name (at most 575 bytes), or 0 */
 	__u64 offset;	 /* in: bytes from the symbol; 0 without one */
 	__u64 address;	 /* in: kernel virtual address without a symbol, else 0; out: the IA */

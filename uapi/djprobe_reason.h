@@ -55,6 +55,13 @@
 	X(27, POST_AT_BRANCH, "post-at-branch",                                                    \
 	  "a handler for after its instruction was asked for, but that one branches",              \
 	  "its address")                                                                           \
+	X(28, TAIL_CALL, "tail-call",                                                              \
+	  "the function also leaves by a jump to another one: not all its returns are its own",    \
+	  "the jump, where it leads (0: not known)")                                               \
+	X(29, NO_RETURN, "no-return", "the function never returns", "its address")                 \
+	X(30, NO_FUNCTION, "no-function",                                                          \
+	  "not a function that a compiler has made, with a call of ftrace at its entry",           \
+	  "its address")                                                                           \
 	/* 64..127: int3 stays, the jump is refused. */                                            \
 	X(64, MODE_INT3, "mode-int3", "int3 was asked for", "-")                                   \
 	X(65, SHORT_REGION, "short-region", "fewer than 5 bytes up to the end of the function",    \

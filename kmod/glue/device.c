@@ -144,6 +144,77 @@ destroy_handlers:
 	return ERR_PTR(djk_errno_of(refusal->reason));
 }
 
+/* ---- One site, or the returns of one function ---- */
+
+struct return_list {
+	unsigned long *addresses;
+	size_t count, room;
+};
+
+static void add_return(void *context, unsigned long address)
+{
+	struct return_list *list = context;
+
+	if (list->count < list->room)
+		list->addresses[list->count] = address;
+	list->count++;
+}
+
+/* A request for each return of the function; NULL with its reason. */
+static struct djp_request *expand_returns(struct djp_request *function, size_t *count)
+{
+	struct return_list list = {};
+	struct djp_request *requests = NULL;
+	size_t i;
+
+	/* Twice: the text of a function does not change its returns. */
+	list.room = djp_find_returns(function, add_return, &list);
+	if (!list.room)
+		return NULL;
+	list.count = 0;
+	list.addresses = kvcalloc(list.room, sizeof(*list.addresses), GFP_KERNEL);
+	if (list.addresses)
+		requests = kvcalloc(list.room, sizeof(*requests), GFP_KERNEL_ACCOUNT);
+	if (requests)
+		*count = min(list.room, djp_find_returns(function, add_return, &list));
+	if (!requests && !function->reason)
+		function->reason = DJPROBE_REASON_NO_MEMORY;
+	for (i = 0; requests && i < *count; i++) {
+		requests[i] = *function;
+		requests[i].symbol = NULL;
+		requests[i].offset = 0;
+		requests[i].address = list.addresses[i];
+	}
+	kvfree(list.addresses);
+	if (requests && !*count) {
+		kvfree(requests);
+		requests = NULL;
+	}
+	return requests;
+}
+
+static struct file *attach_returns(struct djp_request *function, int prog_fd,
+				   struct djp_request *refusal)
+{
+	size_t failed, count = 0;
+	struct djp_request *requests = expand_returns(function, &count);
+	struct file *file;
+
+	*refusal = *function;
+	if (!requests)
+		return ERR_PTR(djk_errno_of(function->reason));
+	file = attach_file(requests, count, prog_fd, &failed, refusal);
+	/* Why not all of them get a jump. */
+	for (failed = 0; failed < count && !function->reason; failed++) {
+		function->reason = requests[failed].reason;
+		function->detail[0] = requests[failed].detail[0];
+		function->detail[1] = requests[failed].detail[1];
+	}
+	function->address = function->entry;
+	kvfree(requests);
+	return file;
+}
+
 static int attach(struct djprobe_attach __user *argument)
 {
 	struct djprobe_attach wanted;
@@ -151,10 +222,13 @@ static int attach(struct djprobe_attach __user *argument)
 	struct file *file;
 	size_t failed;
 	u32 size;
-	int fd, error;
+	int fd, i, error;
 
 	error = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
-	if (!error && (wanted.flags || wanted.reserved || wanted.mode > DJPROBE_MODE_INT3))
+	if (!error && (wanted.flags & ~DJPROBE_ATTACH_RETURN || wanted.reserved ||
+		       wanted.mode > DJPROBE_MODE_INT3))
+		error = -EINVAL;
+	if (!error && wanted.flags & DJPROBE_ATTACH_RETURN && wanted.offset)
 		error = -EINVAL;
 	if (!error)
 		error = read_site(&request, wanted.symbol, wanted.offset, wanted.address);
@@ -164,12 +238,15 @@ static int attach(struct djprobe_attach __user *argument)
 	request.int3_only = wanted.mode == DJPROBE_MODE_INT3;
 
 	fd = get_unused_fd_flags(O_CLOEXEC);
-	file = fd < 0 ? ERR_PTR(fd) : attach_file(&request, 1, wanted.prog_fd, &failed, &refusal);
+	if (fd < 0)
+		file = ERR_PTR(fd);
+	else if (wanted.flags & DJPROBE_ATTACH_RETURN)
+		file = attach_returns(&request, wanted.prog_fd, &refusal);
+	else
+		file = attach_file(&request, 1, wanted.prog_fd, &failed, &refusal);
 	kfree(request.symbol);
-	if (IS_ERR(file))
-		request.reason = refusal.reason;
-	wanted.reason = request.reason;
-	for (int i = 0; i < 2; i++)
+	wanted.reason = IS_ERR(file) ? refusal.reason : request.reason;
+	for (i = 0; i < 2; i++)
 		wanted.detail[i] = IS_ERR(file) ? refusal.detail[i] : request.detail[i];
 	wanted.address = request.address;
 	error = djk_write_struct(argument, &wanted, sizeof(wanted));

@@ -255,6 +255,10 @@ int djp_start(void); /* 0, or a reason number; all undone on failure */
 void djp_stop(void); /* every probe is detached, the optimizer's work is cancelled */
 /* Attach all or none. Returns `count`, or the index of the one that is refused, with its reason. */
 size_t djp_attach(struct djp_request *requests, size_t count, struct djp_probe **probes);
+/* Calls visit(context, address) for every return of the function that the request names, and sets
+ * request->entry. Returns their number, or 0 with the request's reason. */
+size_t djp_find_returns(struct djp_request *request,
+			void (*visit)(void *context, unsigned long address), void *context);
 /* Decide as djp_attach() would; handler, cookie and mode are not looked at. False: the site could
  * not be located, see request->reason; else that is the verdict's reason. */
 bool djp_explain(struct djp_request *request, struct djp_verdict *verdict);

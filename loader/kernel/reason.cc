@@ -82,6 +82,8 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
                                symbolizer.describe(detail[1]));
         case DJPROBE_REASON_FOREIGN_PATCH:
         case DJPROBE_REASON_UNDECODABLE:
+        case DJPROBE_REASON_NO_RETURN:
+        case DJPROBE_REASON_NO_FUNCTION:
         case DJPROBE_REASON_NOT_RELOCATABLE:
         case DJPROBE_REASON_EXTABLE_INSN:
         case DJPROBE_REASON_INTERRUPT_SHADOW:
@@ -99,6 +101,8 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
         case DJPROBE_REASON_FILLER:
         case DJPROBE_REASON_TEXT_CHANGED:
             return at(detail[0], symbolizer);
+        case DJPROBE_REASON_TAIL_CALL:
+            return detail[1] ? arrow(reason, symbolizer) : at(detail[0], symbolizer);
         case DJPROBE_REASON_BRANCH_INTO_REGION:
         case DJPROBE_REASON_POINTER_INTO_REGION:
         case DJPROBE_REASON_LABEL_INTO_REGION:
