@@ -85,6 +85,29 @@ Refusal Registry::make_way(KernelText& text, const SiteList& fresh, SiteList& yi
     return refusal;
 }
 
+/// The text is what the plan, and with it the detour, was made from: it may have been read while
+/// the kernel was changing it for a kprobe nearby. What other sites of ours cover is theirs to
+/// know.
+static Refusal differs_from_plan(KernelText& text, const SiteTable& sites, const Site& site) {
+    const auto compare = [&](u64 address, Span<const u8> bytes) {
+        for (size_t i = 0; i < bytes.size(); ++i) {
+            const u64 at = address + i;
+            if (text.matches(at, {&bytes[i], 1})) continue;
+            bool ours = false;
+            sites.for_each_near({at, at + 1}, [&](const Site& other) {
+                ours |= &other != &site && (other.region().contains(at) || other.address() == at);
+            });
+            if (!ours) return Refusal{Reason::FOREIGN_PATCH, at};
+        }
+        return Refusal{};
+    };
+    const x86::Plan& plan = site.plan;
+    if (const Refusal refusal = compare(plan.site, {plan.first_bytes, plan.first.length}))
+        return refusal;
+    return plan.may_jump() ? compare(plan.anchor, {plan.region.bytes, plan.region.length})
+                           : Refusal{};
+}
+
 /// Since the facts were collected a kprobe of the kernel may have come, whose jump would cover the
 /// IA, or one that is not in the text yet.
 static Refusal kprobe_over(const Site& site) {
@@ -106,6 +129,7 @@ Refusal Registry::arm(SiteList& fresh, const Site*& refused) {
             refused = &site;
             if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
                 return refusal;
+            if (const Refusal refusal = differs_from_plan(text, sites_, site)) return refusal;
             if (const Refusal refusal = kprobe_over(site)) return refusal;
         }
         x86::arm(text, breakpoints(fresh));
