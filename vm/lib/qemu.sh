@@ -20,8 +20,9 @@ splat_of() {
 # qemu_command DIR ACCEL IMAGE INITRD APPEND CPUS MEM CPU: fills QEMU.
 qemu_command() {
     local dir=$1 accel=$2 image=$3 initrd=$4 append=$5 cpus=$6 mem=$7 cpu=$8 port
+    # A socket per CPU: the BIOS' table for kernels without ACPI lists one CPU of each.
     QEMU=(qemu-system-x86_64 -no-user-config -nodefaults -display none -no-reboot
-        -machine pc -accel "$accel" -cpu "$cpu" -smp "$cpus" -m "$mem"
+        -machine pc -accel "$accel" -cpu "$cpu" -smp "$cpus,sockets=$cpus" -m "$mem"
         -kernel "$image" -initrd "$initrd" -serial "file:$dir/console" -device virtio-serial-pci)
     for port in out err status; do
         QEMU+=(-chardev "file,id=$port,path=$dir/$port"

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+// storm: processes attach and detach the same, overlapping and neighbouring sites while all CPUs
+// hit them, are killed at random moments, and the winds of storm_winds.cc blow.
+//
+// One probe stays through all of it: its count must be that of the calls that were made.
+#include "storm.h"
+
+#include <getopt.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <functional>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "../probes/load.h"
+#include "../probes/object.h"
+#include "../probes/probe.h"
+
+namespace djprobe::vm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr const char* kUsage =
+    "usage: storm [--seconds S] [--seed N] [--loaders N] [--no-kill] [WIND]...\n"
+    "Loaders attach and detach while all CPUs hit the sites, and while the winds blow: ftrace,\n"
+    "kprobes, labels, hotplug (4 CPUs), module (binfmt_misc.ko here), memory.\n"
+    "exit status: 0; 1 a count or a result is wrong; 2 error\n";
+
+constexpr size_t kMostProbes = 12;
+
+struct Options {
+    double seconds = 10;
+    uint64_t seed = 1;
+    unsigned loaders = 4;
+    bool kill = true;
+    std::vector<const Wind*> winds;
+};
+
+StormTotals* totals;
+
+/// One process that attaches and detaches until it is told or killed.
+class Loader {
+  public:
+    Loader(const Device& device, int program, uint64_t seed)
+        : device_(device), program_(program), dice_(seed) {}
+
+    void run() {
+        while (!totals->stop) {
+            const uint64_t what = dice_() % 100;
+            if (what < 45 && probes_.size() < kMostProbes) {
+                attach();
+            } else if (what < 55 && probes_.size() < kMostProbes) {
+                attach_many();
+            } else if (what < 80) {
+                detach();
+            } else if (what < 92) {
+                toggle();
+            } else if (what < 94) {
+                wait();
+            } else {
+                usleep(static_cast<useconds_t>(dice_() % 5000));
+            }
+        }
+    }
+
+  private:
+    /// Few places, so that they meet: the first bytes of what the load calls. Most offsets are none
+    /// of an instruction and are refused, which is part of it.
+    const char* function() {
+        static const char* const functions[] = {
+            kGetpgid,   "do_getpgid",     "__x64_sys_pread64",
+            "vfs_read", "rw_verify_area", "binfmt_misc:bm_status_read"};
+        return functions[dice_() % 6];
+    }
+    void attach() {
+        Request request;
+        request.symbol = function();
+        request.offset = dice_() % 2 ? 0 : 5 + dice_() % 24;
+        request.mode = dice_() % 4 ? DJPROBE_MODE_AUTO : DJPROBE_MODE_INT3;
+        request.prog_fd = program_;
+        Answer answer = device_.attach(request);
+        ++(answer.error ? totals->refused : totals->attached);
+        if (!answer.error) probes_.push_back(std::move(answer.probe));
+    }
+    void attach_many() {
+        djprobe_site sites[4] = {};
+        for (djprobe_site& site : sites)
+            site.symbol = reinterpret_cast<uintptr_t>(function());
+        djprobe_attach_many many = {};
+        many.size = sizeof many;
+        many.sites = reinterpret_cast<uintptr_t>(sites);
+        many.count = 1 + static_cast<uint32_t>(dice_() % 4);
+        many.mode = DJPROBE_MODE_AUTO;
+        many.prog_fd = program_;
+        const int fd = call_ioctl(device_.fd(), DJPROBE_IOC_ATTACH_MANY, &many);
+        ++(fd < 0 ? totals->refused : totals->many);
+        if (fd >= 0) probes_.emplace_back(Fd(fd));
+    }
+    void detach() {
+        if (probes_.empty()) return;
+        probes_.erase(probes_.begin() + static_cast<std::ptrdiff_t>(dice_() % probes_.size()));
+        ++totals->detached;
+    }
+    void toggle() {
+        if (probes_.empty()) return;
+        djprobe_enable enable = {};
+        enable.size = sizeof enable;
+        enable.enable = dice_() % 2;
+        const Probe& probe = probes_[dice_() % probes_.size()];
+        if (!call_ioctl(probe.fd(), DJPROBE_IOC_ENABLE, &enable)) ++totals->toggled;
+    }
+    void wait() {
+        if (probes_.empty()) return;
+        call_ioctl(probes_[dice_() % probes_.size()].fd(), DJPROBE_IOC_WAIT, nullptr);
+        ++totals->waited;
+    }
+
+    const Device& device_;
+    int program_;
+    std::mt19937_64 dice_;
+    std::vector<Probe> probes_;
+};
+
+/// A child that runs `body` and ends.
+pid_t child(const std::function<void()>& body) {
+    const pid_t pid = fork();
+    if (pid < 0) throw std::runtime_error("fork");
+    if (pid) return pid;
+    int status = 0;
+    try {
+        body();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "storm: %s\n", error.what());
+        status = 2;
+    }
+    _exit(status);
+}
+
+void load() {
+    Reader reader;
+    while (!totals->stop) {
+        totals->wrong += call_getpgid(200);
+        totals->calls += 200;
+        totals->wrong += reader.read(20);
+        usleep(1000);  // who attaches needs a CPU, too
+    }
+}
+
+void blow(const Wind& wind, size_t index, uint64_t seed) {
+    std::mt19937_64 dice(seed);
+    while (!totals->stop) {
+        wind.blow(dice);
+        ++totals->gusts[index];
+    }
+}
+
+Options parse(int argc, char** argv) {
+    static const option kLong[] = {{"seconds", required_argument, nullptr, 't'},
+                                   {"seed", required_argument, nullptr, 's'},
+                                   {"loaders", required_argument, nullptr, 'l'},
+                                   {"no-kill", no_argument, nullptr, 'k'},
+                                   {nullptr, 0, nullptr, 0}};
+    Options options;
+    for (int key; (key = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
+        if (key == 't') {
+            options.seconds = std::strtod(optarg, nullptr);
+        } else if (key == 's') {
+            options.seed = std::strtoull(optarg, nullptr, 0);
+        } else if (key == 'l') {
+            options.loaders = static_cast<unsigned>(std::strtoul(optarg, nullptr, 0));
+        } else if (key == 'k') {
+            options.kill = false;
+        } else {
+            throw std::runtime_error(kUsage);
+        }
+    }
+    for (; optind < argc; ++optind) {
+        const Wind* found = nullptr;
+        for (const Wind& wind : winds())
+            if (!std::strcmp(wind.name, argv[optind])) found = &wind;
+        if (!found) throw std::runtime_error(kUsage);
+        options.winds.push_back(found);
+    }
+    if (options.seconds <= 0 || !options.loaders) throw std::runtime_error(kUsage);
+    return options;
+}
+
+/// Waits for one that must end by itself; false: it did not do so well.
+bool ended_well(pid_t pid) {
+    int status = 0;
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+void report(const Options& options, const djprobe_query& constant) {
+    const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
+    std::printf(
+        "storm seed %llu: calls %llu hits %llu missed %llu wrong %llu attached %llu many %llu "
+        "refused %llu detached %llu toggled %llu waited %llu kills %llu",
+        number(options.seed), number(totals->calls), number(constant.hits),
+        number(missed(constant)), number(totals->wrong), number(totals->attached),
+        number(totals->many), number(totals->refused), number(totals->detached),
+        number(totals->toggled), number(totals->waited), number(totals->kills));
+    for (size_t i = 0; i < options.winds.size(); ++i)
+        std::printf(" %s %llu", options.winds[i]->name, number(totals->gusts[i]));
+    std::printf("\n");
+}
+
+int run(int argc, char** argv) {
+    const Options options = parse(argc, argv);
+    totals = static_cast<StormTotals*>(mmap(nullptr, sizeof(StormTotals), PROT_READ | PROT_WRITE,
+                                            MAP_SHARED | MAP_ANONYMOUS, -1, 0));
+    if (totals == MAP_FAILED) throw std::runtime_error("mmap");
+    std::mt19937_64 dice(options.seed);
+    const Device device;
+    const Object count("count");
+    const int program = count.program("on_hit");
+    Request request;
+    request.symbol = kGetpgid;
+    request.prog_fd = program;
+    const Probe constant = device.must_attach(request);
+
+    std::vector<pid_t> others, loaders;
+    for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); ++cpu)
+        others.push_back(child(load));
+    for (size_t i = 0; i < options.winds.size(); ++i)
+        others.push_back(child([&, seed = dice()] { blow(*options.winds[i], i, seed); }));
+    const auto start_loader = [&] {
+        return child([&, seed = dice()] { Loader(device, program, seed).run(); });
+    };
+    for (unsigned i = 0; i < options.loaders; ++i)
+        loaders.push_back(start_loader());
+
+    const auto end = Clock::now() + std::chrono::duration<double>(options.seconds);
+    while (Clock::now() < end) {
+        usleep(static_cast<useconds_t>(dice() % 100'000));
+        if (!options.kill) continue;
+        pid_t& victim = loaders[dice() % loaders.size()];
+        kill(victim, SIGKILL);
+        waitpid(victim, nullptr, 0);
+        ++totals->kills;
+        victim = start_loader();
+    }
+    totals->stop = true;
+    bool well = true;
+    for (const pid_t pid : others)
+        well &= ended_well(pid);
+    for (const pid_t pid : loaders)
+        well &= ended_well(pid);
+    for (const Wind* wind : options.winds)
+        wind->calm();
+    const djprobe_query query = constant.query();
+    report(options, query);
+    if (!well) throw std::runtime_error("a process of ours failed");
+    for (size_t i = 0; i < options.winds.size(); ++i)
+        if (!totals->gusts[i])
+            throw std::runtime_error(std::string("no ") + options.winds[i]->name);
+    return query.hits + missed(query) != totals->calls || totals->wrong;
+}
+
+}  // namespace
+}  // namespace djprobe::vm
+
+int main(int argc, char** argv) {
+    try {
+        return djprobe::vm::run(argc, argv);
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "storm: %s\n", error.what());
+        return 2;
+    }
+}

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: GPL-2.0
+// What blows in a storm, and what all of its processes count together.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string>
+
+namespace djprobe::vm {
+
+/// In memory that all processes share.
+struct StormTotals {
+    std::atomic<bool> stop;
+    std::atomic<uint64_t> calls;  ///< of getpgid, by the load
+    std::atomic<uint64_t> wrong;  ///< results that differ from an unprobed run's
+    std::atomic<uint64_t> attached, refused, detached, toggled, waited, many;
+    std::atomic<uint64_t> kills;      ///< of loaders, by SIGKILL
+    std::atomic<uint64_t> gusts[16];  ///< by wind
+};
+
+/// One thing that others do to the kernel, again and again.
+struct Wind {
+    const char* name;
+    void (*blow)(std::mt19937_64& dice);  ///< once; throws std::runtime_error
+    void (*calm)();                       ///< as it was before
+};
+
+std::span<const Wind> winds();
+
+/// Writes to a file of /proc or /sys. False: the kernel refuses.
+bool write_file(const std::string& path, const std::string& text);
+
+}  // namespace djprobe::vm
