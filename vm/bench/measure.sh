@@ -4,7 +4,7 @@
 # with tabs, of all that probeload bench can measure. Counts do not vary: few
 # calls are enough. With --plot the picture follows.
 set -eu
-probeload bench -j --rounds 2 --calls 640 --plot /tmp/bench.svg >/tmp/bench.json
+probeload bench -j --rounds 2 --calls 3200 --plot /tmp/bench.svg >/tmp/bench.json
 grep -q '"type":"summary".*"unit":"instructions"' /tmp/bench.json || {
     echo 'measure.sh: the clock does not count instructions: use vm/run --icount' >&2
     exit 1
