@@ -107,6 +107,7 @@ Answer Device::attach(const Request& request) const {
     attach.cookie = request.cookie;
     attach.prog_fd = request.prog_fd;
     attach.mode = request.mode;
+    attach.flags = request.flags;
     const int result = call_ioctl(fd(), DJPROBE_IOC_ATTACH, &attach);
     Answer answer;
     answer.error = result < 0 ? result : 0;

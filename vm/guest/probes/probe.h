@@ -60,6 +60,7 @@ struct Request {
     uint64_t cookie = 0;
     int prog_fd = -1;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
+    uint32_t flags = 0;  ///< enum djprobe_attach_flags
 };
 
 /// What DJPROBE_IOC_ATTACH answered.

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+// Probes at the returns of a function: each call is one hit, whatever happens in between.
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "observer.h"
+
+namespace djprobe::vm {
+namespace {
+
+constexpr const char* kSleep = "hrtimer_nanosleep";
+
+class Return : public ObserverTest {
+  protected:
+    Request at_return(const std::string& function, djprobe_mode mode = DJPROBE_MODE_AUTO) const {
+        Request request = at(function, 0, mode);
+        request.flags = DJPROBE_ATTACH_RETURN;
+        return request;
+    }
+    static void sleep_once(long milliseconds) {
+        timespec time = {0, milliseconds * 1000000};
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+    }
+    static std::vector<std::string> random_functions(size_t count);
+};
+
+std::vector<std::string> Return::random_functions(size_t count) {
+    std::ifstream names("/sys/kernel/tracing/available_filter_functions");
+    std::vector<std::string> functions;
+    std::string name, line;
+    while (std::getline(names, line))
+        if (line.find(' ') == line.npos) functions.push_back(line);
+    std::mt19937_64 random(functions.size());
+    std::shuffle(functions.begin(), functions.end(), random);
+    functions.resize(std::min(count, functions.size()));
+    return functions;
+}
+
+TEST_F(Return, EveryCallIsOneHit) {
+    for (const djprobe_mode mode : {DJPROBE_MODE_AUTO, DJPROBE_MODE_INT3}) {
+        const Probe probe = device_.must_attach(at_return(kGetpgid, mode));
+        expect_mechanism(probe, mode);
+        EXPECT_EQ(call_getpgid(500, 4), 0u);
+        EXPECT_EQ(probe.total().hits, 2000u);
+        for (const uint64_t missed : probe.total().missed)
+            EXPECT_EQ(missed, 0u);
+    }
+}
+
+TEST_F(Return, TheValueAndTheFunctionAreSeen) {
+    for (const djprobe_mode mode : {DJPROBE_MODE_AUTO, DJPROBE_MODE_INT3}) {
+        Request request = observed(kGetpgid, 0, mode, 2);
+        request.flags = DJPROBE_ATTACH_RETURN;
+        const Probe probe = device_.must_attach(request);
+        expect_mechanism(probe, mode);
+        forget(2);
+        const pid_t group = getpgid(0);
+        const observation seen = Return::seen(2);
+        EXPECT_EQ(seen.hits, 1u);
+        EXPECT_EQ(seen.regs[OBSERVE_AX], static_cast<uint64_t>(group));
+        EXPECT_EQ(seen.func_ip, address_of(kGetpgid));
+        EXPECT_EQ(symbol_at(seen.stack[1]), "do_syscall_64");
+    }
+}
+
+TEST_F(Return, SleepersAreCountedWhenTheyReturn) {
+    constexpr int kSleepers = 200;
+    const Probe entry = device_.must_attach(at(kSleep));
+    const Probe probe = device_.must_attach(at_return(kSleep));
+    expect_mechanism(entry, DJPROBE_MODE_AUTO);
+    const uint64_t entered = entry.hits(), left = probe.total().hits;
+    std::vector<std::thread> sleepers;
+    for (int i = 0; i < kSleepers; ++i)
+        sleepers.emplace_back([] { sleep_once(300); });
+    for (std::thread& sleeper : sleepers)
+        sleeper.join();
+    EXPECT_GE(entry.hits() - entered, static_cast<uint64_t>(kSleepers));
+    EXPECT_EQ(probe.total().hits - left, entry.hits() - entered);
+}
+
+TEST_F(Return, DetachingWhileTasksAreInsideIsSafe) {
+    std::vector<std::thread> sleepers;
+    for (int i = 0; i < 50; ++i)
+        sleepers.emplace_back([] { sleep_once(500); });
+    for (int i = 0; i < 5; ++i) {
+        const Probe probe = device_.must_attach(at_return(kSleep));
+        if (i % 2) probe.settle();
+    }
+    for (std::thread& sleeper : sleepers)
+        sleeper.join();
+}
+
+TEST_F(Return, WhoIsKilledInsideReturnsAsWell) {
+    const Probe entry = device_.must_attach(at(kSleep));
+    const Probe probe = device_.must_attach(at_return(kSleep));
+    probe.settle();
+    const uint64_t before = entry.hits() - probe.total().hits;
+    for (int i = 0; i < 20; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            sleep_once(900);
+            _exit(0);
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+    }
+    EXPECT_EQ(entry.hits() - probe.total().hits, before);
+}
+
+TEST_F(Return, DisablesAndEnablesAsOne) {
+    const Probe probe = device_.must_attach(at_return(kGetpgid));
+    EXPECT_EQ(probe.enable(false), 0);
+    call_getpgid(10);
+    EXPECT_EQ(probe.total().hits, 0u);
+    EXPECT_EQ(probe.enable(true), 0);
+    call_getpgid(10);
+    EXPECT_EQ(probe.total().hits, 10u);
+}
+
+TEST_F(Return, OfRandomFunctionsAreTakenOrRefusedWithAReason) {
+    std::map<uint32_t, int> reasons;
+    for (const std::string& function : random_functions(400)) {
+        const Answer answer = device_.attach(at_return(function));
+        if (!answer.error) {
+            ++reasons[0];
+            continue;
+        }
+        EXPECT_NE(answer.reason, DJPROBE_REASON_NONE) << function << " " << answer.error;
+        ++reasons[answer.reason];
+        if (answer.reason == DJPROBE_REASON_TAIL_CALL) {
+            EXPECT_EQ(answer.error, -EACCES);
+            EXPECT_NE(answer.detail[0], 0u);
+        }
+    }
+    for (const auto& [reason, count] : reasons)
+        std::printf("%4d %s\n", count, describe(static_cast<djprobe_reason>(reason)).c_str());
+    EXPECT_GT(reasons[0], 200);
+    EXPECT_GT(reasons[DJPROBE_REASON_TAIL_CALL], 0);
+}
+
+TEST_F(Return, TheSiteMustBeAFunction) {
+    Request request = at_return(kGetpgid);
+    request.offset = 8;
+    EXPECT_EQ(device_.attach(request).error, -EINVAL);
+    request = at_return("");
+    request.address = address_of(kGetpgid) + 9;
+    const Answer answer = device_.attach(request);
+    EXPECT_EQ(answer.error, -EACCES);
+    EXPECT_EQ(answer.reason, DJPROBE_REASON_NO_FUNCTION);
+    EXPECT_EQ(device_.attach(at_return("do_exit")).reason, DJPROBE_REASON_NO_RETURN);
+}
+
+}  // namespace
+}  // namespace djprobe::vm
