@@ -48,11 +48,11 @@ djprobe::test::Edit edit;
 
 }  // namespace
 
-// A detour saves no vector register, so neither may the handler use one.
-[[gnu::target("general-regs-only")]] void djprobe_test_record(djprobe::x86::Frame* frame,
-                                                              djprobe::u64 argument,
-                                                              djprobe::u64 flags,
-                                                              const djprobe::u64* record) {
+// A detour saves no vector register, so neither may the handler use one. Sites may have left the
+// stack misaligned.
+[[gnu::target("general-regs-only"), gnu::no_sanitize("alignment")]] void djprobe_test_record(
+    djprobe::x86::Frame* frame, djprobe::u64 argument, djprobe::u64 flags,
+    const djprobe::u64* record) {
     ++hit.count;
     hit.frame = *frame;
     hit.frame_address = reinterpret_cast<djprobe::u64>(frame);
