@@ -83,6 +83,7 @@ size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
         probe->address = request.address;
         probe->cookie = request.cookie;
         probe->int3_only = request.int3_only;
+        probe->at_return = request.entry != 0;
         djk_probe_at_entry(request.handler, request.entry ? request.entry : function_entry);
         probes[made] = probe.release();
     }
@@ -224,6 +225,7 @@ bool Registry::explain(djp_request& request, djp_verdict& verdict) {
 void Registry::describe(const djp_probe& probe, djp_status& status) const {
     status.address = probe.address;
     status.cookie = probe.cookie;
+    status.at_return = probe.at_return;
     djk_probe_count(probe.handler, &status.hits, status.missed);
     if (!probe.site) {
         const bool disabled = !probe.refused;

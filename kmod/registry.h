@@ -15,6 +15,7 @@ struct djp_probe {
     unsigned long address = 0;
     unsigned long cookie = 0;
     bool int3_only = false;
+    bool at_return = false;
     bool enabled = true;            ///< itself; Registry::set_enabled() may still disable all
     djprobe::Refusal refused;       ///< why enabling it again failed
     djp_probe* next = nullptr;      ///< in the registry's list, or in the garbage

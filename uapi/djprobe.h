@@ -17,6 +17,9 @@
  * bits must be zero (else EINVAL). Integers are native-endian; all structs
  * have the same layout for 32- and 64-bit callers.
  *
+ * Who may not see kernel addresses (kptr_restrict; see /proc/kallsyms) gets 0
+ * in every address and detail that is written back. Sites can be named as ever.
+ *
  * Errors common to all: EPERM (see above), EFAULT (unreadable or unwritable
  * argument), EINVAL (size below the first published one, reserved not zero),
  * E2BIG (see above), ENOTTY (not an ioctl of this kind of fd).
@@ -148,7 +151,7 @@ enum djprobe_verdict {
 /*
  * Control fd: what would DJPROBE_IOC_ATTACH do? The same decision, nothing is patched or kept.
  * The site is named as there. May sleep. Returns 0 with any verdict; errors as there only for a
- * symbol that cannot be resolved (ENOENT, ENOTUNIQ, ERANGE, with `reason` and `detail`).
+ * place that is none (ENOENT, ENOTUNIQ, ERANGE; EACCES with NOT_TEXT), with `reason` and `detail`.
  */
 struct djprobe_explain {
 	__u32 size;	  /* in */

@@ -4,13 +4,20 @@
 #include "abi.h"
 
 #include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/uaccess.h>
 
 #include "../../uapi/djprobe.h"
+#include "imports.h"
 
 bool djk_may_probe(void)
 {
 	return capable(CAP_SYS_ADMIN) && bpf_capable() && perfmon_capable();
+}
+
+bool djk_may_see_addresses(void)
+{
+	return djk_bool(djk_call1(kallsyms_show_value, current_cred()));
 }
 
 int djk_errno_of(unsigned int reason)

@@ -8,6 +8,9 @@
 /* The capabilities that every open and every ioctl needs. */
 bool djk_may_probe(void);
 
+/* Whether the caller may see kernel addresses, as /proc/kallsyms would show them to him. */
+bool djk_may_see_addresses(void);
+
 /* The errno that the ABI promises for a reason. */
 int djk_errno_of(unsigned int reason);
 

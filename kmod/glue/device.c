@@ -20,6 +20,15 @@
 /* "MODULE:NAME" with its end. */
 #define SYMBOL_ROOM (MODULE_NAME_LEN + KSYM_NAME_LEN)
 
+/* What a caller may not see is 0. */
+static void hide_addresses(struct djp_request *request)
+{
+	if (djk_may_see_addresses())
+		return;
+	request->address = 0;
+	request->detail[0] = request->detail[1] = 0;
+}
+
 /* ---- Control fd ---- */
 
 static int info(void __user *argument)
@@ -74,6 +83,9 @@ static int explain(void __user *argument)
 		return error;
 	located = djp_explain(&request, &verdict);
 	kfree(request.symbol);
+	hide_addresses(&request);
+	if (!request.address)
+		verdict.anchor = verdict.board = 0;
 	answer.address = request.address;
 	answer.verdict = verdict.verdict;
 	answer.reason = request.reason;
@@ -245,6 +257,8 @@ static int attach(struct djprobe_attach __user *argument)
 	else
 		file = attach_file(&request, 1, wanted.prog_fd, &failed, &refusal);
 	kfree(request.symbol);
+	hide_addresses(&request);
+	hide_addresses(&refusal);
 	wanted.reason = IS_ERR(file) ? refusal.reason : request.reason;
 	for (i = 0; i < 2; i++)
 		wanted.detail[i] = IS_ERR(file) ? refusal.detail[i] : request.detail[i];
@@ -280,10 +294,12 @@ static int read_sites(struct djp_request *requests, const struct djprobe_site *s
 }
 
 static int write_sites(struct djprobe_site __user *to, struct djprobe_site *sites,
-		       const struct djp_request *requests, size_t first, size_t last)
+		       struct djp_request *requests, size_t first, size_t last)
 {
 	size_t i;
 
+	for (i = first; i < last; i++)
+		hide_addresses(&requests[i]);
 	for (i = first; i < last; i++)
 		fill_site(&sites[i], &requests[i]);
 	return copy_to_user(to + first, sites + first, (last - first) * sizeof(*sites)) ? -EFAULT
@@ -304,6 +320,7 @@ static int attach_read_sites(struct djprobe_attach_many *wanted, struct djprobe_
 		      : attach_file(requests, wanted->count, wanted->prog_fd, &failed, &refusal);
 	wanted->failed = failed;
 	wanted->reason = IS_ERR(file) ? refusal.reason : DJPROBE_REASON_NONE;
+	hide_addresses(&refusal);
 	wanted->detail[0] = refusal.detail[0];
 	wanted->detail[1] = refusal.detail[1];
 	error = djk_write_struct(argument, wanted, sizeof(*wanted));

@@ -235,6 +235,7 @@ struct djp_status {
 	unsigned int state, mechanism, reason;
 	unsigned long detail[2];
 	unsigned long address, cookie, hits, missed[8];
+	bool at_return;
 	unsigned int tactic;
 	unsigned long anchor;
 	unsigned int displaced_len;

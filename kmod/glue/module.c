@@ -2,6 +2,7 @@
 /* Loading and unloading: each part started once, stopped in reverse. */
 #include <linux/module.h>
 
+#include "debugfs.h"
 #include "device.h"
 #include "hit.h"
 #include "imports.h"
@@ -37,6 +38,7 @@ static int __init djprobe_init(void)
 	error = djk_device_start();
 	if (error)
 		goto stop_hit;
+	djk_debugfs_start();
 	return 0;
 
 stop_hit:
@@ -50,6 +52,7 @@ stop_policy:
 
 static void __exit djprobe_exit(void)
 {
+	djk_debugfs_stop();
 	djk_device_stop();
 	djk_hit_stop();
 	djk_runtime_stop();

@@ -35,6 +35,10 @@ static void fill_query(struct djprobe_query *answer, const struct djp_status *st
 	memcpy(answer->displaced, status->displaced, sizeof(answer->displaced));
 	djk_symbol_name(status->address, answer->symbol, answer->module, &offset);
 	answer->offset = offset;
+	if (djk_may_see_addresses())
+		return;
+	answer->address = answer->anchor = 0;
+	answer->detail[0] = answer->detail[1] = 0;
 }
 
 static int query(const struct djk_group *group, void __user *argument)
@@ -85,7 +89,7 @@ static int enable(const struct djk_group *group, void __user *argument)
 	struct djp_request refused = {};
 	size_t enabled = group->count;
 	u32 size;
-	int error = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
+	int i, error = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
 
 	if (!error && wanted.enable > 1)
 		error = -EINVAL;
@@ -97,8 +101,8 @@ static int enable(const struct djk_group *group, void __user *argument)
 		djp_disable(group->probes, group->count);
 	wanted.failed = enabled;
 	wanted.reason = refused.reason;
-	wanted.detail[0] = refused.detail[0];
-	wanted.detail[1] = refused.detail[1];
+	for (i = 0; i < 2; i++)
+		wanted.detail[i] = djk_may_see_addresses() ? refused.detail[i] : 0;
 	error = djk_write_struct(argument, &wanted, sizeof(wanted));
 	if (error)
 		return error;
