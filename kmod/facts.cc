@@ -105,7 +105,8 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     if (const unsigned int reason = djk_forbidden(site))
         return Refusal{static_cast<Reason>(reason)};
     FunctionCopy function;
-    if (!function.load(site)) return Refusal{Reason::NOT_TEXT};
+    if (!function.load(site))
+        return Refusal{function.out_of_memory() ? Reason::NO_MEMORY : Reason::NOT_TEXT};
     if (trap_path_.contains(function.code().address)) return Refusal{Reason::TRAP_PATH};
     function.recover_own(sites);
 

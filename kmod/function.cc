@@ -15,6 +15,7 @@ bool FunctionCopy::load(u64 address) {
     if (!djk_symbol_range(address, &start_, &size) || size == 0 || size > kMaxFunction)
         return false;
     bytes_ = Array<u8>(size);
+    out_of_memory_ = !bytes_;
     if (!bytes_ || !djk_read(bytes_.data(), start_, size)) return false;
     recover_foreign();
     return true;

@@ -14,6 +14,9 @@ class FunctionCopy {
     /// symbol holds `address`, it is absurdly large, unreadable or out of memory.
     [[nodiscard]] bool load(u64 address);
 
+    /// Whether load() failed for want of memory.
+    bool out_of_memory() const { return out_of_memory_; }
+
     /// Replace our own probes by what they hide. Under the registry lock.
     void recover_own(const SiteTable& sites);
 
@@ -25,6 +28,7 @@ class FunctionCopy {
 
     u64 start_ = 0;
     Array<u8> bytes_;
+    bool out_of_memory_ = false;
 };
 
 }  // namespace djprobe::kmod
