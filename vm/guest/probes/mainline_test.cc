@@ -141,8 +141,9 @@ class Optimized : public Mainline {
         FAIL() << "the kernel turns no kprobe at the start of " << kFunction << " into a jump";
     }
     void expect_both_count(const Probe* ours, const Kernels* theirs, const char* when) {
-        const uint64_t ours_before = ours ? ours->hits() : 0;
+        // The first count reads a file, to learn how many CPUs there are.
         const uint64_t theirs_before = theirs ? theirs->counted() : 0;
+        const uint64_t ours_before = ours ? ours->hits() : 0;
         EXPECT_EQ(reader_.read(kCalls), 0u);
         if (ours) {
             EXPECT_EQ(ours->hits() - ours_before, kCalls) << when << ", ours";
@@ -184,19 +185,61 @@ TEST_F(Optimized, KprobesThatWereThereBefore) {
 
 TEST_F(Optimized, KprobesThatComeAfter) {
     for (const uint64_t ours_at : inside_)
-        for (const djprobe_mode mode : kBothModes) {
-            SCOPED_TRACE("ours at +" + std::to_string(ours_at) + " mode " + std::to_string(mode));
-            const Probe ours = device_.must_attach(at(kFunction, ours_at, mode));
-            ours.settle();
+        for (const djprobe_mode mode : kBothModes)
+            for (const bool at_once : {false, true}) {
+                SCOPED_TRACE("ours at +" + std::to_string(ours_at) + " mode " +
+                             std::to_string(mode) + (at_once ? " at once" : ""));
+                const Probe ours = device_.must_attach(at(kFunction, ours_at, mode));
+                // At once both optimizers have their work before them.
+                if (!at_once) ours.settle();
+                Kernels theirs;
+                start(theirs, theirs_at_, kFunction);
+                const bool accepted = theirs.link != nullptr;
+                usleep(kUntilOptimized);
+                ours.settle();
+                expect_both_count(&ours, accepted ? &theirs : nullptr, "both");
+                theirs.link.reset();
+                expect_both_count(&ours, nullptr, "ours");
+                // Not earlier: whoever reads this output enters the function, too.
+                std::printf("ours at +%lu mode %d, theirs after it%s: %s\n", ours_at, mode,
+                            at_once ? " at once" : "", accepted ? "accepted" : "refused");
+            }
+}
+
+// A kprobe stands on the very branch that keeps us from jumping. (Their jumps never displace one:
+// the kernel's optimizer copies no branch.)
+TEST_F(Mainline, ABranchUnderAKprobeIsStillSeen) {
+    const auto explain = [&](uint64_t address) {
+        djprobe_explain answer = {};
+        answer.size = sizeof answer;
+        answer.address = address;
+        EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &answer), 0);
+        return answer;
+    };
+    int asked = 0;
+    for (const char* function : {"vfs_read", "vfs_write", "do_sys_openat2", "seq_read_iter"}) {
+        const uint64_t start_at = address_of(function);
+        int here = 0;
+        for (uint64_t site = start_at; here < 4; ++site) {
+            const djprobe_explain before = explain(site);
+            if (before.reason == DJPROBE_REASON_PAST_END) break;
+            if (before.reason != DJPROBE_REASON_BRANCH_INTO_REGION) continue;
+            const uint64_t branch = before.detail[0];
+            if (branch <= start_at || branch - start_at > 0x1000) continue;
             Kernels theirs;
-            start(theirs, theirs_at_, kFunction);
-            usleep(kUntilOptimized);
-            std::printf("ours at +%lu mode %d, theirs after it: %s\n", ours_at, mode,
-                        theirs.link ? "accepted" : "refused");
-            expect_both_count(&ours, theirs.link ? &theirs : nullptr, "both");
-            theirs.link.reset();
-            expect_both_count(&ours, nullptr, "ours");
+            start(theirs, branch - start_at, function);
+            if (!theirs.link) continue;
+            const djprobe_explain after = explain(site);
+            // Right behind theirs there may be no site at all.
+            if (after.verdict == DJPROBE_VERDICT_REFUSED) continue;
+            ++here;
+            EXPECT_EQ(after.verdict, before.verdict) << function << "+" << site - start_at;
+            EXPECT_EQ(after.reason, before.reason) << function << "+" << site - start_at;
+            EXPECT_EQ(after.detail[0], branch) << function << "+" << site - start_at;
         }
+        asked += here;
+    }
+    EXPECT_GT(asked, 3);
 }
 
 /// The function tracer on one function.
