@@ -39,6 +39,7 @@ FLAGS = 0xCC5  # of, df, sf, zf, pf, cf
 INTERRUPTS = 0x200
 OPTIMIZED, JUMP, BRANCH_INTO_REGION = 3, 2, 66  # of uapi/
 PUSHF = 0x9C
+NEXT = 6  # bytes of what runs next that certainly belong to the slot; behind it may be another's
 DETOUR = 768  # bytes: more than any slot
 
 
@@ -321,7 +322,7 @@ class Torture:
             stub.step(VICTIM)
         rip = stub.registers(VICTIM)["rip"]
         stub.set_breakpoint(rip)
-        here = stub.read(VICTIM, rip, 64)
+        here = stub.read(VICTIM, rip, NEXT)
         for address in self.phases:
             stub.set_breakpoint(address)
         self.begin(operation, site)
@@ -334,7 +335,7 @@ class Torture:
             problems.append("the operation has ended though a CPU in the int3 path did not answer")
         if phase is None and not waits:
             problems.append("the patcher waits for a CPU that takes its interrupts")
-        if station.label.startswith(("detour", "out")) and stub.read(VICTIM, rip, 64) != here:
+        if station.label.startswith(("detour", "out")) and stub.read(VICTIM, rip, NEXT) != here:
             problems.append("the detour has changed under the parked CPU")
         if operation in ("attach", "optimize") and stub.read(PATCHER, site.anchor, 1)[0] in (0xE9, 0xEB):
             problems.append("there is a jump although a task stands inside")
