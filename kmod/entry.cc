@@ -68,6 +68,10 @@ void djp_query(const djp_probe* probe, djp_status* status) {
     registry->query(*probe, *status);
 }
 
+const djk_probe* djp_handler(const djp_probe* probe) {
+    return probe->handler;
+}
+
 void djp_list(djp_status_visit visit, void* context) {
     registry->list(visit, context);
 }

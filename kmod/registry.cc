@@ -84,24 +84,34 @@ size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
         probe->cookie = request.cookie;
         probe->int3_only = request.int3_only;
         probe->at_return = request.entry != 0;
+        probe->enabled = !request.disabled;
         djk_probe_at_entry(request.handler, request.entry ? request.entry : function_entry);
         probes[made] = probe.release();
     }
-    size_t placed = made;
+    // Those that are registered as disabled stay away from the text.
+    Array<djp_probe*> active(made ? made : 1);
+    if (!active && !refusal) refusal = Refusal{Reason::NO_MEMORY};
+    size_t refused = made;
     if (!refusal) {
+        size_t count = 0;
+        for (size_t i = 0; i < made; ++i)
+            if (probes[i]->enabled) active[count++] = probes[i];
         RegistryLock lock;
-        if (enabled_) placed = place({probes, made}, refusal);
+        const size_t placed = enabled_ ? place({active.data(), count}, refusal) : count;
+        for (size_t i = 0; i < made && refusal; ++i)
+            if (probes[i] == active[placed]) refused = i;
         for (size_t i = 0; i < made && !refusal; ++i) {
             keep(*probes[i]);
             // A probe that stays at int3 is told why.
-            tell(enabled_ ? probes[i]->site->hold : Refusal{Reason::DISABLED}, requests[i]);
+            tell(probes[i]->site ? probes[i]->site->hold : Refusal{Reason::DISABLED}, requests[i]);
         }
     }
     if (!refusal) return made;
-    tell(refusal, requests[placed]);
+    if (refused == requests.size()) refused = 0;
+    tell(refusal, requests[refused]);
     for (size_t i = 0; i < made; ++i)
         Box<djp_probe>::adopt(probes[i]).reset();
-    return placed;
+    return refused;
 }
 
 void Registry::detach(Probes probes) {

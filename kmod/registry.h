@@ -127,6 +127,7 @@ class Registry {
     Refusal arm(SiteList& fresh, const Site*& refused);
     void back_to_int3(KernelText& text, const SiteList& sites);
     void back_to_int3(KernelText& text, Site& site);
+    void bypass_call(KernelText& text, Site& site);
     void retire(SiteList& sites);
 
     // optimizer.cc

@@ -13,14 +13,21 @@ Trap* SiteTable::find_trap(u64 address) const {
 
 Site* SiteTable::find(u64 address) const {
     static_assert(__builtin_offsetof(Site, hit) == 0);
-    const Trap* trap = find_trap(address);
-    return trap ? reinterpret_cast<Site*>(trap->hit.site) : nullptr;
+    // A slide's anchor may be there, too, which is nobody's IA.
+    for (const Trap* trap = buckets_[bucket(address)]; trap; trap = trap->next)
+        if (trap->hit.address == address && trap->hit.site)
+            return reinterpret_cast<Site*>(trap->hit.site);
+    return nullptr;
 }
 
 void SiteTable::insert(Trap& trap) {
-    Trap*& head = buckets_[bucket(trap.hit.address)];
-    trap.next = head;
-    __atomic_store_n(&head, &trap, __ATOMIC_RELEASE);
+    // Behind all others: a slide's anchor at the same address must be found as long as it is there,
+    // since behind its int3 lies the rest of a jump.
+    Trap** link = &buckets_[bucket(trap.hit.address)];
+    while (*link)
+        link = &(*link)->next;
+    trap.next = nullptr;
+    __atomic_store_n(link, &trap, __ATOMIC_RELEASE);
 }
 
 void SiteTable::remove(Trap& trap) {
@@ -45,6 +52,7 @@ void SiteTable::insert(Site& site) {
 void SiteTable::remove(Site& site) {
     remove(site.trap);
     if (site.anchor_armed) remove(site.anchor);
+    if (site.bypassed) remove(site.bypass);
     (site.previous ? site.previous->next : list_) = site.next;
     if (site.next) site.next->previous = site.previous;
     site.next = nullptr;

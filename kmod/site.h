@@ -55,6 +55,7 @@ struct Site {
     Trap trap;       ///< the int3 at the IA
     Trap anchor;  ///< the int3 where a jump before the IA is written (Slide): runs no handler, its
                   ///< resumption passes the IA
+    Trap bypass;  ///< an int3 in the detour that leads past its call, see Registry::retire
     State state = State::Disarmed;
     Quiescence quiescence = Quiescence::Wanted;
     x86::Plan plan;
@@ -68,6 +69,7 @@ struct Site {
     x86::PatchSite written_board;  ///< in the text until after the quiescence that follows the last
                                    ///< jump; length 0: none
     bool anchor_armed = false;     ///< an int3 or the jump is at the anchor (Slide)
+    bool bypassed = false;         ///< the bypass is in the detour
     bool holds_module = false;     ///< see Registry::retire
     Site* next = nullptr;          ///< in the table's list, or in the garbage
     Site* previous = nullptr;      ///< in the table's list

@@ -174,6 +174,17 @@ void Registry::back_to_int3(KernelText& text, Site& site) {
     back_to_int3(text, one);
 }
 
+/// A detour that cannot be taken out of reach must not call a program that has left: unlike a list
+/// of handlers, a direct call is there for good.
+void Registry::bypass_call(KernelText& text, Site& site) {
+    if (!site.code.shape.direct || site.bypassed) return;
+    site.bypass.hit = {site.code.slot.address() + site.code.layout.call, site.displaced(), nullptr};
+    sites_.insert(site.bypass);
+    site.bypassed = true;
+    text.write(site.bypass.hit.address, {&x86::kInt3, 1});
+    text.sync_cores();
+}
+
 /// Sites without probes, any state -> Disarmed, and out of the table. When somebody else has
 /// patched on top of us, a site stays as it is, without handlers, and the optimizer tries again;
 /// until then the module must stay.
@@ -189,6 +200,7 @@ void Registry::retire(SiteList& sites) {
             }
             if (!site->holds_module) djk_keep_module();
             site->holds_module = true;
+            bypass_call(text, *site);
             djk_optimizer_kick_later();
         }
         back_to_int3(text, leaving);

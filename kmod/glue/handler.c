@@ -8,6 +8,7 @@
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
+#include "../api/djprobe_api.h"
 #include "imports.h"
 
 static bool is_program(int fd)
@@ -46,6 +47,19 @@ static unsigned int refuse_program(const struct bpf_prog *prog, unsigned long *d
 	return DJPROBE_REASON_NONE;
 }
 
+static struct djk_handler *new_handler(void)
+{
+	struct djk_handler *handler = kzalloc(sizeof(*handler), GFP_KERNEL);
+
+	if (!handler)
+		return NULL;
+	handler->counters = alloc_percpu(struct djk_counters);
+	if (handler->counters)
+		return handler;
+	kfree(handler);
+	return NULL;
+}
+
 struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
 					 unsigned long *detail)
 {
@@ -60,23 +74,29 @@ struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *
 	if (*reason)
 		goto put_prog;
 	*reason = DJPROBE_REASON_NO_MEMORY;
-	handler = kzalloc(sizeof(*handler), GFP_KERNEL);
+	handler = new_handler();
 	if (!handler)
 		goto put_prog;
-	handler->counters = alloc_percpu(struct djk_counters);
-	if (!handler->counters)
-		goto free_handler;
 	handler->prog = prog;
 	handler->cookie = cookie;
 	handler->needs_context = true;
 	*reason = DJPROBE_REASON_NONE;
 	return &handler->link;
 
-free_handler:
-	kfree(handler);
 put_prog:
 	bpf_prog_put(prog);
 	return NULL;
+}
+
+struct djk_probe *djk_handler_of_c(struct djprobe *probe)
+{
+	struct djk_handler *handler = new_handler();
+
+	if (!handler)
+		return NULL;
+	handler->c_probe = probe;
+	handler->link.wants = DJK_WANTS_REDIRECT | (probe->post_handler ? DJK_WANTS_AFTER : 0);
+	return &handler->link;
 }
 
 bool djk_probe_program(const struct djk_probe *probe, struct djk_program *program)
@@ -88,7 +108,7 @@ bool djk_probe_program(const struct djk_probe *probe, struct djk_program *progra
 	 * With lock debugging helpers check that rcu_read_lock() was called, which preemption being
 	 * off does not show. Subprograms are not in insnsi.
 	 */
-	if (IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) || !prog->jited || prog->aux->func_cnt)
+	if (!prog || IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) || !prog->jited || prog->aux->func_cnt)
 		return false;
 	program->insns = prog->insnsi;
 	program->insn_count = prog->len;
@@ -135,7 +155,8 @@ void djk_probe_destroy(struct djk_probe *probe)
 {
 	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
 
-	bpf_prog_put(handler->prog);
+	if (handler->prog)
+		bpf_prog_put(handler->prog);
 	free_percpu(handler->counters);
 	kfree(handler);
 }

@@ -10,6 +10,7 @@
 #include "kernel.h"
 
 struct bpf_prog;
+struct djprobe;
 
 /* Per CPU, so that no hit writes a line that another CPU reads. */
 struct djk_counters {
@@ -18,9 +19,10 @@ struct djk_counters {
 };
 
 struct djk_handler {
-	struct djk_probe link; /* first: the policy knows only this */
-	struct bpf_prog *prog;
-	bool needs_context; /* calls helpers that ask who has attached it */
+	struct djk_probe link;	 /* first: the policy knows only this */
+	struct bpf_prog *prog;	 /* this, */
+	struct djprobe *c_probe; /* or this */
+	bool needs_context;	 /* calls helpers that ask who has attached it */
 	u64 cookie;
 	struct djk_counters __percpu *counters;
 	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */
@@ -29,5 +31,8 @@ struct djk_handler {
 /* Take a reference to the program; NULL with the reason. Given back by djk_probe_destroy(). */
 struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
 					 unsigned long *detail);
+
+/* NULL: out of memory. The probe must outlive it by a quiescence. */
+struct djk_probe *djk_handler_of_c(struct djprobe *probe);
 
 #endif

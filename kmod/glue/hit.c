@@ -11,6 +11,7 @@
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
 
+#include "../api/djprobe_api.h"
 #include "handler.h"
 #include "imports.h"
 
@@ -93,21 +94,63 @@ static void run_with_context(struct djk_handler *handler, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(run_with_context);
 
-static __always_inline void run_handler(struct djk_handler *handler, struct pt_regs *regs)
+/* True: the probed text is to continue at regs->ip. */
+static bool run_c_handler(struct djk_handler *handler, struct pt_regs *regs)
 {
+	struct djprobe *const probe = handler->c_probe;
+	const unsigned long ip = regs->ip;
+
+	this_cpu_inc(handler->counters->hits);
+	if (!probe->pre_handler)
+		return false;
+	if (probe->pre_handler(probe, regs) && regs->ip != ip)
+		return true;
+	regs->ip = ip;
+	return false;
+}
+NOKPROBE_SYMBOL(run_c_handler);
+
+static __always_inline bool run_handler(struct djk_handler *handler, struct pt_regs *regs)
+{
+	if (unlikely(handler->c_probe))
+		return run_c_handler(handler, regs);
 	if (handler->needs_context)
 		run_with_context(handler, regs);
 	else
 		bpf_prog_run(handler->prog, regs);
 	this_cpu_inc(handler->counters->hits);
+	return false;
 }
 
-bool notrace djk_hit(struct pt_regs *regs, struct djk_site *site)
+/* Behind the probed instruction. What was skipped before it has been counted there. */
+static void run_after(struct pt_regs *regs, const struct djk_site *site)
 {
 	const unsigned long ip = regs->ip;
 	struct djk_handler *handler;
+
+	preempt_disable();
+	if (!__this_cpu_read(*bpf_active())) {
+		__this_cpu_add(*bpf_active(), OUR_MARK);
+		for (handler = first_handler(site); handler; handler = next_handler(handler))
+			if (handler->c_probe && handler->c_probe->post_handler)
+				handler->c_probe->post_handler(handler->c_probe, regs, 0);
+		__this_cpu_sub(*bpf_active(), OUR_MARK);
+	}
+	preempt_enable();
+	regs->ip = ip;
+}
+NOKPROBE_SYMBOL(run_after);
+
+bool notrace djk_hit(struct pt_regs *regs, struct djk_site *site)
+{
+	struct djk_handler *handler;
+	bool redirected = false;
 	unsigned int active;
 
+	if (unlikely((unsigned long)site & DJK_AFTER)) {
+		run_after(regs, (void *)((unsigned long)site & ~DJK_AFTER));
+		return false;
+	}
 	preempt_disable();
 	active = __this_cpu_read(*bpf_active());
 	if (unlikely(active)) {
@@ -115,13 +158,14 @@ bool notrace djk_hit(struct pt_regs *regs, struct djk_site *site)
 	} else {
 		__this_cpu_add(*bpf_active(), OUR_MARK);
 		lock_rcu();
-		for (handler = first_handler(site); handler; handler = next_handler(handler))
-			run_handler(handler, regs);
+		handler = first_handler(site);
+		for (; handler && !redirected; handler = next_handler(handler))
+			redirected = run_handler(handler, regs);
 		unlock_rcu();
 		__this_cpu_sub(*bpf_active(), OUR_MARK);
 	}
 	preempt_enable();
-	return regs->ip != ip;
+	return redirected;
 }
 NOKPROBE_SYMBOL(djk_hit);
 

@@ -227,6 +227,7 @@ struct djp_request {
 	unsigned long cookie;
 	struct djk_probe *handler; /* becomes the policy's when all have been attached */
 	bool int3_only;
+	bool disabled;		 /* attach, but leave the text alone until djp_enable() */
 	unsigned int reason;	 /* out: why not, or on success why it stays at int3 */
 	unsigned long detail[2]; /* out */
 };
@@ -270,6 +271,7 @@ size_t djp_enable(struct djp_probe *const *probes, size_t count, struct djp_requ
 /* The handlers may still run until a quiescence that begins afterwards. */
 void djp_disable(struct djp_probe *const *probes, size_t count);
 void djp_query(const struct djp_probe *probe, struct djp_status *status);
+const struct djk_probe *djp_handler(const struct djp_probe *probe);
 /* All probes, newest first; visit() under the registry lock. */
 typedef void (*djp_status_visit)(void *context, const struct djp_status *status);
 void djp_list(djp_status_visit visit, void *context);

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * djprobe for other modules of the kernel: handlers in C.
+ *
+ * A probe calls its handlers when a CPU reaches one instruction, by a jump where
+ * that is proven safe, else by an int3. Which one it is can change at any time
+ * and makes no difference but in cost. How long the instruction is, and which
+ * ones a jump replaces, is found out here.
+ *
+ * Build against it with KBUILD_EXTRA_SYMBOLS=.../Module.symvers of djprobe.ko;
+ * see kmod/sample.
+ */
+#ifndef DJPROBE_API_H
+#define DJPROBE_API_H
+
+#include <linux/ptrace.h>
+#include <linux/types.h>
+
+struct djp_probe;
+
+/* Flags of struct djprobe. */
+#define DJPROBE_INT3_ONLY 1 /* never a jump */
+#define DJPROBE_DISABLED 2  /* register without arming; enable_djprobe() arms */
+
+/*
+ * A probe. Zero-filled but for what the caller sets, and the same memory from
+ * register_djprobe() until unregister_djprobe() has returned.
+ */
+struct djprobe {
+	/* Where: symbol_name ("NAME" or "MODULE:NAME") + offset, or addr without a name. The
+	 * first byte of a function stands for its entry behind the ftrace call; any other
+	 * place must be the first byte of an instruction. */
+	const char *symbol_name;
+	unsigned long offset;
+	void *addr; /* in: without a name; out: the instruction */
+
+	/*
+	 * Called before the instruction. `regs` is the interrupted context, complete, with
+	 * regs->ip at the instruction; what is changed of the general registers and flags takes
+	 * effect. To continue elsewhere change regs->ip (and regs->sp) and return 1: then the
+	 * instruction does not run, nor do further handlers of this site. Else return 0.
+	 *
+	 * Preemption is off; interrupts, and whether this is an NMI, are as they were at the
+	 * instruction, or off and NMI-like at an int3. Must not sleep or take a lock that the
+	 * probed code may hold. Never nested: a hit from within a handler, of this or another
+	 * probe, on the same CPU is counted as missed.
+	 */
+	int (*pre_handler)(struct djprobe *probe, struct pt_regs *regs);
+
+	/*
+	 * Called behind the instruction, with regs->ip there; else like pre_handler. Only where
+	 * the instruction always runs straight on: refused with EACCES (POST_AT_BRANCH) at
+	 * jumps, calls and returns. flags is 0.
+	 */
+	void (*post_handler)(struct djprobe *probe, struct pt_regs *regs, unsigned long flags);
+
+	unsigned int flags; /* DJPROBE_INT3_ONLY, DJPROBE_DISABLED */
+
+	/* out: of a refusal, enum djprobe_reason of uapi/djprobe_reason.h and its detail; of a
+	 * success why it will stay at int3, or 0 */
+	unsigned int reason;
+	unsigned long detail[2];
+
+	struct djp_probe *attached; /* private */
+};
+
+/*
+ * Register a probe. May sleep; takes milliseconds. 0, or with `reason` set and
+ * nothing changed: -ENOENT, -ENOTUNIQ, -ERANGE, -EILSEQ, -EBUSY, -EACCES,
+ * -ENOMEM as DJPROBE_IOC_ATTACH; -EINVAL without a handler or with unknown flags.
+ */
+int register_djprobe(struct djprobe *probe);
+
+/* The same for `num` probes, all or none, with one quiescence; the refused one has its `reason`. */
+int register_djprobes(struct djprobe **probes, int num);
+
+/* When it returns no handler is running or will run any more. May sleep: tens of milliseconds. */
+void unregister_djprobe(struct djprobe *probe);
+void unregister_djprobes(struct djprobe **probes, int num);
+
+/*
+ * A disabled probe's site holds its original bytes. Enabling decides anew and
+ * may fail as registering may; twice is no error. When disable_djprobe() returns
+ * no handler is running any more. May sleep.
+ */
+int enable_djprobe(struct djprobe *probe);
+void disable_djprobe(struct djprobe *probe);
+
+/* How often the handlers ran, and how often they were skipped. Sums over CPUs. Any context. */
+void djprobe_counts(const struct djprobe *probe, unsigned long *hits, unsigned long *missed);
+
+#endif

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/* kmod/api/djprobe_api.h: probes of other modules. */
+#include "../api/djprobe_api.h"
+
+#include <linux/export.h>
+#include <linux/slab.h>
+
+#include "../../uapi/djprobe.h"
+#include "abi.h"
+#include "handler.h"
+#include "kernel.h"
+
+static int fill_request(struct djp_request *request, struct djprobe *probe)
+{
+	if (!probe->pre_handler && !probe->post_handler)
+		return -EINVAL;
+	if (probe->flags & ~(DJPROBE_INT3_ONLY | DJPROBE_DISABLED))
+		return -EINVAL;
+	if (probe->symbol_name ? !!probe->addr : probe->offset)
+		return -EINVAL;
+	request->symbol = probe->symbol_name;
+	request->offset = probe->offset;
+	request->address = (unsigned long)probe->addr;
+	request->int3_only = probe->flags & DJPROBE_INT3_ONLY;
+	request->disabled = probe->flags & DJPROBE_DISABLED;
+	return 0;
+}
+
+static void take_answer(struct djprobe *probe, const struct djp_request *request)
+{
+	probe->reason = request->reason;
+	probe->detail[0] = request->detail[0];
+	probe->detail[1] = request->detail[1];
+}
+
+/* Attach what the requests say; the handlers become the policy's, or are gone. */
+static int attach(struct djprobe **probes, struct djp_request *requests,
+		  struct djp_probe **attached, int num)
+{
+	int i, error = 0;
+	size_t done;
+
+	for (i = 0; i < num && !error; i++) {
+		error = fill_request(&requests[i], probes[i]);
+		if (!error) {
+			requests[i].handler = djk_handler_of_c(probes[i]);
+			error = requests[i].handler ? 0 : -ENOMEM;
+		}
+		if (error)
+			goto destroy;
+	}
+	done = djp_attach(requests, num, attached);
+	if (done == num) {
+		for (i = 0; i < num; i++) {
+			take_answer(probes[i], &requests[i]);
+			probes[i]->addr = (void *)requests[i].address;
+			probes[i]->attached = attached[i];
+		}
+		return 0;
+	}
+	take_answer(probes[done], &requests[done]);
+	error = djk_errno_of(requests[done].reason);
+destroy:
+	while (i--)
+		djk_probe_destroy(requests[i].handler);
+	return error;
+}
+
+int register_djprobes(struct djprobe **probes, int num)
+{
+	struct djp_request *requests;
+	struct djp_probe **attached;
+	int error = -ENOMEM;
+
+	if (num <= 0)
+		return -EINVAL;
+	requests = kvcalloc(num, sizeof(*requests), GFP_KERNEL);
+	attached = kvcalloc(num, sizeof(*attached), GFP_KERNEL);
+	if (requests && attached)
+		error = attach(probes, requests, attached, num);
+	kvfree(attached);
+	kvfree(requests);
+	return error;
+}
+EXPORT_SYMBOL_GPL(register_djprobes);
+
+int register_djprobe(struct djprobe *probe)
+{
+	return register_djprobes(&probe, 1);
+}
+EXPORT_SYMBOL_GPL(register_djprobe);
+
+void unregister_djprobes(struct djprobe **probes, int num)
+{
+	/* In portions: this must not need memory. */
+	struct djp_probe *portion[32];
+	int i, count;
+
+	for (i = 0; i < num; i += count) {
+		for (count = 0; count < ARRAY_SIZE(portion) && i + count < num; count++) {
+			portion[count] = probes[i + count]->attached;
+			probes[i + count]->attached = NULL;
+		}
+		djp_detach(portion, count);
+	}
+	djk_quiesce();
+}
+EXPORT_SYMBOL_GPL(unregister_djprobes);
+
+void unregister_djprobe(struct djprobe *probe)
+{
+	unregister_djprobes(&probe, 1);
+}
+EXPORT_SYMBOL_GPL(unregister_djprobe);
+
+int enable_djprobe(struct djprobe *probe)
+{
+	struct djp_request refused = {};
+	const size_t enabled = djp_enable(&probe->attached, 1, &refused);
+
+	take_answer(probe, &refused);
+	return enabled == 1 ? 0 : djk_errno_of(refused.reason);
+}
+EXPORT_SYMBOL_GPL(enable_djprobe);
+
+void disable_djprobe(struct djprobe *probe)
+{
+	djp_disable(&probe->attached, 1);
+	djk_quiesce();
+}
+EXPORT_SYMBOL_GPL(disable_djprobe);
+
+void djprobe_counts(const struct djprobe *probe, unsigned long *hits, unsigned long *missed)
+{
+	unsigned long kinds[8];
+	int i;
+
+	djk_probe_count(djp_handler(probe->attached), hits, kinds);
+	for (*missed = 0, i = 0; i < ARRAY_SIZE(kinds); i++)
+		*missed += kinds[i];
+}
+EXPORT_SYMBOL_GPL(djprobe_counts);

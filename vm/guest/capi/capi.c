@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests djprobe's in-kernel API from a module: writing to the parameter `run` runs
+ * all of them on functions of our own and fails with the line of the first that
+ * does not hold in the log.
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+
+#include "../api/djprobe_api.h"
+#include "../api/djprobe_reason.h"
+
+#define EXPECT(condition)                                                                          \
+	do {                                                                                       \
+		if (!(condition)) {                                                                \
+			pr_err("capi: line %d: %s\n", __LINE__, #condition);                       \
+			return -EINVAL;                                                            \
+		}                                                                                  \
+	} while (0)
+
+static __attribute__((noipa)) int target(int value)
+{
+	/* Something that the compiler cannot foresee, and longer than a jump. */
+	asm volatile("nopl 0x12345678(%%rax)" : "+r"(value));
+	return value * 3 + 1;
+}
+
+static __attribute__((noipa)) int replacement(int value)
+{
+	asm volatile("" : "+r"(value));
+	return value - 1000;
+}
+
+static int calls, after_calls;
+static unsigned long seen_ip, after_ip;
+
+static int count(struct djprobe *probe, struct pt_regs *regs)
+{
+	calls++;
+	seen_ip = regs->ip;
+	return 0;
+}
+
+static int change_argument(struct djprobe *probe, struct pt_regs *regs)
+{
+	regs->di = 100;
+	return 0;
+}
+
+static int go_elsewhere(struct djprobe *probe, struct pt_regs *regs)
+{
+	regs->ip = (unsigned long)replacement;
+	return 1;
+}
+
+static int stray_ip(struct djprobe *probe, struct pt_regs *regs)
+{
+	regs->ip = 1;
+	return 0;
+}
+
+static int nested(struct djprobe *probe, struct pt_regs *regs)
+{
+	target(1);
+	return 0;
+}
+
+static void count_after(struct djprobe *probe, struct pt_regs *regs, unsigned long flags)
+{
+	after_calls++;
+	after_ip = regs->ip;
+}
+
+/* Both modes: at once it is int3, and a jump when the optimizer has been there. */
+static int call_in_both_modes(struct djprobe *probe, int value, int expected)
+{
+	EXPECT(target(value) == expected);
+	msleep(300);
+	EXPECT(target(value) == expected);
+	return 0;
+}
+
+static int test_handlers(void)
+{
+	struct djprobe probe = { .addr = target, .pre_handler = count };
+	unsigned long hits, missed;
+	void *entry;
+
+	calls = after_calls = 0;
+	EXPECT(register_djprobe(&probe) == 0);
+	EXPECT(call_in_both_modes(&probe, 7, 22) == 0);
+	EXPECT(calls == 2 && seen_ip == (unsigned long)probe.addr);
+	djprobe_counts(&probe, &hits, &missed);
+	EXPECT(hits == 2 && missed == 0);
+	entry = probe.addr;
+	unregister_djprobe(&probe);
+	EXPECT(target(7) == 22 && calls == 2);
+
+	probe = (struct djprobe){ .addr = target, .pre_handler = change_argument };
+	EXPECT(register_djprobe(&probe) == 0);
+	EXPECT(call_in_both_modes(&probe, 7, 301) == 0);
+	unregister_djprobe(&probe);
+
+	probe = (struct djprobe){ .addr = target, .pre_handler = go_elsewhere };
+	EXPECT(register_djprobe(&probe) == 0);
+	EXPECT(call_in_both_modes(&probe, 7, -993) == 0);
+	unregister_djprobe(&probe);
+
+	probe = (struct djprobe){ .addr = target, .pre_handler = stray_ip };
+	EXPECT(register_djprobe(&probe) == 0);
+	EXPECT(call_in_both_modes(&probe, 7, 22) == 0);
+	unregister_djprobe(&probe);
+
+	probe = (struct djprobe){ .addr = target, .pre_handler = nested };
+	EXPECT(register_djprobe(&probe) == 0);
+	EXPECT(call_in_both_modes(&probe, 7, 22) == 0);
+	djprobe_counts(&probe, &hits, &missed);
+	EXPECT(hits == 2 && missed == 2);
+	unregister_djprobe(&probe);
+
+	calls = 0;
+	probe = (struct djprobe){ .addr = target,
+				  .pre_handler = count,
+				  .post_handler = count_after };
+	EXPECT(register_djprobe(&probe) == 0);
+	EXPECT(probe.addr == entry);
+	EXPECT(call_in_both_modes(&probe, 7, 22) == 0);
+	EXPECT(calls == 2 && after_calls == 2 && after_ip > (unsigned long)entry);
+	unregister_djprobe(&probe);
+	return 0;
+}
+
+static int test_many(void)
+{
+	struct djprobe one = { .addr = target, .pre_handler = count };
+	struct djprobe two = { .addr = target,
+			       .pre_handler = change_argument,
+			       .flags = DJPROBE_DISABLED };
+	struct djprobe bad = { .symbol_name = "no_such_function", .pre_handler = count };
+	struct djprobe *good[] = { &one, &two }, *all[] = { &one, &two, &bad };
+	unsigned long hits, missed;
+
+	calls = 0;
+	EXPECT(register_djprobes(all, 3) == -ENOENT);
+	EXPECT(bad.reason == DJPROBE_REASON_NO_SUCH_SYMBOL);
+	EXPECT(target(7) == 22 && calls == 0);
+	EXPECT(register_djprobes(good, 2) == 0);
+	EXPECT(call_in_both_modes(&one, 7, 22) == 0);
+	EXPECT(enable_djprobe(&two) == 0);
+	EXPECT(call_in_both_modes(&one, 7, 301) == 0);
+	disable_djprobe(&two);
+	EXPECT(call_in_both_modes(&one, 7, 22) == 0);
+	djprobe_counts(&two, &hits, &missed);
+	EXPECT(hits == 2 && calls == 6);
+	unregister_djprobes(good, 2);
+	EXPECT(target(7) == 22 && calls == 6);
+	return 0;
+}
+
+static int test_refusals(void)
+{
+	struct djprobe probe = { .addr = target };
+
+	EXPECT(register_djprobe(&probe) == -EINVAL);
+	probe.pre_handler = count;
+	probe.flags = 1 << 30;
+	EXPECT(register_djprobe(&probe) == -EINVAL);
+	probe.flags = 0;
+	probe.symbol_name = "vfs_read";
+	EXPECT(register_djprobe(&probe) == -EINVAL);
+	probe.symbol_name = NULL;
+	probe.addr = (void *)register_djprobe;
+	EXPECT(register_djprobe(&probe) == -EACCES && probe.reason == DJPROBE_REASON_OWN_TEXT);
+	return 0;
+}
+
+static int run(const char *value, const struct kernel_param *parameter)
+{
+	int error = test_handlers();
+
+	if (!error)
+		error = test_many();
+	return error ? error : test_refusals();
+}
+
+static const struct kernel_param_ops run_ops = { .set = run };
+module_param_cb(run, &run_ops, NULL, 0200);
+
+static int __init capi_init(void)
+{
+	return 0;
+}
+
+static void __exit capi_exit(void)
+{
+}
+
+module_init(capi_init);
+module_exit(capi_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Tests of djprobe's in-kernel API");
