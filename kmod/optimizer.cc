@@ -70,6 +70,10 @@ void Registry::optimize() {
         for (Site* site = sites_.first(); site; site = site->next)
             if (!site->has_probes()) abandoned.add(*site);
         retire(abandoned);
+        const bool unsettled = unsettled_;
+        unsettled_ = false;
+        for (Site* site = sites_.first(); site && unsettled; site = site->next)
+            if (site->has_probes()) (void)settle(*site);
         waiting = prepare_batch();
         freeing_ = garbage_.take();
         if (!waiting && freeing_.empty()) return;

@@ -143,6 +143,7 @@ class Registry {
     djp_probe* probes_ = nullptr;
     bool enabled_ = true;
     bool optimization_ = true;
+    bool unsettled_ = false;  ///< some site has a jump that should have gone
 };
 
 }  // namespace djprobe::kmod

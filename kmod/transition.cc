@@ -5,7 +5,24 @@
 
 namespace djprobe::kmod {
 
+namespace {
+
+/// A kprobe of the kernel that is not in the text: enabled, it writes its int3, and then what was
+/// there when it was registered, without another look. Text around it must stay as it is.
+Refusal find_sleeping_kprobe(const Site& site) {
+    // One right before may have been found fit for a jump of its own, but not one over ours.
+    u64 at = site.region().begin;
+    if (site.state == State::Optimizing) at -= x86::kJumpLength - 1;
+    for (; at < site.region().end; ++at)
+        if (djk_has_kprobe(at)) return Refusal{Reason::FOREIGN_PATCH, at};
+    return {};
+}
+
+}  // namespace
+
 Refusal check_site_text(KernelText& text, const Site& site) {
+    if (site.wants_jump())
+        if (const Refusal refusal = find_sleeping_kprobe(site)) return refusal;
     if (site.state == State::Optimized) {
         if (site.written_board.length)
             if (const Refusal refusal = check_text(text, site.written_board, TextForm::Jump))
@@ -36,13 +53,17 @@ Refusal Registry::hold_reason(const Site& site) const {
 }
 
 /// Armed <-> Optimizing or Optimized, as hold_reason() says now. Fails, and changes nothing, when
-/// somebody else has patched on top of a jump that should go.
+/// somebody else has patched on top of a jump that should go; the optimizer tries again.
 Refusal Registry::settle(Site& site) {
     if (!is_live(site.state)) return {};
     const Refusal hold = hold_reason(site);
     if (hold && site.wants_jump()) {
         KernelText text;
-        if (const Refusal refusal = check_site_text(text, site)) return refusal;
+        if (const Refusal refusal = check_site_text(text, site)) {
+            unsettled_ = true;
+            djk_optimizer_kick_later();
+            return refusal;
+        }
         back_to_int3(text, site);
     }
     site.hold = hold;
@@ -215,8 +236,9 @@ void Registry::retire(SiteList& sites) {
         settle_near(site->region());
         if (site->holds_module) djk_release_module();
         garbage_.add(site);
+        // Not for those that stay: the optimizer, which asks here itself, would never rest.
+        djk_optimizer_kick();
     }
-    djk_optimizer_kick();
 }
 
 void Registry::forget(Range text) {

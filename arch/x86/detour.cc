@@ -102,6 +102,7 @@ Refusal emit_with(Call& call, const Plan& plan, Emitter& out, DetourLayout& layo
     const Region& region = plan.region;
     layout = DetourLayout{};
     if (const Refusal refusal = emit_displaced(region, 0, plan.before, out)) return refusal;
+    layout.call = static_cast<u16>(out.size());
     call.emit(out);
     layout.displaced = static_cast<u16>(out.size());
     if (const Refusal refusal = emit_probed(plan, call, out)) return refusal;

@@ -30,6 +30,7 @@ struct DetourConfig {
 /// Offsets within the slot.
 struct DetourLayout {
     u16 entry = 0;        ///< target of the site's jump; an int3 at the anchor resumes here (Slide)
+    u16 call = 0;         ///< where the handler's call begins, with a jump
     u16 displaced = 0;    ///< the displaced instructions from the IA on: where an int3 hit resumes
                           ///< once optimizing
     u16 out_of_line = 0;  ///< the probed instruction alone: where an int3 hit resumes before
