@@ -51,6 +51,11 @@ void Garbage::restore_boards_near(u64 address) {
         if (is_near(*site, address)) restore_board(*site);
 }
 
+void Garbage::forget_boards(Range text) {
+    for (Site* site = sites_; site; site = site->next)
+        if (text.contains(site->address())) site->written_board = {};
+}
+
 Garbage Garbage::take() {
     const Garbage taken = *this;
     *this = Garbage{};

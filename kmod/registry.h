@@ -43,6 +43,8 @@ class Garbage {
     bool has_board_near(u64 address) const;
     /// Only after a quiescence that began after they were added.
     void restore_boards_near(u64 address);
+    /// The text of these springboards is about to be freed.
+    void forget_boards(Range text);
     /// Move everything out, so that what comes later waits for a quiescence of its own.
     Garbage take();
     /// Only after a quiescence that began after take().

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "foreign.h"
+
+#include <cstring>
+
+#include "arch/x86/plan.h"
+#include "failure.h"
+
+namespace djprobe::model {
+
+const Kprobe* Kprobes::find(u64 address) const {
+    const auto found = all_.find(address);
+    return found == all_.end() ? nullptr : &found->second;
+}
+
+bool Kprobes::any_within(Range range) const {
+    const auto first = all_.lower_bound(range.begin);
+    return first != all_.end() && first->first < range.end;
+}
+
+u8 Kprobes::byte(u64 address) const {
+    for (auto at = all_.upper_bound(address); at != all_.begin();) {
+        --at;
+        if (address - at->first >= x86::kMaxRegion) break;
+        const size_t hidden = at->second.optimized ? at->second.length : at->second.armed;
+        if (address - at->first < hidden) return at->second.saved[address - at->first];
+    }
+    return *image_.text(address);
+}
+
+bool Kprobes::decode(u64 address, x86::Insn& insn) const {
+    u8 bytes[x86::kMaxInsnLength];
+    for (size_t i = 0; i < sizeof(bytes); ++i)
+        bytes[i] = image_.holds(address + i) ? byte(address + i) : x86::kInt3;
+    return x86::decode({bytes, sizeof(bytes)}, address, insn);
+}
+
+/// The kernel decodes the function from its start, as it is, and gives up at an int3 that is none
+/// of its own.
+bool Kprobes::may_add(u64 address) const {
+    const Function* function = image_.function_at(address);
+    if (!function || function->blacklisted || find(address)) return false;
+    for (const Owned& owned : image_.owned)
+        if (owned.range.contains(address)) return false;
+    for (const auto& [other, kprobe] : all_)
+        if (kprobe.optimized && Range{other, other + kprobe.length}.contains(address)) return false;
+    u64 at = function->start;
+    x86::Insn insn;
+    while (at < address) {
+        if (!decode(at, insn) || insn.kind == x86::Kind::Int3) return false;
+        at = insn.end();
+    }
+    return at == address && decode(at, insn) && insn.kind != x86::Kind::Int3;
+}
+
+/// Nothing in the function may be an int3 of somebody else's, and nothing that is copied a branch.
+bool Kprobes::may_optimize(u64 address, Kprobe& kprobe) const {
+    const Function& function = *image_.function_at(address);
+    const u64 end = image_.places[function.first_place + function.place_count - 1].end();
+    x86::Insn insn;
+    for (u64 at = function.start; at < end; at = insn.end())
+        if (!decode(at, insn) || insn.kind == x86::Kind::Int3) return false;
+    kprobe.length = 0;
+    while (kprobe.length < x86::kJumpLength) {
+        const u64 at = address + kprobe.length;
+        if (at >= end || !decode(at, insn)) return false;
+        if (insn.kind != x86::Kind::Plain && insn.kind != x86::Kind::Nop) return false;
+        // Whoever may arrive inside forbids it.
+        const Place* place = image_.place_at(at);
+        if (at != address && (!place || place->external)) return false;
+        for (const Owned& owned : image_.owned)
+            if (owned.range.overlaps({at, insn.end()})) return false;
+        kprobe.length = static_cast<u8>(kprobe.length + insn.length);
+    }
+    return kprobe.length <= sizeof(kprobe.saved);
+}
+
+bool Kprobes::add(u64 address, bool armed) {
+    if (!may_add(address)) return false;
+    Kprobe kprobe;
+    kprobe.optimizable = may_optimize(address, kprobe);
+    if (!kprobe.optimizable) kprobe.length = 1;
+    for (size_t i = 0; i < kprobe.length; ++i)
+        kprobe.saved[i] = byte(address + i);
+    all_[address] = kprobe;
+    if (armed) arm(address);
+    return true;
+}
+
+bool Kprobes::arm(u64 address) {
+    Kprobe& kprobe = all_.at(address);
+    if (kprobe.armed) return false;
+    if (*image_.text(address) != kprobe.saved[0])
+        fail("%#lx: a kprobe was prepared here, now it would overwrite what has been written since",
+             address);
+    *image_.text(address) = x86::kInt3;
+    kprobe.armed = true;
+    return true;
+}
+
+bool Kprobes::disarm(u64 address) {
+    Kprobe& kprobe = all_.at(address);
+    if (!kprobe.armed) return false;
+    unoptimize(address);
+    if (*image_.text(address) != x86::kInt3)
+        fail("%#lx: somebody has taken a kprobe's int3 away", address);
+    *image_.text(address) = kprobe.saved[0];
+    kprobe.armed = false;
+    return true;
+}
+
+bool Kprobes::optimize(u64 address) {
+    Kprobe& kprobe = all_.at(address);
+    if (!kprobe.armed || kprobe.optimized || !kprobe.optimizable) return false;
+    // The kernel looks for other kprobes, and at nothing else.
+    if (any_within({address + 1, address + kprobe.length})) return false;
+    for (u64 i = 1; i < kprobe.length; ++i)
+        if (*image_.text(address + i) != kprobe.saved[i])
+            fail("%#lx: a kprobe's jump overwrites what has been written since its registration",
+                 address);
+    kprobe.optimized = true;
+    const u8 jump[x86::kJumpLength] = {0xe9, 0x00, 0x00, 0x10, 0x00};
+    memcpy(image_.text(address), jump, sizeof(jump));
+    return true;
+}
+
+bool Kprobes::unoptimize(u64 address) {
+    Kprobe& kprobe = all_.at(address);
+    if (!kprobe.optimized) return false;
+    kprobe.optimized = false;
+    memcpy(image_.text(address), kprobe.saved, x86::kJumpLength);
+    *image_.text(address) = x86::kInt3;
+    return true;
+}
+
+bool Kprobes::remove(u64 address) {
+    if (!find(address)) return false;
+    disarm(address);
+    all_.erase(address);
+    return true;
+}
+
+void Kprobes::forget(Range text) {
+    all_.erase(all_.lower_bound(text.begin), all_.lower_bound(text.end));
+}
+
+}  // namespace djprobe::model

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+// djk_* of kmod/glue/kernel.h: the model in the clothes of the kernel.
+#include <cstdlib>
+#include <cstring>
+
+#include "failure.h"
+#include "kernel_model.h"
+
+using namespace djprobe;
+using namespace djprobe::model;
+
+namespace {
+
+Handler& handler_of(const djk_probe* probe) {
+    static_assert(offsetof(Handler, link) == 0);
+    return *reinterpret_cast<Handler*>(const_cast<djk_probe*>(probe));
+}
+
+bool is_live(const Function& function) {
+    return !function.in_module || kernel->module != ModuleState::Gone;
+}
+
+const Function* live_function(u64 address) {
+    const Function* function = kernel->image.function_at(address);
+    return function && is_live(*function) ? function : nullptr;
+}
+
+}  // namespace
+
+extern "C" {
+
+// ---- Text.
+
+void djk_text_lock() {
+    if (kernel->text_locked) fail("the text lock is taken twice");
+    if (kernel->on_gap && kernel->registry_locked) kernel->on_gap();
+    kernel->text_locked = true;
+}
+
+void djk_text_unlock() {
+    if (!kernel->text_locked) fail("the text lock is given back, but not held");
+    if (!kernel->watch.is_synced())
+        fail("the text lock is given back before all CPUs know the text");
+    kernel->text_locked = false;
+}
+
+void djk_text_write(unsigned long address, const void* bytes, size_t size) {
+    kernel->write(address, bytes, size);
+}
+
+void djk_text_sync() {
+    if (!kernel->text_locked) fail("a core sync without the text lock");
+    ++kernel->syncs;
+    kernel->watch.sync();
+}
+
+void djk_quiesce() {
+    kernel->quiesce();
+}
+
+void* djk_exec_alloc(size_t size) {
+    return kernel->allocate_exec(size);
+}
+
+void djk_exec_free(void* memory, size_t size) {
+    kernel->free_exec(memory, size);
+}
+
+// ---- Symbols and facts.
+
+unsigned int djk_symbol_find(const char* name, unsigned long* address, unsigned long*) {
+    for (const Function& function : kernel->image.functions) {
+        if (function.name != name || !is_live(function)) continue;
+        *address = function.start;
+        return DJPROBE_REASON_NONE;
+    }
+    return DJPROBE_REASON_NO_SUCH_SYMBOL;
+}
+
+bool djk_symbol_range(unsigned long address, unsigned long* start, unsigned long* size) {
+    const Function* function = live_function(address);
+    if (!function) return false;
+    *start = function->start;
+    *size = function->size;
+    return true;
+}
+
+void djk_symbol_name(unsigned long address, char* name, char* module, unsigned long* offset) {
+    const Function* function = live_function(address);
+    strcpy(name, function ? function->name.c_str() : "");
+    strcpy(module, function && function->in_module ? "module" : "");
+    *offset = function ? address - function->start : 0;
+}
+
+unsigned long djk_function_entry(unsigned long function) {
+    const Function* found = live_function(function);
+    return found && found->start == function ? found->entry : function;
+}
+
+unsigned int djk_forbidden(unsigned long address) {
+    const Function* function = live_function(address);
+    if (!function) return DJPROBE_REASON_NOT_TEXT;
+    return function->blacklisted ? DJPROBE_REASON_BLACKLISTED : DJPROBE_REASON_NONE;
+}
+
+void djk_reserved(unsigned long address, unsigned char* reasons, size_t count) {
+    if (kernel->text_locked) fail("who owns text is asked for with the text lock held");
+    for (size_t i = 0; i < count; ++i) {
+        const u64 at = address + i;
+        const bool asked = reasons[i];
+        reasons[i] = 0;
+        for (const Owned& owned : kernel->image.owned)
+            if (owned.range.contains(at) && (asked || owned.reason != Reason::JUMP_LABEL))
+                reasons[i] = static_cast<unsigned char>(owned.reason);
+        if (!reasons[i] && kernel->kprobes.find(at)) reasons[i] = DJPROBE_REASON_FOREIGN_PATCH;
+    }
+}
+
+void djk_visit_rewritten(djk_place_visit visit, void* context) {
+    for (const Owned& owned : kernel->image.owned)
+        if (owned.reason == Reason::JUMP_LABEL && kernel->image.core().contains(owned.range.begin))
+            visit(context, owned.range.begin);
+}
+
+bool djk_has_kprobe(unsigned long address) {
+    return kernel->kprobes.find(address);
+}
+
+bool djk_recover_foreign(unsigned long address, unsigned char bytes[16]) {
+    const Kprobe* kprobe = kernel->kprobes.find(address);
+    if (!kprobe || !kprobe->armed) return false;
+    memcpy(bytes, kernel->image.text(address), 16);
+    memcpy(bytes, kprobe->saved, kprobe->optimized ? kprobe->length : 1);
+    return true;
+}
+
+size_t djk_list_kprobes(unsigned long* addresses, size_t max) {
+    size_t count = 0;
+    for (const auto& [address, kprobe] : kernel->kprobes.all()) {
+        if (count < max) addresses[count] = address;
+        ++count;
+    }
+    return count;
+}
+
+bool djk_text_extent(unsigned long address, djk_extent* text) {
+    const Range core = kernel->image.core(), module = kernel->image.module();
+    if (!kernel->is_text(address)) return false;
+    const Range range = core.contains(address) ? core : module;
+    *text = {range.begin, range.end};
+    return true;
+}
+
+void djk_core_text_extent(djk_extent* text) {
+    *text = {kernel->image.core().begin, kernel->image.core().end};
+}
+
+void djk_core_rodata_extent(djk_extent* rodata) {
+    *rodata = {kernel->image.rodata().begin, kernel->image.rodata().end};
+}
+
+void djk_visit_landings(unsigned long module_address, djk_landing_visit visit, void* context) {
+    const Range text = module_address ? kernel->image.module() : kernel->image.core();
+    for (const Stated& stated : kernel->image.stated)
+        if (text.contains(stated.target))
+            visit(context, static_cast<unsigned int>(stated.kind), stated.source, stated.target);
+}
+
+bool djk_is_compiled(unsigned long function) {
+    const Function* found = live_function(function);
+    return found && found->start == function && found->compiled;
+}
+
+bool djk_is_part(unsigned long symbol) {
+    const Function* found = live_function(symbol);
+    return found && found->start == symbol && found->part;
+}
+
+bool djk_has_fixups(unsigned long begin, unsigned long end) {
+    return begin >= end ? false : !kernel->is_text(begin);
+}
+
+void djk_visit_rewritten_flow(unsigned long address, djk_flow_visit visit, void* context) {
+    const Range core = kernel->image.core();
+    for (const Owned& owned : kernel->image.owned)
+        if (owned.reason == Reason::JUMP_LABEL &&
+            core.contains(address) == core.contains(owned.range.begin))
+            visit(context, DJK_FLOW_LABEL, owned.range.begin, owned.target);
+}
+
+void djk_visit_kprobes(unsigned long, djk_flow_visit visit, void* context) {
+    for (const auto& [address, kprobe] : kernel->kprobes.all())
+        visit(context, DJK_FLOW_UNKNOWN, address, 0);
+}
+
+bool djk_read(void* to, unsigned long address, size_t size) {
+    if (!kernel->is_text(address) || !kernel->is_text(address + size - 1)) return false;
+    memcpy(to, kernel->image.text(address), size);
+    return true;
+}
+
+void djk_get_machine(djk_machine* machine) {
+    const u64 outside = kernel->image.outside();
+    *machine = {};
+    machine->cs = 0x10;
+    machine->ss = 0x18;
+    machine->smap = true;
+    machine->hit_handler = outside;
+    machine->slow_handler = outside + 16;
+    machine->active = 0x1000;
+    machine->preempt_count = 0x1008;
+    machine->mark = 0x10000;
+    machine->stats = kernel->image.rodata().begin + 1024;
+    machine->resched = outside + 32;
+}
+
+size_t djk_trap_roots(unsigned long* addresses, size_t) {
+    addresses[0] = kernel->image.functions[0].start;
+    return 1;
+}
+
+bool djk_trap_leaf(unsigned long) {
+    return false;
+}
+
+bool djk_pin_target(unsigned long address) {
+    if (!kernel->image.module().contains(address)) return true;
+    if (kernel->module != ModuleState::Live) return false;
+    ++kernel->pins;
+    return true;
+}
+
+void djk_unpin_target(unsigned long address) {
+    if (!kernel->image.module().contains(address)) return;
+    if (--kernel->pins < 0) fail("%#lx: its module is given back too often", address);
+}
+
+// ---- Handlers.
+
+void djk_probe_at_entry(djk_probe*, unsigned long) {}
+
+bool djk_probe_program(const djk_probe* probe, djk_program* program) {
+    return kernel->describe(handler_of(probe), *program);
+}
+
+void djk_probe_is_plain(djk_probe* probe) {
+    if (handler_of(probe).needs_context) fail("a program is called plain that needs its context");
+}
+
+bool djk_needs_run_context(int helper) {
+    return helper == 7;
+}
+
+void djk_probe_destroy(djk_probe* probe) {
+    kernel->destroy(handler_of(probe));
+}
+
+void djk_probe_count(const djk_probe* probe, unsigned long* hits, unsigned long missed[8]) {
+    *hits = handler_of(probe).hits;
+    memset(missed, 0, 8 * sizeof(*missed));
+}
+
+// ---- The rest.
+
+void djk_registry_lock() {
+    if (kernel->registry_locked) fail("the registry lock is taken twice");
+    if (kernel->text_locked) fail("the registry lock is taken within the text lock");
+    kernel->registry_locked = true;
+}
+
+void djk_registry_unlock() {
+    kernel->watch.look_at_table();
+    kernel->registry_locked = false;
+}
+
+void* djk_alloc(size_t size) {
+    return kernel->allocate(size, false);
+}
+
+void djk_free(void* memory) {
+    if (!memory) return;
+    kernel->watch.remove_allocation(memory, false);
+    free(memory);
+}
+
+void* djk_alloc_large(size_t size) {
+    return kernel->allocate(size, true);
+}
+
+void djk_free_large(void* memory) {
+    if (!memory) return;
+    kernel->watch.remove_allocation(memory, true);
+    free(memory);
+}
+
+void djk_breathe() {}
+
+void djk_optimizer_kick() {
+    kernel->kicked = true;
+}
+
+void djk_optimizer_kick_later() {
+    kernel->kicked_later = true;
+}
+
+void djk_optimizer_done() {}
+
+void djk_keep_module() {
+    ++kernel->kept;
+}
+
+void djk_release_module() {
+    if (--kernel->kept < 0) fail("our module is released too often");
+}
+
+void djk_warn(const char* what, unsigned long address) {
+    note("warning: %#lx: %s", address, what);
+}
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0
+// The kernel as the policy sees it (djk_* of kmod/glue/kernel.h), in userspace, checking every
+// call.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "watch.h"
+
+namespace djprobe::model {
+
+enum class ModuleState { Live, Going, Gone };
+
+/// One kernel; only one may live at a time.
+class Kernel {
+  public:
+    explicit Kernel(u64 seed);
+    ~Kernel();
+    Kernel(const Kernel&) = delete;
+    Kernel& operator=(const Kernel&) = delete;
+
+    TextImage image;
+    Kprobes kprobes{image};
+    Watch watch{image, kprobes};
+
+    /// Called within every quiescence: `locked` while the registry lock is held.
+    std::function<void(bool locked)> on_quiesce;
+    /// Called where others may change text: with the registry lock held, the text lock not.
+    std::function<void()> on_gap;
+
+    /// Fail the allocation after so many; a negative number: none.
+    int fail_after = -1;
+    int failed = 0;             ///< how many have failed
+    bool keep_failing = false;  ///< and all that follow
+    size_t allocation_calls = 0;
+
+    /// The worker: has it been asked for?
+    bool kicked = false, kicked_later = false;
+    size_t quiescences = 0, syncs = 0;
+    int waiting = 0;  ///< quiescences that go on now
+    /// Run what has been asked for, retries too; not what asks again and again in vain.
+    void settle();
+
+    ModuleState module = ModuleState::Live;
+    long pins = 0;
+    void module_goes();  ///< nobody refers to it any more; its text will be freed
+    void module_leaves();
+    void module_comes();
+
+    long kept = 0;  ///< references to our own module
+    size_t exec_chunks = 0;
+    size_t handlers = 0;
+
+    /// A handler, a BPF program's (of one of kPrograms kinds) or a C function with wishes.
+    static constexpr int kPrograms = 3;
+    Handler* make_handler(int kind, unsigned int wants);
+    void destroy(Handler& handler);
+
+    // Locks.
+    bool registry_locked = false, text_locked = false;
+
+    // For djk_*.
+    bool is_text(u64 address) const;
+    bool may_allocate();
+    void* allocate(size_t size, bool large);
+    void* allocate_exec(size_t size);
+    void free_exec(void* memory, size_t size);
+    void write(u64 address, const void* bytes, size_t size);
+    void quiesce();
+    bool describe(const Handler& handler, djk_program& program) const;
+
+  private:
+    static constexpr size_t kProgramSlots = 24;
+    struct Program {
+        int kind = -1;
+        u64 insns[2][2] = {};  ///< room for three instructions
+    };
+    std::array<Program, kProgramSlots> programs_;
+    std::array<bool, TextImage::kExecSize / 16384> chunk_taken_{};
+    std::vector<std::unique_ptr<Handler>> made_;
+    u64 next_field_ = 0x10000;
+};
+
+extern Kernel* kernel;
+
+}  // namespace djprobe::model

@@ -1,0 +1,423 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "failure.h"
+#include "uapi/djprobe.h"
+
+namespace djprobe::model {
+namespace {
+
+// Whatever happens farther away does not matter to a site.
+constexpr u64 kFar = 400;
+// What the analysis keeps for the next time: the index of landings and some functions' copies.
+constexpr size_t kKeptArrays = 4 + 64;
+
+std::vector<djp_probe*> handles(const Group& group) {
+    std::vector<djp_probe*> all;
+    for (const Probe* probe : group)
+        all.push_back(probe->probe);
+    return all;
+}
+
+bool any_near(const std::set<u64>& addresses, u64 address) {
+    const auto first = addresses.lower_bound(address - kFar);
+    return first != addresses.end() && *first < address + kFar;
+}
+
+}  // namespace
+
+Session::Session(u64 seed) : kernel(seed) {
+    if (const int reason = djp_start()) fail("djp_start: reason %d", reason);
+    objects_at_start_ = kernel.watch.count_allocations().first;
+}
+
+Session::~Session() {
+    djp_stop();
+    const auto [objects, arrays] = kernel.watch.count_allocations();
+    if (objects + arrays) fail("%zu objects and %zu arrays are left", objects, arrays);
+}
+
+// ---- Operations.
+
+Session::Answer Session::attach(const std::vector<Wish>& wishes) {
+    std::vector<djp_request> requests(wishes.size());
+    std::vector<std::string> names(wishes.size());
+    std::vector<djp_probe*> attached(wishes.size());
+    for (size_t i = 0; i < wishes.size(); ++i) {
+        const Wish& wish = wishes[i];
+        requests[i] = {};
+        requests[i].address = wish.address;
+        const Function* function = kernel.image.function_at(wish.address);
+        if (wish.by_symbol && function) {
+            names[i] = function->name;
+            requests[i].symbol = names[i].c_str();
+            requests[i].offset = wish.address - function->start;
+            requests[i].address = 0;
+        }
+        requests[i].cookie = next_cookie_++;
+        requests[i].int3_only = wish.int3_only;
+        requests[i].handler = &kernel.make_handler(wish.program, wish.wants)->link;
+        kernel.watch.look_at(wish.address);
+        if (function) kernel.watch.look_at(function->entry);
+        note("  attach %#lx %s%s program %d wants %u", wish.address,
+             function ? function->name.c_str() : "", wish.int3_only ? " int3" : "", wish.program,
+             wish.wants);
+    }
+    const int failed = kernel.failed;
+    const size_t count = djp_attach(requests.data(), requests.size(), attached.data());
+    Answer answer;
+    if (count < wishes.size()) {
+        answer.index = count;
+        answer.reason = requests[count].reason;
+        note("  -> %zu refused, reason %u", count, answer.reason);
+        for (const djp_request& request : requests)
+            kernel.destroy(*reinterpret_cast<Handler*>(request.handler));
+        // An unknown symbol has no address.
+        const u64 address = requests[count].address;
+        check_refusal("attaching", address ? address : wishes[count].address, wishes[count].wants,
+                      answer.reason, kernel.failed - failed);
+        check();
+        return answer;
+    }
+    if (count > wishes.size()) fail("djp_attach() returns %zu of %zu", count, wishes.size());
+    for (size_t i = 0; i < wishes.size(); ++i) {
+        const djp_request& request = requests[i];
+        // While all are disabled nobody looks.
+        if (enabled_ && pristine(request.address).verdict == DJPROBE_VERDICT_REFUSED)
+            fail("%#lx: is a site now, but none when nothing is attached", request.address);
+        probes_.push_back({});
+        Probe& probe = probes_.back();
+        probe.probe = attached[i];
+        probe.handler = reinterpret_cast<Handler*>(request.handler);
+        probe.address = request.address;
+        probe.cookie = request.cookie;
+        probe.int3_only = request.int3_only;
+        answer.probes.push_back(&probe);
+        may_have_failed(probe.address, kernel.failed - failed);
+    }
+    check();
+    return answer;
+}
+
+Probe* Session::attach(const Wish& wish) {
+    const Answer answer = attach(std::vector<Wish>{wish});
+    return answer.probes.empty() ? nullptr : answer.probes[0];
+}
+
+void Session::detach(const Group& group) {
+    const std::vector<djp_probe*> all = handles(group);
+    for (const Probe* probe : group)
+        note("  detach %#lx", probe->address);
+    for (const Probe* leaving : group)
+        probes_.remove_if([&](const Probe& probe) { return &probe == leaving; });
+    djp_detach(all.data(), all.size());
+    check();
+}
+
+Session::Answer Session::enable(const Group& group) {
+    const std::vector<djp_probe*> all = handles(group);
+    for (const Probe* probe : group)
+        note("  enable %#lx", probe->address);
+    djp_request refused = {};
+    const int failed = kernel.failed;
+    Answer answer;
+    answer.index = djp_enable(all.data(), all.size(), &refused);
+    if (answer.index < group.size()) {
+        answer.reason = refused.reason;
+        note("  -> %zu refused, reason %u", answer.index, answer.reason);
+        const Probe& probe = *group[answer.index];
+        const bool memory = answer.reason == DJPROBE_REASON_NO_MEMORY && kernel.failed > failed;
+        if (!memory && probe.gone != (answer.reason == DJPROBE_REASON_MODULE_GONE))
+            fail("%#lx: enabling is refused with reason %u", probe.address, answer.reason);
+        if (!probe.gone)
+            check_refusal("enabling", probe.address, probe.handler->link.wants, answer.reason,
+                          kernel.failed - failed);
+    } else {
+        for (Probe* probe : group) {
+            if (!probe->enabled) probe->refused = false;
+            probe->enabled = true;
+            may_have_failed(probe->address, kernel.failed - failed);
+        }
+    }
+    check();
+    return answer;
+}
+
+void Session::disable(const Group& group) {
+    const std::vector<djp_probe*> all = handles(group);
+    for (Probe* probe : group) {
+        note("  disable %#lx", probe->address);
+        probe->enabled = false;
+    }
+    djp_disable(all.data(), all.size());
+    check();
+}
+
+void Session::set_enabled(bool enabled) {
+    note("  set_enabled %d", enabled);
+    const int failed = kernel.failed;
+    djp_set_enabled(enabled);
+    const bool back = enabled && !enabled_;
+    enabled_ = enabled;
+    for (Probe& probe : probes_) {
+        probe.refused = probe.refused && !back;
+        if (!back || !is_active(probe)) continue;
+        may_have_failed(probe.address, kernel.failed - failed);
+        const djp_status status = query(probe);
+        if (status.state != DJPROBE_STATE_DISARMED) continue;
+        check_refusal("coming back", probe.address, probe.handler->link.wants, status.reason,
+                      kernel.failed - failed);
+        probe.refused = true;
+    }
+    check();
+}
+
+void Session::set_optimization(bool optimization) {
+    note("  set_optimization %d", optimization);
+    optimizing_ = optimization;
+    djp_set_optimization(optimization);
+    check();
+}
+
+djp_verdict Session::explain(u64 address, unsigned int* reason) {
+    djp_request request = {};
+    request.address = address;
+    djp_verdict verdict = {};
+    kernel.watch.look_at(address);
+    if (!djp_explain(&request, &verdict)) verdict.verdict = DJPROBE_VERDICT_REFUSED;
+    if (reason) *reason = request.reason;
+    return verdict;
+}
+
+void Session::run_optimizer() {
+    note("  optimizer");
+    kernel.kicked = kernel.kicked_later = false;
+    djp_optimizer_run();
+    check();
+}
+
+void Session::settle() {
+    note("  settle");
+    kernel.settle();
+    check();
+    for (const Probe& probe : probes_)
+        if (is_active(probe)) check_settled(probe);
+}
+
+void Session::module_leaves() {
+    note("  module leaves");
+    kernel.module_leaves();
+    for (Probe& probe : probes_)
+        probe.gone |= kernel.image.module().contains(probe.address);
+    check();
+}
+
+// ---- Expectations.
+
+/// Whatever fails now.
+djp_verdict Session::explain_surely(u64 address, unsigned int* reason) {
+    const int fail_after = std::exchange(kernel.fail_after, -1);
+    const djp_verdict verdict = explain(address, reason);
+    kernel.fail_after = fail_after;
+    return verdict;
+}
+
+/// What is to be said of a place while nothing is attached.
+Session::Pristine Session::pristine(u64 address) {
+    const auto known = pristine_.find(address);
+    if (known != pristine_.end()) return known->second;
+    // Another session cannot be asked while this one lives: ask before anything is attached, or
+    // believe what the policy says with its own probes taken out.
+    unsigned int reason = 0;
+    const djp_verdict verdict = explain_surely(address, &reason);
+    const Pristine answer = {verdict.verdict, reason};
+    if (!is_disturbed(address) && !any_near(boards_, address)) pristine_[address] = answer;
+    return answer;
+}
+
+bool Session::is_disturbed(u64 address) const {
+    return any_near(disturbed_, address) || kernel.kept;
+}
+
+/// An allocation that fails may leave a site at int3 that could have a jump.
+void Session::may_have_failed(u64 address, int failed) {
+    if (failed) disturbed_.insert(address);
+}
+
+void Session::check_refusal(const char* what, u64 address, unsigned int wants, unsigned int reason,
+                            int failed) {
+    if (reason == DJPROBE_REASON_NO_MEMORY && failed) return;
+    if (!kernel.image.holds(address)) {
+        if (reason == DJPROBE_REASON_NOT_TEXT) return;
+        fail("%s at %#lx, which is no text: reason %u", what, address, reason);
+    }
+    if (reason == DJPROBE_REASON_FOREIGN_PATCH && is_disturbed(address)) return;
+    const bool in_module = kernel.image.module().contains(address);
+    if (in_module && kernel.module == ModuleState::Going && reason == DJPROBE_REASON_MODULE_LEAVING)
+        return;
+    if (in_module && kernel.module == ModuleState::Gone &&
+        (reason == DJPROBE_REASON_NOT_TEXT || reason == DJPROBE_REASON_NO_SUCH_SYMBOL))
+        return;
+    const Place* place = kernel.image.place_at(address);
+    const bool straight =
+        place && (place->insn.kind == x86::Kind::Plain || place->insn.kind == x86::Kind::Nop);
+    if (wants & DJK_WANTS_AFTER && !straight && reason == DJPROBE_REASON_POST_AT_BRANCH) return;
+    const Pristine expected = pristine(address);
+    if (expected.verdict != DJPROBE_VERDICT_REFUSED || expected.reason != reason)
+        fail("%s at %#lx is refused with reason %u, expected verdict %u, reason %u", what, address,
+             reason, expected.verdict, expected.reason);
+}
+
+djp_status Session::query(const Probe& probe) {
+    djp_status status = {};
+    djp_query(probe.probe, &status);
+    return status;
+}
+
+void Session::check() {
+    if (kernel.registry_locked || kernel.text_locked) fail("a lock is still held");
+    if (kernel.pins && kernel.module == ModuleState::Live) fail("a module is still pinned");
+    std::map<u64, std::vector<const Handler*>> expected;
+    for (Probe& probe : probes_) {
+        if (!is_active(probe)) continue;
+        expected[probe.address].push_back(probe.handler);
+        ++probe.hits;
+    }
+    Reached reached = kernel.watch.look();
+    for (auto& [address, handlers] : reached)
+        for (const Handler* handler : handlers)
+            ++const_cast<Handler*>(handler)->hits;
+    for (auto at = reached.begin(); at != reached.end();)
+        at = at->second.empty() ? reached.erase(at) : std::next(at);
+    for (auto& [address, handlers] : expected) {
+        auto found = reached.find(address);
+        if (found == reached.end()) fail("%#lx: probed, but nobody would notice a hit", address);
+        std::sort(handlers.begin(), handlers.end());
+        std::sort(found->second.begin(), found->second.end());
+        if (handlers != found->second)
+            fail("%#lx: %zu handlers would run, expected are %zu (or others)", address,
+                 found->second.size(), handlers.size());
+        reached.erase(found);
+    }
+    if (!reached.empty())
+        fail("%#lx: a hit would run handlers that are not attached", reached.begin()->first);
+    if (const u64 stray = kernel.watch.find_stray()) fail("%#lx: neither original nor ours", stray);
+    for (const Probe& probe : probes_)
+        check_status(probe);
+}
+
+void Session::check_status(const Probe& probe) {
+    const djp_status status = query(probe);
+    if (status.address != probe.address || status.cookie != probe.cookie)
+        fail("%#lx: answers for %#lx, cookie %lu", probe.address, status.address, status.cookie);
+    if (status.hits != probe.hits)
+        fail("%#lx: %lu hits counted of %lu", probe.address, status.hits, probe.hits);
+    if (!is_active(probe)) {
+        const unsigned int state = probe.gone ? DJPROBE_STATE_GONE : DJPROBE_STATE_DISARMED;
+        if (status.state != state || status.mechanism != DJPROBE_MECHANISM_NONE)
+            fail("%#lx: inactive, but state %u, mechanism %u", probe.address, status.state,
+                 status.mechanism);
+        return;
+    }
+    const bool jump = status.state == DJPROBE_STATE_OPTIMIZED;
+    if (!jump && status.state != DJPROBE_STATE_ARMED && status.state != DJPROBE_STATE_OPTIMIZING)
+        fail("%#lx: attached, but in state %u", probe.address, status.state);
+    if (status.mechanism != (jump ? DJPROBE_MECHANISM_JUMP : DJPROBE_MECHANISM_INT3))
+        fail("%#lx: state %u with mechanism %u", probe.address, status.state, status.mechanism);
+    if (jump != kernel.watch.is_jump(jump ? status.anchor : probe.address))
+        fail("%#lx: state %u, but the text says something else", probe.address, status.state);
+    if (jump && status.reason) fail("%#lx: a jump with reason %u", probe.address, status.reason);
+    if (status.state == DJPROBE_STATE_OPTIMIZING && !kernel.kicked && !kernel.kicked_later &&
+        !kernel.waiting)
+        fail("%#lx: waits for its jump, but nobody has woken the optimizer", probe.address);
+    if (jump && status.tactic == DJPROBE_TACTIC_SPRINGBOARD) boards_.insert(probe.address);
+    if (memcmp(status.displaced, kernel.image.original(status.anchor), status.displaced_len) != 0)
+        fail("%#lx: its displaced bytes are not the original ones", probe.address);
+}
+
+bool Session::overlaps_another(u64 address) {
+    unsigned int reason = 0;
+    const djp_verdict own = explain_surely(address, &reason);
+    const Range region = {own.anchor, own.anchor + own.region_len};
+    for (const Probe& probe : probes_) {
+        if (!is_active(probe) || probe.address == address) continue;
+        if (region.contains(probe.address)) return true;
+        const djp_status status = query(probe);
+        if (status.state != DJPROBE_STATE_OPTIMIZED) continue;
+        if (region.overlaps({status.anchor, status.anchor + status.displaced_len})) return true;
+    }
+    return false;
+}
+
+void Session::check_settled(const Probe& probe) {
+    const djp_status status = query(probe);
+    if (status.state == DJPROBE_STATE_OPTIMIZED) {
+        // Somebody else lies on top of it.
+        if (kernel.kprobes.any_within({status.anchor, status.anchor + status.displaced_len}))
+            return;
+        for (const Probe& other : probes_)
+            if (is_active(other) && other.address == probe.address && other.int3_only)
+                fail("%#lx: a jump where int3 was asked for", probe.address);
+        if (!optimizing_) fail("%#lx: a jump where jumps are off", probe.address);
+        return;
+    }
+    if (status.state != DJPROBE_STATE_ARMED || !status.reason)
+        fail("%#lx: state %u, reason %u after the optimizer has done all it can", probe.address,
+             status.state, status.reason);
+    bool int3_asked = false;
+    for (const Probe& other : probes_)
+        int3_asked |= is_active(other) && other.address == probe.address && other.int3_only;
+    // Nothing is explained of a module that leaves.
+    const bool leaving =
+        kernel.image.module().contains(probe.address) && kernel.module != ModuleState::Live;
+    const bool lenient = leaving || is_disturbed(probe.address) || any_near(boards_, probe.address);
+    switch (status.reason) {
+        case DJPROBE_REASON_OPTIMIZATION_OFF:
+            if (optimizing_) fail("%#lx: held as if jumps were off", probe.address);
+            return;
+        case DJPROBE_REASON_MODE_INT3:
+            if (!int3_asked) fail("%#lx: held as if int3 had been asked for", probe.address);
+            return;
+        case DJPROBE_REASON_OVERLAP:
+            if (!lenient && !overlaps_another(probe.address))
+                fail("%#lx: held for an overlap that there is not", probe.address);
+            return;
+        default:
+            break;
+    }
+    if (lenient) return;
+    const Pristine expected = pristine(probe.address);
+    if (expected.verdict == DJPROBE_VERDICT_JUMP || expected.reason != status.reason)
+        fail("%#lx: held with reason %u, expected verdict %u, reason %u", probe.address,
+             status.reason, expected.verdict, expected.reason);
+}
+
+void Session::finish() {
+    Group all;
+    for (Probe& probe : probes_)
+        all.push_back(&probe);
+    detach(all);
+    settle();
+    for (const auto& [address, kprobe] : std::map(kernel.kprobes.all()))
+        kernel.kprobes.remove(address);
+    settle();
+    if (kernel.watch.has_text_of_ours()) fail("text is changed, but nothing is attached");
+    const Range core = kernel.image.core(), module = kernel.image.module();
+    if (!kernel.image.is_original(core.begin, core.size()) ||
+        (kernel.module != ModuleState::Gone &&
+         !kernel.image.is_original(module.begin, module.size())))
+        fail("text is not what it was");
+    if (kernel.exec_chunks) fail("%zu chunks of slots are left", kernel.exec_chunks);
+    if (kernel.handlers) fail("%zu handlers are left", kernel.handlers);
+    if (kernel.kept || kernel.pins) fail("references to modules are left");
+    const auto [objects, arrays] = kernel.watch.count_allocations();
+    if (objects != objects_at_start_ || arrays > kKeptArrays)
+        fail("%zu objects and %zu arrays are left; at the start there were %zu objects", objects,
+             arrays, objects_at_start_);
+}
+
+}  // namespace djprobe::model

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+// A CPU that never runs: from the text as it is now, which code, sites and handlers can it come to?
+//
+// Everything that it can come to is stamped. A quiescence whose beginning is later than a thing's
+// last stamp has shown that nobody is in it any more; only then may it be overwritten or freed.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "foreign.h"
+#include "kmod/glue/kernel.h"
+#include "text_image.h"
+
+namespace djprobe::model {
+
+/// A BPF program or a C handler.
+struct Handler {
+    djk_probe link{};
+    int program = -1;  ///< what it runs, by its place among the programs; -1: a C handler
+    bool needs_context = false;
+    u64 hits_field = 0;
+    u64 last_reached = 0;
+    bool destroyed = false;
+    unsigned long hits = 0;
+};
+
+/// What was written into a slot at once.
+struct Blob {
+    u64 begin = 0, end = 0;
+    u64 written = 0;  ///< by the clock of writes and syncs
+    u64 last_reached = 0;
+};
+
+struct Allocation {
+    u64 size = 0;
+    u64 last_reached = 0;
+    bool large = false;
+};
+
+/// Which handlers run, by the address of their site.
+using Reached = std::map<u64, std::vector<const Handler*>>;
+
+class Watch {
+  public:
+    Watch(TextImage& image, Kprobes& kprobes) : image_(image), kprobes_(kprobes) {}
+
+    // The protocol's steps.
+    void before_write(u64 address, const u8* bytes, size_t size);
+    void after_write(u64 address, const u8* bytes, size_t size);
+    void sync() { synced_ = ++clock_; }
+    /// All that has been written to live text has been made known to the CPUs.
+    bool is_synced() const { return last_text_write_ <= synced_; }
+    /// A quiescence begins; hand the result to end_quiescence().
+    u64 begin_quiescence();
+    void end_quiescence(u64 begun) { quiesced_ = std::max(quiesced_, begun); }
+
+    // What is looked after.
+    void look_at(u64 address) { asked_.insert(address); }
+    void add_handler(Handler& handler) { handlers_[&handler.link] = &handler; }
+    void remove_handler(Handler& handler);
+    void add_allocation(void* memory, size_t size, bool large);
+    void remove_allocation(void* memory, bool large);
+    void free_exec(Range range);
+    /// Objects, and arrays.
+    std::pair<size_t, size_t> count_allocations() const;
+    void forget_module();
+
+    /// Stamp all that can be reached now, and see that none of it is broken.
+    const Reached& look();
+    /// Stamp what hits elsewhere may stand on while they search the table.
+    void look_at_table();
+    /// Bytes that are neither original nor part of any int3, jump or springboard that leads
+    /// somewhere: the first one's address, or 0.
+    u64 find_stray();
+    bool has_text_of_ours() const;
+    bool is_jump(u64 address) const { return jumps_.count(address) != 0; }
+
+  private:
+    enum class Form { Original, Trap, Jump, Garbled };
+    struct Board {
+        u64 last_reached = 0;
+        u64 written = 0;
+    };
+
+    bool gone(u64 stamp) const { return stamp == 0 || stamp < quiesced_; }
+    void touch(u64 address);
+    Form form_of(const Place& place) const;
+    void look_at_function(const Function& function);
+    void follow_trap(const Place& place);
+    u64 follow_jump(const Place& place);
+    bool leads_on(const Place& place, u64 back);
+    u64 follow_code(u64 address, u64 first);
+    void arrive(u64 from, u64 address);
+    void reach_site(const djk_site* site, u64 address);
+    void reach_detour(const Blob& blob, u64 anchor);
+    void reach_handler(const djk_probe* handler);
+    Blob& blob_at(u64 address, u64 from);
+    Allocation& allocation_of(const void* memory, const char* what);
+    void check_tail(u64 address, size_t size) const;
+    void check_first(const Place& place, u8 byte) const;
+    bool is_first(u64 address, const u8* bytes, size_t size);
+
+    TextImage& image_;
+    Kprobes& kprobes_;
+    std::map<u64, Blob> blobs_;
+    std::map<u64, Board> boards_;
+    std::map<u64, Allocation> allocations_;
+    std::map<const djk_probe*, Handler*> handlers_;
+    std::set<u64> asked_;
+    std::set<size_t> touched_;  ///< functions
+    std::set<u64> jumps_;       ///< where a jump of ours begins
+    std::set<u64> landed_;      ///< where code in slots leads back to
+    std::map<u64, u64> written_;
+    Reached reached_;
+    u64 now_ = 0;       ///< looks
+    u64 quiesced_ = 0;  ///< the latest look before a quiescence that is over
+    u64 clock_ = 0, synced_ = 0, last_text_write_ = 0;
+};
+
+}  // namespace djprobe::model
