@@ -24,6 +24,13 @@ constexpr const char* kFooter = R"(Examples:
   probeload attach -c 'cat /etc/passwd' vfs_read.bpf.o
       the site from SEC("kprobe/vfs_read"), while the command runs
 
+  probeload attach --func vfs_read --ret count.bpf.o
+      at every return of vfs_read(); SEC("kretprobe/vfs_read") says the same without options
+  probeload attach vfs_latency.bpf.o
+      all programs of the object, each where its section says
+  probeload attach --func 'vfs_*' -d 5 count.bpf.o
+      the entries of all functions of such a name; the summary has the ten with the most hits
+
 Events go to stdout, all else to stderr (also the output of COMMAND).
 A ring buffer named 'events' holds records of 'struct event' (or struct events, events_t,
 event_t). Lost events are counted by the program in a global '__u64 lost'.
@@ -35,6 +42,16 @@ djprobe_mode parse_mode(std::string_view text) {
     if (text == "auto") return DJPROBE_MODE_AUTO;
     if (text == "int3") return DJPROBE_MODE_INT3;
     fail(ExitCode::kUsage, "--mode: '{}' is neither auto nor int3", text);
+}
+
+ReturnMode parse_return_mode(std::string_view text) {
+    if (text == "auto") return ReturnMode::kAuto;
+    if (text == "exact") return ReturnMode::kExact;
+    if (text == "shadow")
+        fail(
+            ExitCode::kUsage,
+            "--ret-mode: shadow is not supported yet: use exact, for functions without tail calls");
+    fail(ExitCode::kUsage, "--ret-mode: '{}' is none of auto, exact, shadow", text);
 }
 
 // strtoull(), below CLI11, takes -1 for 2^64 - 1.
@@ -57,7 +74,7 @@ void add_options(CLI::App& command, AttachOptions& options) {
                     options.sites.push_back(parse_function(text));
                 }
             },
-            "Probe SYM, SYM+OFFSET or MODULE:SYM; may be repeated")
+            "Probe SYM, SYM+OFFSET, MODULE:SYM or all functions like a GLOB; may be repeated")
         ->type_name("SYM[+OFF]")
         ->allow_extra_args(false);
     command
@@ -71,7 +88,17 @@ void add_options(CLI::App& command, AttachOptions& options) {
             "Probe a kernel address; may be repeated")
         ->type_name("0xADDRESS")
         ->allow_extra_args(false);
-    command.add_option("--prog", options.program, "Program to run, if FILE has several")
+    command.add_flag("--ret", options.at_returns,
+                     "At every return of the function (implied by SEC(\"kretprobe\"))");
+    command
+        .add_option_function<std::string>(
+            "--ret-mode",
+            [&options](const std::string& text) { options.return_mode = parse_return_mode(text); },
+            "exact: probes at the returns themselves; auto: what fits (default; so far exact)")
+        ->type_name("auto|exact|shadow");
+    command
+        .add_option("--prog", options.program,
+                    "Program to run, if FILE has several and --func says where")
         ->type_name("NAME");
     command.add_option("--cookie", options.cookie, "What bpf_get_attach_cookie() returns")
         ->type_name("N")

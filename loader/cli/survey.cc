@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "cli/image_options.h"
+#include "survey/returns.h"
 #include "survey/survey.h"
 
 namespace djprobe::loader {
@@ -25,8 +26,11 @@ constexpr const char* kFooter = R"(Examples:
   probeload survey --functions 'tcp_*' -j
       one line of JSON for each instruction of these functions, then a summary
 
-Percentages are of the probeable sites: those that get a jump or an int3. Of the kernel's own text;
-modules are not surveyed.
+  probeload survey --ret
+      of every function how its returns can be probed
+
+Percentages are of the probeable sites: those that get a jump or an int3; with --ret of all
+functions. Of the kernel's own text; modules are not surveyed.
 )";
 
 struct SurveyOptions {
@@ -34,24 +38,41 @@ struct SurveyOptions {
     std::string glob;
     ImageOptions image;
     bool all = false;
+    bool returns = false;
     bool json = false;
 };
+
+void check_any(const SurveyOptions& options, std::uint64_t functions) {
+    if (options.scope.glob && functions == 0)
+        fail(ExitCode::kNoSuchSite, "no function is named like '{}'", *options.scope.glob);
+}
+
+std::string summarize_sites(const SurveyOptions& options, const KernelImage& image,
+                            const TextMap& map, Output* lines) {
+    const Mainline mainline(image, map);
+    const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 2u);
+    const SurveyCounts counts = run_survey(map, mainline, options.scope, threads, lines);
+    check_any(options, counts.functions);
+    return (options.json ? summary_json : summary_text)(counts, options.image.name());
+}
+
+std::string summarize_returns(const SurveyOptions& options, const KernelImage& image,
+                              const TextMap& map, Output* lines) {
+    const ReturnFinder finder(image, map);
+    const ReturnCounts counts = survey_returns(finder, map, options.scope, lines);
+    check_any(options, counts.functions);
+    return (options.json ? return_summary_json : return_summary_text)(counts, options.image.name());
+}
 
 int run(SurveyOptions& options) {
     if (!options.glob.empty()) options.scope.glob = options.glob;
     const KernelImage image = options.image.open();
     const TextFacts facts = read_facts(image);
     const TextMap map(image, facts);
-    const Mainline mainline(image, map);
     Output output(STDOUT_FILENO);
-    const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 2u);
-    const SurveyCounts counts =
-        run_survey(map, mainline, options.scope, threads, options.json ? &output : nullptr);
-    if (options.scope.glob && counts.functions == 0)
-        fail(ExitCode::kNoSuchSite, "no function is named like '{}'", *options.scope.glob);
-    const std::string kernel = options.image.name();
-    const std::string summary =
-        options.json ? summary_json(counts, kernel) : summary_text(counts, kernel);
+    Output* const lines = options.json ? &output : nullptr;
+    const std::string summary = options.returns ? summarize_returns(options, image, map, lines)
+                                                : summarize_sites(options, image, map, lines);
     output.buffer().append(summary.data(), summary.data() + summary.size());
     output.flush();
     return static_cast<int>(ExitCode::kOk);
@@ -68,16 +89,23 @@ Command add_survey(CLI::App& app) {
     auto* const glob = command->add_option("--functions", options->glob,
                                            "Only functions whose name matches (as in a shell)");
     glob->type_name("GLOB")->excludes(all);
-    command->add_flag("--entry", options->scope.entries_only, "Only each function's entry")
-        ->excludes(all);
-    command->add_option("--sample", options->scope.sample, "Only so many sites, chosen at random")
+    auto* const entry =
+        command->add_flag("--entry", options->scope.entries_only, "Only each function's entry");
+    entry->excludes(all);
+    command->add_flag("--ret", options->returns, "How the returns of each function can be probed")
+        ->excludes(all)
+        ->excludes(entry);
+    command
+        ->add_option("--sample", options->scope.sample,
+                     "Only so many sites (--ret: functions), at random")
         ->type_name("N")
         ->check(CLI::PositiveNumber);
     command->add_option("--seed", options->scope.seed, "Of the random choice (default 1)")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
     add_image_options(*command, options->image);
-    command->add_flag("-j,--json", options->json, "NDJSON: a line for each site, then a summary");
+    command->add_flag("-j,--json", options->json,
+                      "NDJSON: a line for each site (--ret: function), then a summary");
     return {command, [options] { return run(*options); }};
 }
 

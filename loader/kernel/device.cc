@@ -68,12 +68,41 @@ Probe Device::attach(const SiteSpec& site, const AttachRequest& request,
     attach.cookie = request.cookie;
     attach.prog_fd = request.prog_fd;
     attach.mode = request.mode;
+    attach.flags = request.at_returns ? DJPROBE_ATTACH_RETURN : 0;
     const int fd = ioctl(fd_.get(), DJPROBE_IOC_ATTACH, &attach);
     if (fd < 0) {
         const Reason reason{attach.reason, {attach.detail[0], attach.detail[1]}};
         throw refusal(site, request.prog_name, reason, errno, symbolizer);
     }
     return Probe(UniqueFd(fd));
+}
+
+std::optional<Probe> Device::attach_many(const std::vector<std::uint64_t>& sites,
+                                         const AttachRequest& request, RefusedSite& refused,
+                                         Symbolizer& symbolizer) const {
+    std::vector<djprobe_site> named(sites.size());
+    for (std::size_t i = 0; i < sites.size(); ++i) {
+        named[i].address = sites[i];
+        named[i].cookie = request.cookie;
+    }
+    djprobe_attach_many attach = {};
+    attach.size = sizeof attach;
+    attach.sites = reinterpret_cast<std::uintptr_t>(named.data());
+    attach.count = static_cast<std::uint32_t>(named.size());
+    attach.mode = request.mode;
+    attach.prog_fd = request.prog_fd;
+    const int fd = ioctl(fd_.get(), DJPROBE_IOC_ATTACH_MANY, &attach);
+    if (fd >= 0) return Probe(UniqueFd(fd));
+    const int error = errno;
+    if (attach.failed < sites.size() && attach.reason != DJPROBE_REASON_NONE &&
+        attach.reason != DJPROBE_REASON_NO_MEMORY) {
+        refused = {attach.failed, attach.reason};
+        return std::nullopt;
+    }
+    SiteSpec site;
+    site.address = attach.failed < sites.size() ? sites[attach.failed] : sites.front();
+    const Reason reason{attach.reason, {attach.detail[0], attach.detail[1]}};
+    throw refusal(site, request.prog_name, reason, error, symbolizer);
 }
 
 djprobe_explain Device::explain(const SiteSpec& site, Symbolizer& symbolizer) const {
@@ -100,13 +129,31 @@ bool Probe::wait(const StopSignals& stop) const {
     return false;
 }
 
-djprobe_query Probe::query() const {
+djprobe_total Probe::total() const {
+    djprobe_total total = {};
+    total.size = sizeof total;
+    if (ioctl(fd_.get(), DJPROBE_IOC_TOTAL, &total) < 0) {
+        fail(ExitCode::kFailure, "querying the probe: {}", std::strerror(errno));
+    }
+    return total;
+}
+
+djprobe_query Probe::query(std::uint32_t index) const {
     djprobe_query query = {};
     query.size = sizeof query;
+    query.index = index;
     if (ioctl(fd_.get(), DJPROBE_IOC_QUERY, &query) < 0) {
         fail(ExitCode::kFailure, "querying the probe: {}", std::strerror(errno));
     }
     return query;
+}
+
+std::vector<djprobe_query> Probe::queries() const {
+    std::vector<djprobe_query> queries;
+    const std::uint32_t count = total().count;
+    for (std::uint32_t i = 0; i < count; ++i)
+        queries.push_back(query(i));
+    return queries;
 }
 
 }  // namespace djprobe::loader

@@ -2,8 +2,11 @@
 // /dev/djprobe: the only way to the module. Thin: each call is one ioctl.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/stop_signals.h"
 #include "base/unique_fd.h"
@@ -13,15 +16,18 @@
 
 namespace djprobe::loader {
 
-/// An attached probe: lives until it is destroyed.
+/// What one attachment has put into the kernel, one probe or many: lives until it is destroyed.
 class Probe {
   public:
     explicit Probe(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
 
     /// Sleeps until the optimizer has made up its mind; false when a signal came first.
     bool wait(const StopSignals& stop) const;
-    /// State and counters now.
-    [[nodiscard]] djprobe_query query() const;
+    /// Sums over its probes.
+    [[nodiscard]] djprobe_total total() const;
+    /// State and counters now, of one of its probes; of all.
+    [[nodiscard]] djprobe_query query(std::uint32_t index = 0) const;
+    [[nodiscard]] std::vector<djprobe_query> queries() const;
 
   private:
     UniqueFd fd_;
@@ -33,6 +39,13 @@ struct AttachRequest {
     std::string_view prog_name;  ///< for messages
     std::uint64_t cookie;
     djprobe_mode mode;
+    bool at_returns = false;  ///< of the function that begins at the site
+};
+
+/// Why one of many sites was refused.
+struct RefusedSite {
+    std::size_t index;
+    std::uint32_t reason;
 };
 
 class Device {
@@ -43,6 +56,12 @@ class Device {
 
     /// Throws Error with the module's reason in words.
     Probe attach(const SiteSpec& site, const AttachRequest& request, Symbolizer& symbolizer) const;
+
+    /// One program at the sites that `sites` holds addresses of, in one request: all or none. A
+    /// refusal by one site is not thrown but told in `refused`, and the probe is none.
+    std::optional<Probe> attach_many(const std::vector<std::uint64_t>& sites,
+                                     const AttachRequest& request, RefusedSite& refused,
+                                     Symbolizer& symbolizer) const;
 
     /// The module's own decision about a site, which it does not touch. Throws as attach() where
     /// there is no such site.

@@ -173,6 +173,16 @@ std::string ambiguous_symbol(const SiteSpec& site, const Reason& reason, Symboli
                        site.symbol, fmt::join(candidates, ", "));
 }
 
+// What else would show the way out that a probe at the function's own returns would miss.
+std::string way_round(const Reason& reason, Symbolizer& symbolizer) {
+    std::string text =
+        fmt::format("; probe that jump instead (--func {})", symbolizer.describe(reason.detail[0]));
+    const std::string callee = symbolizer.describe(reason.detail[1]);
+    // Who calls by a pointer does not show whom.
+    if (!callee.ends_with("+0x0") || callee.starts_with("__x86_")) return text;
+    return text + fmt::format(" or the returns of {}", callee.substr(0, callee.size() - 4));
+}
+
 }  // namespace
 
 std::string reason_name(std::uint32_t number) {
@@ -203,7 +213,8 @@ Error refusal(const SiteSpec& site, std::string_view program, const Reason& reas
     if (reason.number == DJPROBE_REASON_AMBIGUOUS_SYMBOL) {
         return {code, ambiguous_symbol(site, reason, symbolizer)};
     }
-    const std::string text = describe_reason(reason, symbolizer);
+    std::string text = describe_reason(reason, symbolizer);
+    if (reason.number == DJPROBE_REASON_TAIL_CALL) text += way_round(reason, symbolizer);
     if (code == ExitCode::kWrongProgram) {
         return {code, fmt::format("program '{}': {}", program, text)};
     }

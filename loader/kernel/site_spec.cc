@@ -45,6 +45,11 @@ SiteSpec parse_function(std::string_view text) {
     SiteSpec site;
     site.symbol = symbol;
     if (plus != text.npos) {
+        if (site.is_glob()) {
+            fail(ExitCode::kUsage,
+                 "'{}': functions by a pattern are probed at their entries: leave out '{}'", text,
+                 text.substr(plus));
+        }
         const auto offset = parse_offset(text.substr(plus + 1));
         if (!offset) {
             fail(ExitCode::kUsage, "'{}': the offset '{}' is neither decimal nor 0x-hexadecimal",

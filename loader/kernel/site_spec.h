@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What the user may write for a place in the kernel: [MODULE:]SYM[+OFF] or 0xADDRESS.
+// What the user may write for a place in the kernel: [MODULE:]SYM[+OFF], a glob, or 0xADDRESS.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,13 @@ struct SiteSpec {
     std::uint64_t offset = 0;
     std::uint64_t address = 0;
 
+    /// True for a pattern that stands for functions, not for one.
+    [[nodiscard]] bool is_glob() const { return symbol.find_first_of("*?[") != symbol.npos; }
     /// As the user would write it.
     [[nodiscard]] std::string str() const;
 };
 
-/// Parses "vfs_read", "vfs_read+9", "ext4:ext4_readdir+0x1c". Throws Error(kUsage).
+/// Parses "vfs_read", "vfs_read+9", "ext4:ext4_readdir+0x1c", "vfs_*". Throws Error(kUsage).
 SiteSpec parse_function(std::string_view text);
 /// Parses "0xffffffff812c4b10"; always hexadecimal. Throws Error(kUsage).
 SiteSpec parse_address(std::string_view text);

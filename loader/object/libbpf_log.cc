@@ -26,6 +26,8 @@ __attribute__((format(printf, 2, 0))) int capture(libbpf_print_level level, cons
     return 0;
 }
 
+constexpr std::string_view kBegin = "-- BEGIN PROG LOAD LOG --";
+
 // Calls the function with each line.
 template <typename Function>
 void for_each_line(std::string_view text, Function&& function) {
@@ -67,8 +69,15 @@ void LibbpfLog::clear() {
     captured->clear();
 }
 
+std::string rejected_program(std::string_view log) {
+    constexpr std::string_view kProgram = "prog '";
+    const std::size_t before = log.rfind(kProgram, log.rfind(kBegin));
+    if (before == log.npos) return "?";
+    log.remove_prefix(before + kProgram.size());
+    return std::string(log.substr(0, log.find('\'')));
+}
+
 std::string verifier_tail(std::string_view log, std::size_t count) {
-    constexpr std::string_view kBegin = "-- BEGIN PROG LOAD LOG --";
     constexpr std::string_view kEnd = "-- END PROG LOAD LOG --";
     const std::size_t begin = log.rfind(kBegin);
     if (begin == log.npos) return "";

@@ -24,6 +24,9 @@ class LibbpfLog {
 /// Empty when the verifier did not speak.
 std::string verifier_tail(std::string_view log, std::size_t count);
 
+/// The program whose log verifier_tail() would show: libbpf says "prog 'NAME': " before it.
+std::string rejected_program(std::string_view log);
+
 /// The first warning in a captured log, without the prefix "libbpf: "; empty if there is none.
 std::string first_warning(std::string_view log);
 

@@ -16,7 +16,10 @@ namespace djprobe::loader {
 namespace {
 
 constexpr std::size_t kVerifierLines = 8;
-constexpr std::string_view kSectionPrefix = "kprobe/";
+// libbpf gives uprobes the same program type, which only the section tells. Those of many functions
+// are here for the module, which knows them better: by what they expect.
+constexpr std::string_view kSections[] = {"kprobe", "kretprobe", "kprobe.multi", "kretprobe.multi",
+                                          "kprobe.session"};
 
 std::string libbpf_error(int error) {
     char text[256];
@@ -33,15 +36,18 @@ std::string program_list(const std::vector<Program>& programs) {
     return fmt::format("{}", fmt::join(items, ", "));
 }
 
-// libbpf gives uprobes and return probes the same program type: only the section tells them.
+// A section is "TYPE" or "TYPE/PLACE".
+std::string_view type_of(std::string_view section) {
+    return section.substr(0, section.find('/'));
+}
+
 void check_section(const Program& program) {
     if (bpf_program__type(program.handle) != BPF_PROG_TYPE_KPROBE) return;
-    const std::string_view section = program.section;
-    if (section == "kprobe" || section.starts_with(kSectionPrefix)) return;
-    if (section.starts_with("kprobe.multi") || section.starts_with("kprobe.session")) return;
+    for (const std::string_view known : kSections)
+        if (type_of(program.section) == known) return;
     fail(ExitCode::kWrongProgram,
-         "program '{}' has SEC \"{}\", which is not for a probe at an instruction: use SEC "
-         "\"kprobe\"",
+         "program '{}' has SEC \"{}\", which is not for a probe in the kernel: use SEC "
+         "\"kprobe\" or \"kretprobe\"",
          program.name, program.section);
 }
 
@@ -79,35 +85,58 @@ std::vector<Program> Object::programs() const {
     return programs;
 }
 
-Program Object::choose(const std::string& name) {
-    const std::vector<Program> all = programs();
+std::vector<Program> Object::select(const std::string& name, Several several) const {
+    std::vector<Program> all = programs();
     if (all.empty()) fail(ExitCode::kBadFile, "{}: no BPF program in it", name_);
-    if (name.empty() && all.size() > 1) {
+    if (!name.empty()) {
+        for (const Program& program : all)
+            if (program.name == name) return {program};
+        fail(ExitCode::kUsage, "{}: no program '{}'; it has: {}", name_, name, program_list(all));
+    }
+    if (all.size() == 1) return all;
+    if (several == Several::kRefuse) {
         fail(ExitCode::kUsage, "{}: several programs, choose one with --prog: {}", name_,
              program_list(all));
     }
-    const Program* chosen = nullptr;
+    std::vector<Program> chosen;
     for (const Program& program : all) {
-        if (name.empty() || program.name == name) chosen = &program;
+        if (!bpf_program__autoload(program.handle)) continue;
+        check_section(program);
+        if (!site_of_section(program.section)) {
+            fail(ExitCode::kUsage,
+                 "{}: several programs, and the section of '{}' names no function; choose one with "
+                 "--prog: {}",
+                 name_, program.name, program_list(all));
+        }
+        chosen.push_back(program);
     }
-    if (chosen == nullptr) {
-        fail(ExitCode::kUsage, "{}: no program '{}'; it has: {}", name_, name, program_list(all));
+    if (chosen.empty()) {
+        fail(ExitCode::kUsage,
+             "{}: all its programs are optional (SEC \"?...\"): choose one with --prog: {}", name_,
+             program_list(all));
     }
-    check_section(*chosen);
-    for (const Program& program : all) {
-        bpf_program__set_autoload(program.handle, program.handle == chosen->handle);
-    }
-    return *chosen;
+    return chosen;
 }
 
-void Object::load(const Program& program) {
+std::vector<Program> Object::choose(const std::string& name, Several several) {
+    const std::vector<Program> chosen = select(name, several);
+    for (const Program& program : programs())
+        bpf_program__set_autoload(program.handle, false);
+    for (const Program& program : chosen) {
+        check_section(program);
+        bpf_program__set_autoload(program.handle, true);
+    }
+    return chosen;
+}
+
+void Object::load() {
     log_->clear();
     const int error = bpf_object__load(object_.get());
     if (error == 0) return;
     const std::string verifier = verifier_tail(log_->text(), kVerifierLines);
     if (!verifier.empty()) {
         fail(ExitCode::kRejected, "program '{}': rejected by the kernel's verifier:\n{}",
-             program.name, verifier);
+             rejected_program(log_->text()), verifier);
     }
     if (error == -EPERM) {
         fail(ExitCode::kNoPermission,
@@ -118,11 +147,15 @@ void Object::load(const Program& program) {
          warning.empty() ? libbpf_error(error) : warning);
 }
 
+bool is_return_section(std::string_view section) {
+    return type_of(section) == "kretprobe";
+}
+
 std::optional<SiteSpec> site_of_section(std::string_view section) {
-    if (!section.starts_with(kSectionPrefix)) return std::nullopt;
-    section.remove_prefix(kSectionPrefix.size());
-    if (section.empty()) return std::nullopt;
-    return parse_function(section);
+    const std::string_view type = type_of(section);
+    if ((type != "kprobe" && type != "kretprobe") || section.size() <= type.size() + 1)
+        return std::nullopt;
+    return parse_function(section.substr(type.size() + 1));
 }
 
 }  // namespace djprobe::loader

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// A BPF object file: opened, one program chosen, loaded.
+// A BPF object file: opened, its programs chosen, loaded.
 #pragma once
 
 #include <bpf/libbpf.h>
@@ -26,6 +26,9 @@ struct Program {
     [[nodiscard]] int fd() const { return bpf_program__fd(handle); }
 };
 
+/// What to do with several programs where none is named.
+enum class Several { kRefuse, kTakeAll };
+
 class Object {
   public:
     /// Opens a .bpf.o, or compiles and opens a .bpf.c. Nothing reaches the kernel yet.
@@ -33,11 +36,12 @@ class Object {
     static Object open(const std::filesystem::path& file, bool verbose);
 
     [[nodiscard]] std::vector<Program> programs() const;
-    /// The program of this name, or the only one if the name is empty; the others will not be
-    /// loaded. Throws Error: kUsage, kWrongProgram.
-    Program choose(const std::string& name);
-    /// Creates the maps and loads the chosen program. Throws Error: kRejected, kNoPermission.
-    void load(const Program& program);
+    /// The program of this name; if the name is empty the only one, or all (those of
+    /// SEC("?...") excepted), whose sections must then say where. The others will not be loaded.
+    /// Throws Error: kUsage, kWrongProgram.
+    std::vector<Program> choose(const std::string& name, Several several);
+    /// Creates the maps and loads the chosen programs. Throws Error: kRejected, kNoPermission.
+    void load();
 
     [[nodiscard]] bpf_object* handle() const noexcept { return object_.get(); }
     /// The object's types; null when it was built without -g.
@@ -49,13 +53,17 @@ class Object {
     };
 
     Object(std::string name, bool verbose);
+    std::vector<Program> select(const std::string& name, Several several) const;
 
     std::string name_;
     std::unique_ptr<LibbpfLog> log_;
     std::unique_ptr<bpf_object, Close> object_;
 };
 
-/// The site in SEC("kprobe/vfs_read+4"); none for SEC("kprobe"). Throws Error(kUsage).
+/// The site in SEC("kprobe/vfs_read+4") or SEC("kretprobe/vfs_read"); none for SEC("kprobe").
+/// Throws Error(kUsage).
 std::optional<SiteSpec> site_of_section(std::string_view section);
+/// True for SEC("kretprobe") and SEC("kretprobe/SYM").
+bool is_return_section(std::string_view section);
 
 }  // namespace djprobe::loader

@@ -16,18 +16,13 @@
 #include "events/reader.h"
 #include "kernel/device.h"
 #include "object/object.h"
+#include "session/attachment.h"
 #include "session/event_loop.h"
 #include "session/summary.h"
+#include "session/targets.h"
 
 namespace djprobe::loader {
 namespace {
-
-std::vector<SiteSpec> choose_sites(const AttachOptions& options, const Program& program) {
-    if (!options.sites.empty()) return options.sites;
-    if (const auto site = site_of_section(program.section)) return {*site};
-    fail(ExitCode::kUsage,
-         "where? Give --func SYM, or name the function in the program's SEC(\"kprobe/SYM\")");
-}
 
 Child start_command(const std::string& command) {
     try {
@@ -47,22 +42,11 @@ void check_raw(const EventReader& events, const Output& output) {
         fmt::print(stderr, "raw records with map {} are of '{}'\n", i, names[i]);
 }
 
-std::vector<Probe> attach_all(const AttachOptions& options, const std::vector<SiteSpec>& sites,
-                              const Program& program, const Device& device,
-                              Symbolizer& symbolizer) {
-    std::vector<Probe> probes;
-    for (const SiteSpec& site : sites) {
-        const AttachRequest request{program.fd(), program.name, options.cookie, options.mode};
-        probes.push_back(device.attach(site, request, symbolizer));
-    }
-    return probes;
-}
-
-void print_attached(const std::vector<Probe>& probes, const StopSignals& stop,
+void print_attached(const std::vector<Attachment>& attachments, const StopSignals& stop,
                     Symbolizer& symbolizer) {
-    for (const Probe& probe : probes) {
-        probe.wait(stop);
-        fmt::print(stderr, "{}\n", attached_line(probe.query(), symbolizer));
+    for (const Attachment& attachment : attachments) {
+        attachment.wait(stop);
+        fmt::print(stderr, "{}\n", attached_line(attachment.report(), symbolizer));
     }
 }
 
@@ -72,10 +56,10 @@ std::optional<int> end_of(std::optional<Child>& child, bool ended) {
     return child->wait();
 }
 
-std::uint64_t total_hits(const std::vector<djprobe_query>& probes) {
+std::uint64_t total_hits(const std::vector<AttachmentReport>& reports) {
     std::uint64_t hits = 0;
-    for (const djprobe_query& probe : probes)
-        hits += probe.hits;
+    for (const AttachmentReport& report : reports)
+        hits += report.total.hits;
     return hits;
 }
 
@@ -96,15 +80,18 @@ int run_attach(const AttachOptions& options) {
 
     // Cheap and certain errors first: the command line, the file, then the kernel.
     Object object = Object::open(options.file, options.verbose);
-    const Program program = object.choose(options.program);
-    const std::vector<SiteSpec> sites = choose_sites(options, program);
+    const Several several = options.sites.empty() ? Several::kTakeAll : Several::kRefuse;
+    const std::vector<Target> targets =
+        choose_targets(options, object.choose(options.program, several));
     const Device device = Device::open();
-    object.load(program);
+    object.load();
 
     EventReader events(object.handle(), options.format, output, stop);
     if (options.format == Format::kRaw) check_raw(events, output);
-    std::vector<Probe> probes = attach_all(options, sites, program, device, symbolizer);
-    print_attached(probes, stop, symbolizer);
+    std::vector<Attachment> attachments;
+    for (const Target& target : targets)
+        attachments.push_back(Attachment::attach(target, options, device, symbolizer));
+    print_attached(attachments, stop, symbolizer);
 
     std::optional<Child> child;
     if (options.command && !stop.requested()) child.emplace(start_command(*options.command));
@@ -113,14 +100,13 @@ int run_attach(const AttachOptions& options) {
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand);
-    for (const Probe& probe : probes)
-        summary.probes.push_back(probe.query());
-    probes.clear();
+    for (const Attachment& attachment : attachments)
+        summary.attachments.push_back(attachment.report());
+    attachments.clear();
     events.drain();
-    summary.program = program.name;
     summary.received = events.received();
     if (events.has_sources()) {
-        summary.loss = find_loss(object, events, total_hits(summary.probes));
+        summary.loss = find_loss(object, events, total_hits(summary.attachments));
     } else {
         summary.maps = dump_small_maps(object.handle());
     }

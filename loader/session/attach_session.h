@@ -14,10 +14,15 @@
 
 namespace djprobe::loader {
 
+/// How returns are found out about: so far by probes at them, which both mean.
+enum class ReturnMode { kAuto, kExact };
+
 struct AttachOptions {
     std::filesystem::path file;
-    std::vector<SiteSpec> sites;  ///< empty: the site that the program's section names
-    std::string program;          ///< empty: the only one
+    std::vector<SiteSpec> sites;  ///< empty: the sites that the programs' sections name
+    std::string program;          ///< empty: the only one; without sites all
+    bool at_returns = false;      ///< also where the section does not say so
+    std::optional<ReturnMode> return_mode;
     std::uint64_t cookie = 0;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
     std::optional<double> seconds;

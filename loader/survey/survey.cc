@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
-#include <numeric>
 #include <random>
 #include <thread>
 #include <vector>
@@ -44,19 +43,16 @@ class Worker {
 
   private:
     void count(const Site& site, const Refusal& refusal, const x86::Plan& plan) {
-        const auto slot = [](std::uint64_t reason) {
-            return std::min<std::uint64_t>(reason, SurveyCounts::kReasons - 1);
-        };
         if (refusal) {
-            ++counts_.refused[slot(static_cast<u32>(refusal.reason))];
+            ++counts_.refused[reason_slot(refusal.reason)];
             return;
         }
         if (plan.may_jump()) {
             ++counts_.tactics[static_cast<std::size_t>(plan.tactic)];
         } else {
-            ++counts_.int3[slot(static_cast<u32>(plan.jump.reason))];
+            ++counts_.int3[reason_slot(plan.jump.reason)];
             if (plan.jump.reason == Reason::REGION_RESERVED)
-                ++counts_.int3_inner[slot(plan.jump.detail[1])];
+                ++counts_.int3_inner[reason_slot(plan.jump.detail[1])];
         }
         const MainlineVerdict verdict = mainline_.judge(site.function, site.address);
         ++counts_.mainline[static_cast<std::size_t>(verdict.kind)];
@@ -83,14 +79,6 @@ class Worker {
     fmt::memory_buffer text_;
 };
 
-bool in_scope(const TextMap& map, std::size_t index, const SurveyScope& scope) {
-    const TextMap::Function& function = map.functions()[index];
-    if (function.real_end == function.code.address) return false;  // padding only (__pfx_NAME)
-    if (!scope.glob) return true;
-    // A name is no C string: it views into the symbol table's text.
-    return fnmatch(scope.glob->c_str(), std::string(function.name).c_str(), 0) == 0;
-}
-
 template <class Use>
 void for_each_site(const TextMap& map, std::size_t index, const SurveyScope& scope, Use&& use) {
     const TextMap::Function& function = map.functions()[index];
@@ -115,16 +103,19 @@ std::vector<Site> choose(const TextMap& map, const std::vector<std::size_t>& fun
 }
 
 template <class Array>
-std::uint64_t sum(const Array& array) {
-    return std::accumulate(array.begin(), array.end(), std::uint64_t{0});
-}
-
-template <class Array>
 void add_each(Array& to, const Array& from) {
     std::transform(to.begin(), to.end(), from.begin(), to.begin(), std::plus<>());
 }
 
 }  // namespace
+
+bool in_scope(const TextMap& map, std::size_t function, const SurveyScope& scope) {
+    const TextMap::Function& self = map.functions()[function];
+    if (self.real_end == self.code.address) return false;  // padding only
+    if (!scope.glob) return true;
+    // A name is no C string: it views into the symbol table's text.
+    return fnmatch(scope.glob->c_str(), std::string(self.name).c_str(), 0) == 0;
+}
 
 std::uint64_t SurveyCounts::jumps() const {
     return sum(tactics);

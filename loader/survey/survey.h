@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/output.h"
+#include "survey/counts.h"
 #include "survey/mainline.h"
 #include "survey/text_map.h"
 
@@ -22,15 +23,16 @@ struct SurveyScope {
     std::uint64_t seed = 1;
 };
 
+/// Whether a function belongs to it. Padding (__pfx_NAME) is no function.
+bool in_scope(const TextMap& map, std::size_t function, const SurveyScope& scope);
+
 /// How many sites got which answer. Indices are numbers of reasons, tactics and mainline verdicts.
 struct SurveyCounts {
-    static constexpr std::size_t kReasons = 128;
-
     std::uint64_t functions = 0;
     std::array<std::uint64_t, 3> tactics{};  ///< jumps by tactic
-    std::array<std::uint64_t, kReasons> int3{};
-    std::array<std::uint64_t, kReasons> int3_inner{};  ///< of REGION_RESERVED: the owner's reason
-    std::array<std::uint64_t, kReasons> refused{};
+    ReasonTable int3{};
+    ReasonTable int3_inner{};  ///< of REGION_RESERVED: the owner's reason
+    ReasonTable refused{};
     std::array<std::uint64_t, 4> mainline{};  ///< among the probeable ones
 
     [[nodiscard]] std::uint64_t jumps() const;

@@ -72,6 +72,20 @@ TEST(App, unknown_mode) {
                        "--mode: 'fast' is neither auto nor int3");
 }
 
+TEST(App, mode_of_returns) {
+    expect_usage_error({"attach", "--ret-mode", "shadow", "f.o"},
+                       "--ret-mode: shadow is not supported yet: use exact, for functions without "
+                       "tail calls");
+    expect_usage_error({"attach", "--ret-mode", "fast", "f.o"},
+                       "--ret-mode: 'fast' is none of auto, exact, shadow");
+}
+
+TEST(App, returns_of_a_pattern) {
+    expect_usage_error({"attach", "--ret", "--func", "vfs_*", DJPROBE_BPF_DIR "/count.bpf.o"},
+                       "'vfs_*': returns are probed function by function: name each with a --func "
+                       "of its own");
+}
+
 TEST(App, malformed_function) {
     expect_usage_error({"attach", "--func", "vfs_read+x", "f.o"},
                        "'vfs_read+x': the offset 'x' is neither decimal nor 0x-hexadecimal");
@@ -117,7 +131,7 @@ TEST(App, file_errors_come_before_the_device) {
 TEST(App, no_site_given_and_none_in_the_section) {
     expect_usage_error({"attach", DJPROBE_BPF_DIR "/count.bpf.o"},
                        "where? Give --func SYM, or name the function in the program's "
-                       "SEC(\"kprobe/SYM\")");
+                       "SEC(\"kprobe/SYM\") or SEC(\"kretprobe/SYM\")");
 }
 
 }  // namespace

@@ -37,6 +37,12 @@ TEST(VerifierTail, empty_when_the_verifier_did_not_speak) {
     EXPECT_EQ(verifier_tail("", 5), "");
 }
 
+TEST(RejectedProgram, is_the_one_whose_log_is_shown) {
+    EXPECT_EQ(rejected_program(kLog), "on_hit");
+    EXPECT_EQ(rejected_program("libbpf: prog 'first': relocated\n" + std::string(kLog)), "on_hit");
+    EXPECT_EQ(rejected_program("libbpf: nothing of the kind\n"), "?");
+}
+
 TEST(VerifierTail, log_without_its_end_mark) {
     EXPECT_EQ(verifier_tail("-- BEGIN PROG LOAD LOG --\nlast words", 5), "last words");
 }

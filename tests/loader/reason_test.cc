@@ -183,5 +183,21 @@ TEST(Refusal, without_a_reason_the_errno_speaks) {
     EXPECT_STREQ(files.what(), "vfs_read: cannot attach: Too many open files");
 }
 
+TEST(Refusal, tail_call_is_named_with_a_way_round) {
+    EXPECT_STREQ(
+        refuse("vfs_read", DJPROBE_REASON_TAIL_CALL, EACCES, 0xffffffff81001012, 0xffffffff81001100)
+            .what(),
+        "vfs_read: refused: the function also leaves by a jump to another one: not all its returns "
+        "are its own (vfs_read+0x12 -> vfs_readv+0x0); probe that jump instead (--func "
+        "vfs_read+0x12) or the returns of vfs_readv");
+}
+
+TEST(Refusal, tail_call_to_who_knows_where) {
+    EXPECT_STREQ(
+        refuse("vfs_read", DJPROBE_REASON_TAIL_CALL, EACCES, 0xffffffff81001012).what(),
+        "vfs_read: refused: the function also leaves by a jump to another one: not all its returns "
+        "are its own (at vfs_read+0x12); probe that jump instead (--func vfs_read+0x12)");
+}
+
 }  // namespace
 }  // namespace djprobe::loader

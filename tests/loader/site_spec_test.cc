@@ -30,6 +30,14 @@ TEST(SiteSpec, module_and_compilers_suffixes) {
     EXPECT_EQ(site.str(), "ext4:ext4_find_entry.isra.0+0x1c");
 }
 
+TEST(SiteSpec, glob_stands_for_functions_and_takes_no_offset) {
+    for (const char* text : {"vfs_*", "ext4:ext4_?ead", "vfs_[rw]*"})
+        EXPECT_TRUE(parse_function(text).is_glob()) << text;
+    EXPECT_FALSE(parse_function("ext4_find_entry.isra.0+4").is_glob());
+    EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_function("vfs_*+4"); }),
+              "'vfs_*+4': functions by a pattern are probed at their entries: leave out '+4'");
+}
+
 TEST(SiteSpec, what_is_no_function) {
     for (const char* text : {"", "+4", ":", "ext4:", ":vfs_read", ":+4", "vfs read"}) {
         const std::string message = expect_error(ExitCode::kUsage, [&] { parse_function(text); });

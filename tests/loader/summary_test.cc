@@ -3,38 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include "made_reports.h"
 
 namespace djprobe::loader {
 namespace {
-
-djprobe_query probe() {
-    djprobe_query query = {};
-    query.state = DJPROBE_STATE_OPTIMIZED;
-    query.mechanism = DJPROBE_MECHANISM_JUMP;
-    query.address = 0xffffffff81001009;
-    query.offset = 9;
-    query.hits = 100;
-    query.displaced_len = 5;
-    std::memcpy(query.displaced, "\x55\x48\x89\xe5\x90", 5);
-    std::strcpy(query.symbol, "vfs_read");
-    return query;
-}
-
-djprobe_query int3_probe() {
-    djprobe_query query = probe();
-    query.state = DJPROBE_STATE_ARMED;
-    query.mechanism = DJPROBE_MECHANISM_INT3;
-    query.reason = DJPROBE_REASON_BRANCH_INTO_REGION;
-    query.detail[0] = 0xffffffff81002012;
-    query.detail[1] = 0xffffffff8100100b;
-    return query;
-}
-
-Symbolizer symbolizer() {
-    return Symbolizer(
-        Kallsyms::parse("ffffffff81001000 T vfs_read\nffffffff81002000 t vfs_read.cold\n"));
-}
 
 std::string text(const Summary& summary) {
     Symbolizer names = symbolizer();
@@ -46,33 +18,9 @@ nlohmann::ordered_json json(const Summary& summary) {
     return nlohmann::ordered_json::parse(summary_json(summary, names).dump());
 }
 
-TEST(AttachedLine, jump_and_int3_with_its_reason) {
-    Symbolizer names = symbolizer();
-    EXPECT_EQ(attached_line(probe(), names), "attached vfs_read+0x9 (0xffffffff81001009) by jump");
-    EXPECT_EQ(attached_line(int3_probe(), names),
-              "attached vfs_read+0x9 (0xffffffff81001009) by int3: a branch lands inside the 5 "
-              "bytes (vfs_read.cold+0x12 -> vfs_read+0xb)");
-}
-
-TEST(AttachedLine, names_the_module) {
-    Symbolizer names = symbolizer();
-    djprobe_query query = probe();
-    std::strcpy(query.module, "ext4");
-    EXPECT_EQ(attached_line(query, names),
-              "attached ext4:vfs_read+0x9 (0xffffffff81001009) by jump");
-}
-
-TEST(AttachedLine, interrupted_wait_is_no_final_word) {
-    Symbolizer names = symbolizer();
-    djprobe_query query = int3_probe();
-    query.state = DJPROBE_STATE_OPTIMIZING;
-    EXPECT_EQ(attached_line(query, names),
-              "attached vfs_read+0x9 (0xffffffff81001009) by int3, the jump is pending");
-}
-
 TEST(Summary, counts_hits_misses_and_events) {
     Summary summary;
-    summary.probes = {probe()};
+    summary.attachments = {at_site(probe())};
     summary.received = 99;
     summary.loss = Loss{1, 0};
     EXPECT_EQ(text(summary),
@@ -82,10 +30,10 @@ TEST(Summary, counts_hits_misses_and_events) {
 
 TEST(Summary, missed_by_cause_even_by_one_that_is_newer) {
     Summary summary;
-    summary.probes = {probe()};
-    summary.probes[0].missed[DJPROBE_MISS_RECURSION] = 2;
-    summary.probes[0].missed[DJPROBE_MISS_BPF_BUSY] = 3;
-    summary.probes[0].missed[7] = 4;
+    summary.attachments = {at_site(probe())};
+    summary.attachments[0].probes[0].missed[DJPROBE_MISS_RECURSION] = 2;
+    summary.attachments[0].probes[0].missed[DJPROBE_MISS_BPF_BUSY] = 3;
+    summary.attachments[0].probes[0].missed[7] = 4;
     EXPECT_EQ(text(summary),
               "vfs_read+0x9: hits 100, missed 9 (recursion 2, bpf-busy 3, cause-7 4), by jump\n");
     EXPECT_EQ(json(summary)["probes"][0]["missed"],
@@ -105,9 +53,9 @@ TEST(Summary, unknown_loss_has_a_bound_and_says_what_to_add) {
 
 TEST(Summary, site_whose_module_went_away) {
     Summary summary;
-    summary.probes = {probe()};
-    summary.probes[0].state = DJPROBE_STATE_GONE;
-    summary.probes[0].mechanism = DJPROBE_MECHANISM_NONE;
+    summary.attachments = {at_site(probe())};
+    summary.attachments[0].probes[0].state = DJPROBE_STATE_GONE;
+    summary.attachments[0].probes[0].mechanism = DJPROBE_MECHANISM_NONE;
     EXPECT_EQ(text(summary),
               "vfs_read+0x9: hits 100, missed 0, by nothing: its module was unloaded\n");
 }
@@ -134,8 +82,7 @@ TEST(Summary, command_by_status_and_by_signal) {
 
 TEST(Summary, json_tells_all_of_a_probe) {
     Summary summary;
-    summary.program = "on_hit";
-    summary.probes = {int3_probe()};
+    summary.attachments = {at_site(int3_probe())};
     const auto object = json(summary);
     EXPECT_EQ(object["type"], "summary");
     const auto& first = object["probes"][0];

@@ -94,6 +94,50 @@ function locked
 	lock inc dword ptr [rdi]	/* +5 */
 	ret			/* +8 */
 
+/* Functions by how they are left. */
+	.macro traced_function name
+function \name
+.Lcall_\name:
+	.byte 0x0f, 0x1f, 0x44, 0, 0	/* +0 */
+	.endm
+
+traced_function two_returns
+	test edi, edi		/* +5 */
+	jz 1f			/* +7 */
+	mov eax, 1		/* +9 */
+	ret			/* +14 */
+1:	mov eax, 2		/* +15 */
+	ret			/* +20 */
+traced_function parted
+	test edi, edi		/* +5 */
+	jz parted.cold		/* +7 */
+	mov eax, 1
+.Lback:
+	ret			/* +18 */
+traced_function sometimes_tail
+	test edi, edi
+	jz two_returns
+	mov eax, 1
+	ret
+traced_function always_tail
+	jmp rcx
+traced_function into_the_middle
+	test edi, edi
+	jz two_returns + 5
+	ret
+traced_function crowded
+	test edi, edi		/* +5 */
+	jz 1f
+2:	dec eax
+1:	ret			/* +11: a branch's target, and code behind it */
+	inc eax
+	jmp 2b
+traced_function endless
+1:	jmp 1b
+traced_function blacklisted_return
+	mov eax, 1
+	ret
+
 	.p2align 4, 0xcc
 	.globl __static_call_text_start, __static_call_text_end
 __static_call_text_start:
@@ -102,6 +146,11 @@ function __SCT__call
 	ud1 eax, [rax]
 __static_call_text_end:
 
+function parted.cold
+	mov eax, 2		/* +0 */
+	test esi, esi		/* +5 */
+	jnz .Lback		/* +7 */
+	ret
 function split.cold
 	mov eax, 2		/* +0 */
 	jmp .Linner		/* +5 */
@@ -134,11 +183,13 @@ __smp_locks_end:
 	.p2align 3
 	.globl __start_kprobe_blacklist, __stop_kprobe_blacklist
 __start_kprobe_blacklist:
-	.quad blacklisted
+	.quad blacklisted, blacklisted_return
 __stop_kprobe_blacklist:
 	.globl __start_mcount_loc, __stop_mcount_loc
 __start_mcount_loc:
 	.quad .Lftrace_call, .Lsealed_call
+	.quad .Lcall_two_returns, .Lcall_parted, .Lcall_sometimes_tail, .Lcall_always_tail
+	.quad .Lcall_into_the_middle, .Lcall_crowded, .Lcall_endless, .Lcall_blacklisted_return
 __stop_mcount_loc:
 	/* Its name alone says that the kernel was built for IBT, hence without jump tables. */
 	.globl ibt_save

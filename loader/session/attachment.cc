@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/attachment.h"
+
+#include <optional>
+
+#include "base/error.h"
+#include "kernel/glob.h"
+
+namespace djprobe::loader {
+namespace {
+
+std::string function_name(const SiteSpec& site, Symbolizer& symbolizer) {
+    if (!site.symbol.empty()) return site.symbol;
+    std::string name = symbolizer.describe(site.address);
+    if (name.ends_with("+0x0")) name.resize(name.size() - 4);
+    return name;
+}
+
+// Asked beforehand: a batch is attached as a whole, so each refusal would cost one more of them.
+std::vector<std::uint64_t> probeable(const std::vector<Symbol>& functions, const Device& device,
+                                     Symbolizer& symbolizer, ReasonCounts& left_out) {
+    std::vector<std::uint64_t> sites;
+    for (const Symbol& function : functions) {
+        SiteSpec site;
+        // A name may be that of several functions.
+        site.address = function.address;
+        const djprobe_explain answer = device.explain(site, symbolizer);
+        if (answer.verdict == DJPROBE_VERDICT_REFUSED)
+            ++left_out[answer.reason];
+        else
+            sites.push_back(function.address);
+    }
+    return sites;
+}
+
+Probe attach_like(const std::string& pattern, const AttachRequest& request, const Device& device,
+                  Symbolizer& symbolizer, ReasonCounts& left_out) {
+    const std::vector<Symbol> functions = functions_like(symbolizer.kallsyms(), pattern);
+    if (functions.empty()) fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
+    std::vector<std::uint64_t> sites = probeable(functions, device, symbolizer, left_out);
+    if (sites.size() > DJPROBE_MANY_MAX) {
+        fail(ExitCode::kUsage, "'{}': {} functions, more than {}: choose a narrower pattern",
+             pattern, sites.size(), DJPROBE_MANY_MAX);
+    }
+    while (!sites.empty()) {
+        RefusedSite refused{};
+        if (auto probe = device.attach_many(sites, request, refused, symbolizer))
+            return std::move(*probe);
+        // What has changed since it was asked.
+        ++left_out[refused.reason];
+        sites.erase(sites.begin() + static_cast<std::ptrdiff_t>(refused.index));
+    }
+    fail(ExitCode::kRefusedSite, "'{}': all functions of such a name are refused: {}", pattern,
+         reasons_text(left_out));
+}
+
+}  // namespace
+
+Attachment Attachment::attach(const Target& target, const AttachOptions& options,
+                              const Device& device, Symbolizer& symbolizer) {
+    const AttachRequest request{target.program.fd(), target.program.name, options.cookie,
+                                options.mode, target.at_returns};
+    AttachmentReport about;
+    about.program = target.program.name;
+    if (target.site.is_glob()) {
+        about.scope = Scope::kGlob;
+        about.name = target.site.symbol;
+        Probe probe = attach_like(about.name, request, device, symbolizer, about.left_out);
+        return {std::move(about), std::move(probe)};
+    }
+    if (target.at_returns) {
+        about.scope = Scope::kReturns;
+        about.name = function_name(target.site, symbolizer);
+    }
+    return {std::move(about), device.attach(target.site, request, symbolizer)};
+}
+
+AttachmentReport Attachment::report() const {
+    AttachmentReport report = about_;
+    report.probes = probe_.queries();
+    report.total = probe_.total();
+    return report;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+// A target, attached.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/stop_signals.h"
+#include "kernel/device.h"
+#include "session/report.h"
+#include "session/targets.h"
+
+namespace djprobe::loader {
+
+/// Lives until it is destroyed, as its probes do.
+class Attachment {
+  public:
+    /// Throws Error with the module's reason in words. Of the functions by a pattern those that
+    /// are refused are left out, unless all are.
+    static Attachment attach(const Target& target, const AttachOptions& options,
+                             const Device& device, Symbolizer& symbolizer);
+
+    /// Sleeps until the optimizer has made up its mind, or until a signal comes.
+    void wait(const StopSignals& stop) const { probe_.wait(stop); }
+    /// State and counters now.
+    [[nodiscard]] AttachmentReport report() const;
+
+  private:
+    Attachment(AttachmentReport about, Probe probe)
+        : about_(std::move(about)), probe_(std::move(probe)) {}
+
+    AttachmentReport about_;  // what does not change
+    Probe probe_;
+};
+
+}  // namespace djprobe::loader

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/probe_words.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+
+namespace djprobe::loader {
+namespace {
+
+constexpr std::array<const char*, DJPROBE_MISS_KINDS> kMissNames = {"recursion", "bpf-busy"};
+constexpr std::array<const char*, 3> kMechanisms = {"none", "int3", "jump"};
+constexpr std::array<const char*, 6> kStates = {"disarmed",  "armed",        "optimizing",
+                                                "optimized", "unoptimizing", "gone"};
+
+template <std::size_t N>
+std::string name_in(const std::array<const char*, N>& names, std::uint32_t index) {
+    return index < N ? names[index] : fmt::format("unknown-{}", index);
+}
+
+}  // namespace
+
+std::string state_name(const djprobe_query& probe) {
+    return name_in(kStates, probe.state);
+}
+
+std::string mechanism_name(const djprobe_query& probe) {
+    return name_in(kMechanisms, probe.mechanism);
+}
+
+std::string miss_name(std::size_t kind) {
+    return kind < kMissNames.size() ? kMissNames[kind] : fmt::format("cause-{}", kind);
+}
+
+std::string site_name(const djprobe_query& probe) {
+    const std::string_view symbol(probe.symbol, strnlen(probe.symbol, sizeof probe.symbol));
+    const std::string_view module(probe.module, strnlen(probe.module, sizeof probe.module));
+    return fmt::format("{}{}{}+{:#x}", module, module.empty() ? "" : ":", symbol, probe.offset);
+}
+
+std::vector<const djprobe_query*> top_probes(const AttachmentReport& report) {
+    std::vector<const djprobe_query*> top;
+    for (const djprobe_query& probe : report.probes)
+        if (probe.hits) top.push_back(&probe);
+    std::ranges::stable_sort(
+        top, [](const djprobe_query* a, const djprobe_query* b) { return a->hits > b->hits; });
+    top.resize(std::min(top.size(), kTopSites));
+    return top;
+}
+
+ReasonCounts int3_reasons(const AttachmentReport& report) {
+    ReasonCounts reasons;
+    for (const djprobe_query& probe : report.probes)
+        if (probe.mechanism == DJPROBE_MECHANISM_INT3 && probe.reason != DJPROBE_REASON_NONE)
+            ++reasons[probe.reason];
+    return reasons;
+}
+
+std::vector<std::pair<std::uint32_t, std::size_t>> by_frequency(const ReasonCounts& reasons) {
+    std::vector<std::pair<std::uint32_t, std::size_t>> sorted(reasons.begin(), reasons.end());
+    std::ranges::stable_sort(sorted,
+                             [](const auto& a, const auto& b) { return a.second > b.second; });
+    return sorted;
+}
+
+}  // namespace djprobe::loader

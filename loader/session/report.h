@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+// What there is to tell of one attachment, and how it is told.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "djprobe.h"
+#include "kernel/symbolizer.h"
+
+namespace djprobe::loader {
+
+/// What one attachment stands for.
+enum class Scope {
+    kSite,     ///< one instruction
+    kReturns,  ///< all returns of one function
+    kGlob,     ///< the entries of many functions
+};
+
+/// How often each reason (enum djprobe_reason) was given.
+using ReasonCounts = std::map<std::uint32_t, std::size_t>;
+
+struct AttachmentReport {
+    std::string program;
+    Scope scope = Scope::kSite;
+    std::string name;  ///< the function; the pattern
+    std::vector<djprobe_query> probes;
+    djprobe_total total{};  ///< of all probes
+    ReasonCounts left_out;  ///< functions that fit the pattern and were refused
+};
+
+/// "attached vfs_read+0x9 (0xffffffff812c4b19) by jump", or "by int3: " and why;
+/// "attached vfs_read: 3 returns, by jump"; "attached 41 functions like 'vfs_*', by jump".
+std::string attached_line(const AttachmentReport& report, Symbolizer& symbolizer);
+
+/// The lines of the summary: of many sites their sums, and of those by a pattern the ten with the
+/// most hits.
+std::string report_text(const AttachmentReport& report, Symbolizer& symbolizer);
+nlohmann::ordered_json report_json(const AttachmentReport& report, Symbolizer& symbolizer);
+
+/// "blacklisted 3, trap-path 1", the most frequent first.
+std::string reasons_text(const ReasonCounts& reasons);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <fmt/core.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "kernel/reason.h"
+#include "session/probe_words.h"
+
+namespace djprobe::loader {
+namespace {
+
+std::string plural(std::size_t count, const char* word) {
+    return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+// How a probe works, without the reason.
+std::string way_of(const djprobe_query& probe) {
+    if (probe.state == DJPROBE_STATE_GONE) return "nothing: its module was unloaded";
+    std::string text = mechanism_name(probe);
+    if (probe.state == DJPROBE_STATE_OPTIMIZING) text += ", the jump is pending";
+    return text;
+}
+
+std::string way_and_reason(const djprobe_query& probe, Symbolizer& symbolizer) {
+    std::string text = way_of(probe);
+    if (probe.mechanism == DJPROBE_MECHANISM_INT3 && probe.state != DJPROBE_STATE_OPTIMIZING &&
+        probe.reason != DJPROBE_REASON_NONE) {
+        const Reason reason{probe.reason, {probe.detail[0], probe.detail[1]}};
+        text += ": " + describe_reason(reason, symbolizer);
+    }
+    return text;
+}
+
+// "by jump", or "2 by jump, 1 by int3: REASON". Of many functions the reasons are counted: each
+// for itself would fill the screen.
+std::string ways(const AttachmentReport& report, Symbolizer& symbolizer) {
+    const bool many = report.scope == Scope::kGlob;
+    std::vector<std::pair<std::string, std::size_t>> counts;
+    for (const djprobe_query& probe : report.probes) {
+        const std::string way = many ? way_of(probe) : way_and_reason(probe, symbolizer);
+        const auto known = std::ranges::find(counts, way, [](auto& count) { return count.first; });
+        if (known == counts.end())
+            counts.emplace_back(way, 1);
+        else
+            ++known->second;
+    }
+    std::ranges::stable_sort(counts,
+                             [](const auto& a, const auto& b) { return a.second > b.second; });
+    std::vector<std::string> parts;
+    for (const auto& [way, count] : counts) {
+        parts.push_back(counts.size() == 1 ? "by " + way : fmt::format("{} by {}", count, way));
+        if (many && way == "int3")
+            if (const std::string reasons = reasons_text(int3_reasons(report)); !reasons.empty())
+                parts.back() += fmt::format(" ({})", reasons);
+    }
+    return fmt::format("{}", fmt::join(parts, ", "));
+}
+
+std::string missed_causes(const __u64 (&missed)[DJPROBE_MISS_MAX]) {
+    std::string causes;
+    for (std::size_t kind = 0; kind < DJPROBE_MISS_MAX; ++kind) {
+        if (missed[kind] == 0) continue;
+        causes += fmt::format("{}{} {}", causes.empty() ? "" : ", ", miss_name(kind), missed[kind]);
+    }
+    return causes.empty() ? "" : fmt::format(" ({})", causes);
+}
+
+std::uint64_t sum(const __u64 (&missed)[DJPROBE_MISS_MAX]) {
+    return std::accumulate(std::begin(missed), std::end(missed), std::uint64_t{0});
+}
+
+// The attachment in a few words.
+std::string what(const AttachmentReport& report) {
+    if (report.scope == Scope::kReturns)
+        return fmt::format("{}: {}", report.name, plural(report.probes.size(), "return"));
+    return fmt::format("{} like '{}'", plural(report.probes.size(), "function"), report.name);
+}
+
+std::string probe_line(const djprobe_query& probe, Symbolizer& symbolizer) {
+    return fmt::format("{}: hits {}, missed {}{}, by {}\n", site_name(probe), probe.hits,
+                       sum(probe.missed), missed_causes(probe.missed),
+                       way_and_reason(probe, symbolizer));
+}
+
+}  // namespace
+
+std::string reasons_text(const ReasonCounts& reasons) {
+    std::string text;
+    for (const auto& [reason, count] : by_frequency(reasons))
+        text += fmt::format("{}{} {}", text.empty() ? "" : ", ", reason_name(reason), count);
+    return text;
+}
+
+std::string attached_line(const AttachmentReport& report, Symbolizer& symbolizer) {
+    if (report.scope == Scope::kSite) {
+        const djprobe_query& probe = report.probes.front();
+        return fmt::format("attached {} ({:#x}) by {}", site_name(probe), probe.address,
+                           way_and_reason(probe, symbolizer));
+    }
+    std::string text = fmt::format("attached {}, {}", what(report), ways(report, symbolizer));
+    if (report.left_out.empty()) return text;
+    const std::size_t left_out = std::accumulate(
+        report.left_out.begin(), report.left_out.end(), std::size_t{0},
+        [](std::size_t count, const auto& reason) { return count + reason.second; });
+    return text + fmt::format("; {} left out: {}", left_out, reasons_text(report.left_out));
+}
+
+std::string report_text(const AttachmentReport& report, Symbolizer& symbolizer) {
+    if (report.scope == Scope::kSite) return probe_line(report.probes.front(), symbolizer);
+    std::string text = fmt::format("{}, {}; {} hits, {} missed{}\n", what(report),
+                                   ways(report, symbolizer), report.total.hits,
+                                   sum(report.total.missed), missed_causes(report.total.missed));
+    if (report.scope == Scope::kGlob)
+        for (const djprobe_query* const probe : top_probes(report))
+            text += "  " + probe_line(*probe, symbolizer);
+    return text;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/targets.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace djprobe::loader {
+namespace {
+
+std::vector<SiteSpec> sites_of(const AttachOptions& options, const Program& program) {
+    if (!options.sites.empty()) return options.sites;
+    if (const auto site = site_of_section(program.section)) return {*site};
+    fail(ExitCode::kUsage,
+         "where? Give --func SYM, or name the function in the program's SEC(\"kprobe/SYM\") or "
+         "SEC(\"kretprobe/SYM\")");
+}
+
+void check_returns(const SiteSpec& site) {
+    if (site.is_glob()) {
+        fail(ExitCode::kUsage,
+             "'{}': returns are probed function by function: name each with a --func of its own",
+             site.symbol);
+    }
+    if (site.offset != 0) {
+        fail(ExitCode::kUsage, "{}: returns are those of a whole function: name it without +{:#x}",
+             site.str(), site.offset);
+    }
+}
+
+}  // namespace
+
+std::vector<Target> choose_targets(const AttachOptions& options,
+                                   const std::vector<Program>& programs) {
+    std::vector<Target> targets;
+    for (const Program& program : programs) {
+        const bool at_returns = options.at_returns || is_return_section(program.section);
+        for (const SiteSpec& site : sites_of(options, program)) {
+            if (at_returns) check_returns(site);
+            targets.push_back({program, site, at_returns});
+        }
+    }
+    if (options.return_mode &&
+        std::ranges::none_of(targets, [](const Target& target) { return target.at_returns; })) {
+        fail(
+            ExitCode::kUsage,
+            "--ret-mode: nothing is attached at returns: add --ret, or use SEC(\"kretprobe/SYM\")");
+    }
+    return targets;
+}
+
+}  // namespace djprobe::loader

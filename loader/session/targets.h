@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0
+// Which program goes where: the command line's word, then the sections'.
+#pragma once
+
+#include <vector>
+
+#include "object/object.h"
+#include "session/attach_session.h"
+
+namespace djprobe::loader {
+
+/// One thing to attach: one probe fd, whatever the number of its probes.
+struct Target {
+    Program program;
+    SiteSpec site;
+    bool at_returns;
+};
+
+/// Throws Error(kUsage) where nobody says where, or asks for what cannot be.
+std::vector<Target> choose_targets(const AttachOptions& options,
+                                   const std::vector<Program>& programs);
+
+}  // namespace djprobe::loader

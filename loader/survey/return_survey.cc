@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "survey/counts.h"
+#include "survey/returns.h"
+
+namespace djprobe::loader {
+namespace {
+
+using Mode = ReturnVerdict::Mode;
+
+const char* mode_name(Mode mode) {
+    switch (mode) {
+        case Mode::kExact:
+            return "exact";
+        case Mode::kShadow:
+            return "shadow";
+        case Mode::kRefused:
+            return "refused";
+    }
+    return "unknown";
+}
+
+void count(const ReturnVerdict& verdict, ReturnCounts& counts) {
+    ++counts.functions;
+    switch (verdict.mode) {
+        case Mode::kExact:
+            ++counts.exact;
+            counts.all_jumps += verdict.jumps;
+            counts.returns += verdict.returns;
+            break;
+        case Mode::kShadow:
+            ++counts.shadow;
+            counts.only_tail_calls += verdict.returns == 0;
+            break;
+        case Mode::kRefused:
+            ++counts.refused[reason_slot(verdict.reason)];
+            break;
+    }
+}
+
+}  // namespace
+
+ReturnCounts survey_returns(const ReturnFinder& finder, const TextMap& map,
+                            const SurveyScope& scope, Output* lines) {
+    std::vector<std::size_t> functions;
+    for (std::size_t i = 0; i < map.functions().size(); ++i)
+        if (in_scope(map, i, scope) && !finder.is_part(i)) functions.push_back(i);
+    if (scope.sample) {
+        std::vector<std::size_t> chosen;
+        std::mt19937_64 random(scope.seed);
+        std::ranges::sample(functions, std::back_inserter(chosen),
+                            static_cast<std::ptrdiff_t>(scope.sample), random);
+        functions = std::move(chosen);
+    }
+    ReturnCounts counts;
+    for (const std::size_t function : functions) {
+        const ReturnVerdict verdict = finder.judge(function);
+        count(verdict, counts);
+        if (!lines) continue;
+        const TextMap::Function& self = map.functions()[function];
+        fmt::format_to(std::back_inserter(lines->buffer()),
+                       R"({{"function":"{}","address":"{:#x}","mode":"{}","reason":"{}",)"
+                       R"("returns":{}}})"
+                       "\n",
+                       self.name, self.code.address, mode_name(verdict.mode),
+                       djprobe::reason_name(verdict.reason), verdict.returns);
+        lines->flush_if_full();
+        if (lines->closed()) break;
+    }
+    return counts;
+}
+
+std::string return_summary_text(const ReturnCounts& counts, const std::string& kernel) {
+    const std::uint64_t all = counts.functions;
+    std::string text = fmt::format("{}: the returns of {} functions\n", kernel, all);
+    text += summary_line(0, "exact mode", counts.exact, all);
+    text += summary_line(2, "by jumps only", counts.all_jumps, all);
+    text += summary_line(0, "shadow mode needed", counts.shadow, all);
+    text += summary_line(2, "only tail calls", counts.only_tail_calls, all);
+    text += summary_line(0, "refused", sum(counts.refused), all);
+    for (const std::size_t reason : by_frequency(counts.refused))
+        text += summary_line(4, reason_name_of(reason), counts.refused[reason], all);
+    return text + fmt::format("exact mode has {} returns\n", counts.returns);
+}
+
+std::string return_summary_json(const ReturnCounts& counts, const std::string& kernel) {
+    nlohmann::ordered_json json;
+    json["type"] = "summary";
+    json["kernel"] = kernel;
+    json["functions"] = counts.functions;
+    json["exact"] = counts.exact;
+    json["exact_jumps_only"] = counts.all_jumps;
+    json["exact_returns"] = counts.returns;
+    json["shadow"] = counts.shadow;
+    json["only_tail_calls"] = counts.only_tail_calls;
+    json["refused"] = sum(counts.refused);
+    json["refused_reasons"] = reasons_json(counts.refused);
+    return json.dump() + "\n";
+}
+
+}  // namespace djprobe::loader

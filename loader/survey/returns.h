@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+// Which functions' returns can be probed, and how: kmod/exits.h's rules on a whole kernel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/output.h"
+#include "survey/survey.h"
+#include "survey/text_map.h"
+
+namespace djprobe::loader {
+
+/// What the returns of one function allow.
+struct ReturnVerdict {
+    enum class Mode {
+        kExact,    ///< probes at all returns
+        kShadow,   ///< tail calls: only a replaced return address sees all ways out
+        kRefused,  ///< `reason` says why
+    };
+
+    Mode mode = Mode::kRefused;
+    Reason reason = Reason::NONE;  ///< why not exact
+    std::size_t returns = 0;       ///< return instructions of its own
+    bool jumps = false;            ///< exact: each of them gets a jump
+};
+
+/// Finds the returns of functions in one kernel, whose map and image must outlive it.
+class ReturnFinder {
+  public:
+    ReturnFinder(const KernelImage& image, const TextMap& map);
+
+    /// NAME.cold and the like: their returns are those of another function.
+    [[nodiscard]] bool is_part(std::size_t function) const;
+    [[nodiscard]] ReturnVerdict judge(std::size_t function) const;
+
+  private:
+    struct Walk;
+    struct Return {
+        std::size_t function;
+        std::uint64_t address;
+    };
+
+    [[nodiscard]] bool is_compiled(std::size_t function) const;
+    void visit(std::size_t function, Walk& walk) const;
+    void leave(std::uint64_t target, Walk& walk) const;
+
+    const TextMap& map_;
+    Range return_thunks_{};
+};
+
+/// How many functions got which answer.
+struct ReturnCounts {
+    std::uint64_t functions = 0;  ///< parts are counted with what they are parts of
+    std::uint64_t exact = 0;
+    std::uint64_t all_jumps = 0;  ///< of `exact`
+    std::uint64_t shadow = 0;
+    std::uint64_t only_tail_calls = 0;  ///< of `shadow`: no return of their own
+    std::uint64_t returns = 0;          ///< probes that exact mode would set
+    ReasonTable refused{};
+};
+
+/// Judges the functions of the scope; with `lines` each becomes a line of JSON there.
+ReturnCounts survey_returns(const ReturnFinder& finder, const TextMap& map,
+                            const SurveyScope& scope, Output* lines);
+
+/// The summary for people, and the last line of JSON.
+std::string return_summary_text(const ReturnCounts& counts, const std::string& kernel);
+std::string return_summary_json(const ReturnCounts& counts, const std::string& kernel);
+
+}  // namespace djprobe::loader

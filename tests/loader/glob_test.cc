@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "kernel/glob.h"
+
+#include <gmock/gmock.h>
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kSymbols =
+    "0000000000000000 A fixed_percpu_data\n"
+    "ffffffff81000ff0 t __pfx_vfs_read\n"
+    "ffffffff81001000 T vfs_read\n"
+    "ffffffff81002000 T vfs_write\n"
+    "ffffffff81002000 T vfs_write_alias\n"
+    "ffffffff81003000 t vfs_read.cold\n"
+    "ffffffff81004000 t vfs_read.isra.0\n"
+    "ffffffff81005000 D vfs_data\n"
+    "ffffffffc0001000 t vfs_foreign\t[other]\n"
+    "ffffffffc0002000 t vfs_program\t[bpf]\n"
+    "ffffffffc0003000 t vfs_slot\t[__builtin__kprobes]\n";
+
+std::vector<std::string> names(const std::string& pattern) {
+    const Kallsyms kallsyms = Kallsyms::parse(kSymbols);
+    std::vector<std::string> names;
+    for (const Symbol& symbol : functions_like(kallsyms, pattern))
+        names.push_back(symbol.qualified_name());
+    return names;
+}
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+TEST(Glob, functions_of_the_kernel_and_its_modules_each_once) {
+    EXPECT_THAT(names("vfs_*"),
+                ElementsAre("vfs_read", "vfs_write", "vfs_read.isra.0", "other:vfs_foreign"));
+}
+
+TEST(Glob, all_that_fnmatch_knows) {
+    EXPECT_THAT(names("vfs_?ead"), ElementsAre("vfs_read"));
+    EXPECT_THAT(names("vfs_[a-s]*"),
+                ElementsAre("vfs_read", "vfs_read.isra.0", "other:vfs_foreign"));
+    EXPECT_THAT(names("*.[[:alpha:]]*"), ElementsAre("vfs_read.isra.0"));
+}
+
+TEST(Glob, module_by_name_or_pattern) {
+    EXPECT_THAT(names("other:*"), ElementsAre("other:vfs_foreign"));
+    EXPECT_THAT(names("o*:vfs_*"), ElementsAre("other:vfs_foreign"));
+    EXPECT_THAT(names("bpf:*"), IsEmpty());
+}
+
+TEST(Glob, paddings_parts_and_data_are_no_functions) {
+    EXPECT_THAT(names("*pfx*"), IsEmpty());
+    EXPECT_THAT(names("*.cold"), IsEmpty());
+    EXPECT_THAT(names("vfs_d*"), IsEmpty());
+}
+
+TEST(Glob, other_name_of_an_address) {
+    EXPECT_THAT(names("*_alias"), ElementsAre("vfs_write_alias"));
+}
+
+}  // namespace
+}  // namespace djprobe::loader

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/targets.h"
+
+#include "expect_error.h"
+
+namespace djprobe::loader {
+namespace {
+
+const Program kEntry{nullptr, "on_entry", "kprobe/vfs_read"};
+const Program kReturn{nullptr, "on_return", "kretprobe/vfs_read"};
+const Program kBareReturn{nullptr, "bare_return", "kretprobe"};
+
+std::string error(const AttachOptions& options, const Program& program) {
+    return expect_error(ExitCode::kUsage, [&] { choose_targets(options, {program}); });
+}
+
+TEST(Targets, sections_say_where_and_at_which_end) {
+    const auto targets = choose_targets({}, {kEntry, kReturn});
+    ASSERT_EQ(targets.size(), 2U);
+    EXPECT_EQ(targets[0].site.str(), "vfs_read");
+    EXPECT_FALSE(targets[0].at_returns);
+    EXPECT_EQ(targets[1].program.name, "on_return");
+    EXPECT_TRUE(targets[1].at_returns);
+}
+
+TEST(Targets, command_line_comes_before_the_section) {
+    AttachOptions options;
+    options.sites = {parse_function("vfs_write"), parse_function("vfs_open")};
+    const auto targets = choose_targets(options, {kReturn});
+    ASSERT_EQ(targets.size(), 2U);
+    EXPECT_EQ(targets[1].site.symbol, "vfs_open");
+    EXPECT_TRUE(targets[1].at_returns);
+}
+
+TEST(Targets, ret_makes_any_program_one_for_returns) {
+    AttachOptions options;
+    options.at_returns = true;
+    EXPECT_TRUE(choose_targets(options, {kEntry}).front().at_returns);
+}
+
+TEST(Targets, bare_section_needs_a_function) {
+    EXPECT_EQ(error({}, kBareReturn),
+              "where? Give --func SYM, or name the function in the program's SEC(\"kprobe/SYM\") "
+              "or SEC(\"kretprobe/SYM\")");
+}
+
+TEST(Targets, returns_are_those_of_one_whole_function) {
+    AttachOptions options;
+    options.sites = {parse_function("vfs_read+0x10")};
+    EXPECT_EQ(error(options, kBareReturn),
+              "vfs_read+0x10: returns are those of a whole function: name it without +0x10");
+    options.sites = {parse_function("vfs_*")};
+    EXPECT_EQ(error(options, kBareReturn),
+              "'vfs_*': returns are probed function by function: name each with a --func of its "
+              "own");
+}
+
+TEST(Targets, mode_of_returns_without_returns) {
+    AttachOptions options;
+    options.return_mode = ReturnMode::kExact;
+    EXPECT_EQ(error(options, kEntry),
+              "--ret-mode: nothing is attached at returns: add --ret, or use "
+              "SEC(\"kretprobe/SYM\")");
+    EXPECT_EQ(choose_targets(options, {kReturn}).size(), 1U);
+}
+
+}  // namespace
+}  // namespace djprobe::loader
