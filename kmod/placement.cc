@@ -100,6 +100,8 @@ void Registry::take_back(Probes probes, SiteList& fresh) {
     while (Site* site = fresh.take_first()) {
         // A hit elsewhere may be looking through the table.
         sites_.remove(*site);
+        // Those who joined have been settled while this was still in their way.
+        settle_near(site->region());
         garbage_.add(site);
         djk_optimizer_kick();
     }
