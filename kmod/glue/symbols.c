@@ -436,10 +436,14 @@ static void visit_pointers(struct djk_extent rodata, struct djk_extent text,
 {
 	const unsigned long *word = (const unsigned long *)ALIGN(rodata.begin, sizeof(*word));
 
-	for (; word < (const unsigned long *)rodata.end; word++)
-		if (*word >= text.begin && *word < text.end)
+	for (; word < (const unsigned long *)rodata.end; word++) {
+		/* All of it, what lies between the objects (KASAN's red zones) included. */
+		const unsigned long pointer = READ_ONCE_NOCHECK(*word);
+
+		if (pointer >= text.begin && pointer < text.end)
 			visit(context, DJPROBE_REASON_POINTER_INTO_REGION, (unsigned long)word,
-			      *word);
+			      pointer);
+	}
 }
 
 void djk_visit_landings(unsigned long module_address, djk_landing_visit visit, void *context)
