@@ -292,8 +292,10 @@ class Fuzzer {
         ++totals->passed;
         if (dice_.one_in(2)) return;  // it ends with the socket
         if (recvmsg(second.get(), &message, MSG_CMSG_CLOEXEC) != 1) return;
+        const cmsghdr* const answer = CMSG_FIRSTHDR(&message);
+        if (!answer) return;
         int received;
-        std::memcpy(&received, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof received);
+        std::memcpy(&received, CMSG_DATA(answer), sizeof received);
         probes_.emplace_back(received);
         djprobe_query query = {};
         query.size = sizeof query;

@@ -17,7 +17,7 @@ constexpr size_t kNames = 3072;
     { FieldKind::kind, offsetof(type, member), sizeof(type{}.member) }
 
 constexpr Field kAttach[] = {
-    FIELD(Zero, djprobe_attach, flags),    FIELD(Site, djprobe_attach, symbol),
+    FIELD(Return, djprobe_attach, flags),  FIELD(Site, djprobe_attach, symbol),
     FIELD(Any, djprobe_attach, cookie),    FIELD(Program, djprobe_attach, prog_fd),
     FIELD(Mode, djprobe_attach, mode),     FIELD(Any, djprobe_attach, reason),
     FIELD(Zero, djprobe_attach, reserved), FIELD(Any, djprobe_attach, detail[0]),
@@ -106,7 +106,7 @@ void fill_site(uint8_t* bytes, size_t at, uint8_t* page, bool mistake, const Sur
     auto* const name = reinterpret_cast<char*>(page + kNames);
     uint64_t symbol = reinterpret_cast<uintptr_t>(name), offset = 0, address = 0;
     const std::string& chosen = around.symbols[dice.below(around.symbols.size())];
-    std::strcpy(name, chosen.c_str());
+    std::memcpy(name, chosen.c_str(), chosen.size() + 1);
     if (mistake) {
         switch (dice.below(5)) {
             case 0:  // two ways at once
@@ -208,12 +208,14 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
             if (mistake) value = nonzero(dice, field.width), model.must_fail(EINVAL);
             break;
         case FieldKind::Mode:
-            value = mistake ? 2 + dice.below(1u << 31) : dice.below(2);
-            if (mistake) model.must_fail(EINVAL);
-            break;
         case FieldKind::OnOff:
             value = mistake ? 2 + dice.below(1u << 31) : dice.below(2);
             if (mistake) model.must_fail(EINVAL);
+            break;
+        case FieldKind::Return:
+            value = mistake ? 2 + dice.below(1u << 31) : dice.below(2);
+            if (mistake) model.must_fail(EINVAL);
+            if (value & DJPROBE_ATTACH_RETURN) model.errors.insert(EINVAL);  // offset must be 0
             break;
         case FieldKind::Index:
             // Which fd it is asked of decides how many there are.
