@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+// Every function of the kernel at once: at its entry, or at an instruction chosen by a seed.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <random>
+
+#include "fixture.h"
+
+namespace djprobe::vm {
+namespace {
+
+/// Some of everything that a kernel does: processes, files, pipes, timers, loopback.
+constexpr const char* kWorkload = R"(
+set -e
+for i in 1 2 3 4 5; do
+    dd if=/dev/zero of=/tmp/every.$i bs=4096 count=64 2>/dev/null
+    cp /tmp/every.$i /tmp/every.copy
+    cmp /tmp/every.$i /tmp/every.copy
+    ls -lR /proc/self /sys/kernel >/dev/null 2>&1 || true
+    (echo a; echo b; echo c) | sort -r | head -n 2 | tail -n 1
+    mkdir -p /tmp/every.d && mv /tmp/every.$i /tmp/every.d/ && rm -r /tmp/every.d
+    usleep 1000
+    sha256sum /bin/busybox | cut -c1-16
+done
+rm -f /tmp/every.copy
+)";
+
+std::string run_workload() {
+    FILE* const pipe = popen(kWorkload, "r");
+    std::string output;
+    char buffer[256];
+    while (pipe && fgets(buffer, sizeof buffer, pipe))
+        output += buffer;
+    const int status = pipe ? pclose(pipe) : -1;
+    return output + "status " + std::to_string(status);
+}
+
+class Everywhere : public ProbeTest {
+  protected:
+    /// One accepted site for each function of the kernel.
+    std::vector<djprobe_site> choose(const std::function<uint64_t(uint64_t, uint64_t)>& place);
+    void attach_use_detach(std::vector<djprobe_site> sites, djprobe_mode mode);
+
+    std::map<uint32_t, size_t> refused_;
+};
+
+std::vector<djprobe_site> Everywhere::choose(
+    const std::function<uint64_t(uint64_t, uint64_t)>& place) {
+    std::ifstream symbols("/proc/kallsyms");
+    std::vector<uint64_t> functions;
+    std::string address, type, name, rest;
+    while (symbols >> address >> type >> name && std::getline(symbols, rest))
+        if (rest.empty() && (type == "t" || type == "T" || type == "w" || type == "W"))
+            functions.push_back(std::stoull(address, nullptr, 16));
+    std::sort(functions.begin(), functions.end());
+    functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
+    std::vector<djprobe_site> sites;
+    for (size_t i = 0; i + 1 < functions.size(); ++i) {
+        djprobe_explain explain = {};
+        explain.size = sizeof explain;
+        explain.address = place(functions[i], functions[i + 1]);
+        if (call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain) != 0 ||
+            explain.verdict == DJPROBE_VERDICT_REFUSED) {
+            ++refused_[explain.reason];
+            continue;
+        }
+        djprobe_site site = {};
+        site.address = explain.address;
+        sites.push_back(site);
+    }
+    return sites;
+}
+
+void Everywhere::attach_use_detach(std::vector<djprobe_site> sites, djprobe_mode mode) {
+    const std::string expected = run_workload();
+    std::vector<ManyAnswer> attached;
+    for (size_t begin = 0; begin < sites.size(); begin += DJPROBE_MANY_MAX) {
+        const size_t end = std::min<size_t>(begin + DJPROBE_MANY_MAX, sites.size());
+        std::vector<djprobe_site> part(sites.begin() + static_cast<long>(begin),
+                                       sites.begin() + static_cast<long>(end));
+        attached.push_back(device_.attach_many(part, counter(), mode));
+        const ManyAnswer& answer = attached.back();
+        ASSERT_EQ(answer.error, 0) << symbol_at(sites[begin + answer.request.failed].address) << " "
+                                   << describe(static_cast<djprobe_reason>(answer.request.reason));
+    }
+    EXPECT_EQ(run_workload(), expected) << "at int3";
+    for (const ManyAnswer& answer : attached)
+        answer.probes.settle();
+    EXPECT_EQ(run_workload(), expected);
+    EXPECT_EQ(run_workload(), expected);
+    for (const ManyAnswer& answer : attached) {
+        const djprobe_total total = answer.probes.total();
+        std::printf(
+            "%u sites: %u by jump, %u at int3; %llu hits, missed %llu recursing, %llu "
+            "while another program ran\n",
+            total.count, total.states[DJPROBE_STATE_OPTIMIZED], total.states[DJPROBE_STATE_ARMED],
+            total.hits, total.missed[DJPROBE_MISS_RECURSION], total.missed[DJPROBE_MISS_BPF_BUSY]);
+        EXPECT_GT(total.hits, 1000u);
+    }
+    attached.clear();
+    EXPECT_EQ(run_workload(), expected) << "when all are detached";
+}
+
+TEST_F(Everywhere, AtEveryEntry) {
+    const auto sites = choose([](uint64_t begin, uint64_t) { return begin; });
+    for (const auto& [reason, count] : refused_)
+        std::printf("%6zu refused: %s\n", count,
+                    describe(static_cast<djprobe_reason>(reason)).c_str());
+    EXPECT_GT(sites.size(), 20000u);
+    attach_use_detach(sites, DJPROBE_MODE_AUTO);
+}
+
+TEST_F(Everywhere, AtARandomInstructionOfEveryFunction) {
+    const char* const seed = std::getenv("DJPROBE_SEED");
+    std::mt19937_64 random(seed ? std::strtoull(seed, nullptr, 0) : 1);
+    const auto sites = choose([&](uint64_t begin, uint64_t end) {
+        // Any byte: what is no instruction is refused and tells the one before it.
+        djprobe_explain explain = {};
+        explain.size = sizeof explain;
+        explain.address = begin + random() % (end - begin);
+        if (call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain) == 0 &&
+            explain.reason == DJPROBE_REASON_NOT_BOUNDARY)
+            return static_cast<uint64_t>(explain.detail[0]);
+        return static_cast<uint64_t>(explain.address);
+    });
+    EXPECT_GT(sites.size(), 20000u);
+    attach_use_detach(sites, DJPROBE_MODE_AUTO);
+}
+
+TEST_F(Everywhere, AtEveryEntryByInt3) {
+    const auto sites = choose([](uint64_t begin, uint64_t) { return begin; });
+    attach_use_detach(sites, DJPROBE_MODE_INT3);
+}
+
+}  // namespace
+}  // namespace djprobe::vm
