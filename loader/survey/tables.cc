@@ -103,9 +103,13 @@ void read_smp_locks(const KernelImage& image, TextFacts& facts) {
     });
 }
 
-/// Whether a function may begin at text[at]: functions are aligned, and padding or a return stands
-/// before them. Some have no symbol.
-bool may_begin(std::span<const std::uint8_t> text, std::uint64_t begin, std::size_t at) {
+/// Whether a function may begin at text[at]: one does that has a symbol. Those without are aligned,
+/// and padding or a return stands before them.
+bool may_begin(const KernelImage& image, std::span<const std::uint8_t> text, std::uint64_t begin,
+               std::size_t at) {
+    const auto& symbols = image.symbols().symbols();
+    const auto symbol = std::ranges::lower_bound(symbols, begin + at, {}, &Symbol::address);
+    if (symbol != symbols.end() && symbol->address == begin + at) return true;
     if ((begin + at) % 16) return false;
     const std::uint8_t before = at ? text[at - 1] : 0xcc;
     return before == 0xcc || before == 0xc3 || before == 0x90 || before == 0x00;
@@ -148,8 +152,8 @@ void find_ftrace_calls(const KernelImage& image, TextFacts& facts) {
         at = std::search(at, text.end(), std::begin(nop), std::end(nop));
         if (at == text.end()) return;
         const auto offset = static_cast<std::size_t>(at - text.begin());
-        if (!may_begin(text, facts.text.begin, offset) &&
-            (offset < 4 || !may_begin(text, facts.text.begin, offset - 4)))
+        if (!may_begin(image, text, facts.text.begin, offset) &&
+            (offset < 4 || !may_begin(image, text, facts.text.begin, offset - 4)))
             continue;
         const std::uint64_t call = facts.text.begin + offset;
         facts.reserved.push_back({{call, call + 5}, Reason::FTRACE_SITE});
