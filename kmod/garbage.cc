@@ -8,7 +8,9 @@ namespace {
 void restore_board(Site& site) {
     if (!site.written_board.length) return;
     KernelText text;
-    if (check_text(text, site.written_board, TextForm::Jump)) {
+    // A kprobe that is not in the text would bring back what it found there.
+    if (djk_has_kprobe(site.written_board.address) ||
+        check_text(text, site.written_board, TextForm::Jump)) {
         djk_warn("somebody else has patched these dead bytes, they stay as they are",
                  site.written_board.address);
     } else {

@@ -44,6 +44,9 @@ void Registry::finish_batch() {
             refusal = site->written_board.length
                           ? check_text(text, site->written_board, TextForm::Jump)
                           : check_text(text, board, TextForm::Original);
+        // A kprobe that is not in the text keeps a copy of what was there.
+        if (!refusal && board.length && djk_has_kprobe(board.address))
+            refusal = Refusal{Reason::FOREIGN_PATCH, board.address};
         if (refusal) {
             site->hold = refusal;
             changed.add(*site);

@@ -125,7 +125,8 @@ class Registry {
     Refusal hold_reason(const Site& site) const;
     Refusal settle(Site& site);
     void settle_near(Range range);
-    Refusal make_way(KernelText& text, const SiteList& fresh, SiteList& yielding);
+    Refusal make_way(KernelText& text, const SiteList& fresh, SiteList& yielding,
+                     const Site*& refused);
     Refusal arm(SiteList& fresh, const Site*& refused);
     void back_to_int3(KernelText& text, const SiteList& sites);
     void back_to_int3(KernelText& text, Site& site);

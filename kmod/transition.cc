@@ -83,10 +83,13 @@ void Registry::settle_near(Range range) {
 }
 
 /// Jumps over the IAs of `fresh` sites give way to their int3, so that one can be set there. Those
-/// that did are `yielding`; nothing has changed when one of them cannot.
-Refusal Registry::make_way(KernelText& text, const SiteList& fresh, SiteList& yielding) {
+/// that did are `yielding`; nothing has changed when one of them cannot, for the sake of `refused`.
+Refusal Registry::make_way(KernelText& text, const SiteList& fresh, SiteList& yielding,
+                           const Site*& refused) {
     Refusal refusal;
     for (const Site& site : fresh) {
+        if (refusal) break;
+        refused = &site;
         const u64 address = site.address();
         sites_.for_each_near({address, address + 1}, [&](Site& other) {
             // One that gives way already is held.
@@ -144,8 +147,7 @@ Refusal Registry::arm(SiteList& fresh, const Site*& refused) {
         KernelText text;
         // The slots have been written since the cores were last synchronized.
         text.sync_cores();
-        refused = fresh.first();
-        if (const Refusal refusal = make_way(text, fresh, yielding)) return refusal;
+        if (const Refusal refusal = make_way(text, fresh, yielding, refused)) return refusal;
         for (const Site& site : fresh) {
             refused = &site;
             if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
