@@ -315,5 +315,6 @@ void djk_release_module() {
 
 void djk_warn(const char* what, unsigned long address) {
     note("warning: %#lx: %s", address, what);
+    kernel->watch.leave_board(address);
 }
 }

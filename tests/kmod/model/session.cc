@@ -334,7 +334,7 @@ void Session::check_status(const Probe& probe) {
     if (status.state == DJPROBE_STATE_OPTIMIZING && !kernel.kicked && !kernel.kicked_later &&
         !kernel.waiting)
         fail("%#lx: waits for its jump, but nobody has woken the optimizer", probe.address);
-    if (jump && status.tactic == DJPROBE_TACTIC_SPRINGBOARD) boards_.insert(probe.address);
+    if (status.tactic == DJPROBE_TACTIC_SPRINGBOARD) boards_.insert(probe.address);
     if (memcmp(status.displaced, kernel.image.original(status.anchor), status.displaced_len) != 0)
         fail("%#lx: its displaced bytes are not the original ones", probe.address);
 }
@@ -405,12 +405,10 @@ void Session::finish() {
     for (const auto& [address, kprobe] : std::map(kernel.kprobes.all()))
         kernel.kprobes.remove(address);
     settle();
-    if (kernel.watch.has_text_of_ours()) fail("text is changed, but nothing is attached");
-    const Range core = kernel.image.core(), module = kernel.image.module();
-    if (!kernel.image.is_original(core.begin, core.size()) ||
-        (kernel.module != ModuleState::Gone &&
-         !kernel.image.is_original(module.begin, module.size())))
-        fail("text is not what it was");
+    for (const Range text : {kernel.image.core(), kernel.image.module()})
+        if (kernel.is_text(text.begin))
+            if (const u64 changed = kernel.watch.find_changed(text))
+                fail("%#lx: nothing is attached, but the text is not what it was", changed);
     if (kernel.exec_chunks) fail("%zu chunks of slots are left", kernel.exec_chunks);
     if (kernel.handlers) fail("%zu handlers are left", kernel.handlers);
     if (kernel.kept || kernel.pins) fail("references to modules are left");

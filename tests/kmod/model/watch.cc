@@ -22,13 +22,6 @@ T load(u64 address) {
     return value;
 }
 
-/// Of a jump that lies in live text.
-u64 jump_target(u64 address) {
-    return load<u8>(address) == kJump
-               ? address + 5 + static_cast<u64>(load<i32>(address + 1))
-               : address + 2 + static_cast<u64>(load<signed char>(address + 1));
-}
-
 }  // namespace
 
 // ---- What is there.
@@ -63,13 +56,13 @@ Watch::Form Watch::form_of(const Place& place) const {
     return first == x86::kInt3 && djp_find_trap(place.start()) ? Form::Trap : Form::Garbled;
 }
 
-bool Watch::has_text_of_ours() const {
-    for (const size_t index : touched_) {
-        const Function& function = image_.functions[index];
-        for (u64 at = function.start; at < function.start + function.size; ++at)
-            if (kprobes_.byte(at) != *image_.original(at)) return true;
+u64 Watch::find_changed(Range text) const {
+    for (u64 at = text.begin; at < text.end; ++at) {
+        if (*image_.text(at) == *image_.original(at)) continue;
+        const auto left = left_.upper_bound(at);
+        if (left == left_.begin() || at - *std::prev(left) >= x86::kJumpLength) return at;
     }
-    return false;
+    return 0;
 }
 
 u64 Watch::find_stray() {
@@ -168,16 +161,23 @@ bool Watch::leads_on(const Place& place, u64 back) {
     return false;
 }
 
+/// Of a jump of ours in live text, whoever lies on top of it.
+u64 Watch::jump_target(u64 address) const {
+    u8 bytes[x86::kJumpLength];
+    for (size_t i = 0; i < sizeof(bytes); ++i)
+        bytes[i] = kprobes_.byte(address + i);
+    if (bytes[0] == kShortJump)
+        return address + 2 + static_cast<u64>(static_cast<signed char>(bytes[1]));
+    return address + 5 + static_cast<u64>(load<i32>(address_of(bytes) + 1));
+}
+
 /// Returns the end of what the jump replaces.
 u64 Watch::follow_jump(const Place& place) {
     const u64 at = place.start();
-    u8 bytes[x86::kJumpLength];
-    for (size_t i = 0; i < sizeof(bytes); ++i)
-        bytes[i] = kprobes_.byte(at + i);
-    u64 target = at + 5 + static_cast<u64>(load<i32>(address_of(bytes) + 1));
+    u64 target = jump_target(at);
     u64 covered = at + x86::kJumpLength;
-    if (bytes[0] == kShortJump) {
-        const u64 board = at + 2 + static_cast<u64>(static_cast<signed char>(bytes[1]));
+    if (kprobes_.byte(at) == kShortJump) {
+        const u64 board = target;
         const auto found = boards_.find(board);
         if (found == boards_.end()) fail("%#lx: leads to %#lx, which is no springboard", at, board);
         if (found->second.written > synced_)

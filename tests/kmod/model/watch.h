@@ -75,7 +75,10 @@ class Watch {
     /// Bytes that are neither original nor part of any int3, jump or springboard that leads
     /// somewhere: the first one's address, or 0.
     u64 find_stray();
-    bool has_text_of_ours() const;
+    /// Dead bytes that had to be left behind, since somebody else had patched them.
+    void leave_board(u64 address) { left_.insert(address); }
+    /// The first byte of `text` that is not what it was, but for those; or 0.
+    u64 find_changed(Range text) const;
     bool is_jump(u64 address) const { return jumps_.count(address) != 0; }
 
   private:
@@ -90,6 +93,7 @@ class Watch {
     Form form_of(const Place& place) const;
     void look_at_function(const Function& function);
     void follow_trap(const Place& place);
+    u64 jump_target(u64 address) const;
     u64 follow_jump(const Place& place);
     bool leads_on(const Place& place, u64 back);
     u64 follow_code(u64 address, u64 first);
@@ -114,6 +118,7 @@ class Watch {
     std::set<u64> jumps_;       ///< where a jump of ours begins
     std::set<u64> landed_;      ///< where code in slots leads back to
     std::map<u64, u64> written_;
+    std::set<u64> left_;  ///< springboards that stay
     Reached reached_;
     u64 now_ = 0;       ///< looks
     u64 quiesced_ = 0;  ///< the latest look before a quiescence that is over
