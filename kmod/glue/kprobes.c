@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Kprobes of the kernel's own. */
+#include <linux/kprobes.h>
+#include <linux/module.h>
+
+#include "imports.h"
+#include "kernel.h"
+
+/* As kernel/kprobes.c has had since 2.6.10. */
+#define KPROBE_BUCKETS (1 << 6)
+
+bool djk_has_kprobe(unsigned long address)
+{
+	bool found;
+
+	preempt_disable();
+	found = djk_call1(get_kprobe, address);
+	preempt_enable();
+	return found;
+}
+
+bool djk_recover_foreign(unsigned long address, unsigned char bytes[16])
+{
+	unsigned long recovered = 0;
+
+	preempt_disable();
+	if (djk_call1(get_kprobe, address))
+		recovered = djk_call2(recover_probed_instruction, bytes, address);
+	preempt_enable();
+	/* Kprobes that patched nothing (disabled, or on the ftrace call) answer with the text
+	 * itself. */
+	return recovered && recovered != address;
+}
+
+size_t djk_list_kprobes(unsigned long *addresses, size_t max)
+{
+	const struct hlist_head *table = (const struct hlist_head *)djk_imports.kprobe_table;
+	const struct kprobe *probe;
+	size_t count = 0, i;
+
+	preempt_disable();
+	for (i = 0; i < KPROBE_BUCKETS; i++) {
+		hlist_for_each_entry_rcu(probe, &table[i], hlist)
+		{
+			if (count < max)
+				addresses[count] = (unsigned long)probe->addr;
+			count++;
+		}
+	}
+	preempt_enable();
+	return count;
+}
+
+void djk_visit_kprobes(unsigned long address, djk_flow_visit visit, void *context)
+{
+	const struct hlist_head *table = (const struct hlist_head *)djk_imports.kprobe_table;
+	const struct kprobe *probe;
+	size_t i;
+
+	preempt_disable();
+	for (i = 0; i < KPROBE_BUCKETS; i++)
+		hlist_for_each_entry_rcu(probe, &table[i], hlist)
+			visit(context, DJK_FLOW_UNKNOWN, (unsigned long)probe->addr, 0);
+	preempt_enable();
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Who owns which bytes of text, and where nobody may probe. */
+#include <linux/bug.h>
+#include <linux/extable.h>
+#include <linux/ftrace.h>
+#include <linux/jump_label.h>
+#include <linux/module.h>
+#include <linux/static_call.h>
+
+#include "imports.h"
+#include "kernel.h"
+#include "text_of.h"
+
+static bool within(unsigned long address, unsigned long begin, unsigned long end)
+{
+	return address >= begin && address < end;
+}
+
+unsigned int djk_forbidden(unsigned long address)
+{
+	unsigned int reason = DJPROBE_REASON_NONE;
+	struct module *module;
+
+	if (djk_is_init_text(address))
+		return DJPROBE_REASON_INIT_TEXT;
+	if (within_module_core(address, THIS_MODULE) || within_module_init(address, THIS_MODULE))
+		return DJPROBE_REASON_OWN_TEXT;
+	if (!djk_is_core_text(address)) {
+		preempt_disable();
+		module = djk_text_module(address);
+		if (!module)
+			reason = DJPROBE_REASON_NOT_TEXT;
+		else if (within_module_init(address, module))
+			reason = DJPROBE_REASON_INIT_TEXT;
+		preempt_enable();
+		if (reason)
+			return reason;
+	}
+	if (within(address, djk_imports.__cpuidle_text_start, djk_imports.__cpuidle_text_end))
+		return DJPROBE_REASON_IDLE_TEXT;
+	/* Trampolines: when the call changes, the kernel BUGs on bytes that it did not write. */
+	if (within(address, djk_imports.__static_call_text_start,
+		   djk_imports.__static_call_text_end))
+		return DJPROBE_REASON_STATIC_CALL;
+	if (djk_bool(djk_call1(within_kprobe_blacklist, address)))
+		return DJPROBE_REASON_BLACKLISTED;
+	return DJPROBE_REASON_NONE;
+}
+
+/* Patched by the kernel at will. */
+static unsigned int patched_by_kernel(unsigned long begin, unsigned long end)
+{
+	if (djk_call2(ftrace_location_range, begin, end - 1))
+		return DJPROBE_REASON_FTRACE_SITE;
+	/* The only one that takes the end as exclusive. */
+	if (djk_int(djk_call2(alternatives_text_reserved, begin, end)))
+		return DJPROBE_REASON_ALTERNATIVE;
+	return DJPROBE_REASON_NONE;
+}
+
+/* The same, searched one by one, and with a decoder: slow. */
+static unsigned int rewritten_by_kernel(unsigned long address)
+{
+	if (djk_int(djk_call2(jump_label_text_reserved, address, address)))
+		return DJPROBE_REASON_JUMP_LABEL;
+	if (djk_int(djk_call2(static_call_text_reserved, address, address)))
+		return DJPROBE_REASON_STATIC_CALL;
+	return DJPROBE_REASON_NONE;
+}
+
+/* A trap is a ud0, ud1 or ud2; that spares most addresses another linear search. */
+static bool is_bug(unsigned long address)
+{
+	const unsigned char prefix = 0x67;
+	unsigned char bytes[3], *opcode = bytes;
+
+	if (!djk_read(bytes, address, 3))
+		return false;
+	opcode += *opcode == prefix;
+	if (opcode[0] != 0x0f || (opcode[1] != 0x0b && opcode[1] != 0xb9 && opcode[1] != 0xff))
+		return false;
+	return djk_call1(find_bug, address);
+}
+
+static unsigned int reserved_byte(unsigned long address, bool patched, bool rewritten)
+{
+	unsigned int reason = patched ? patched_by_kernel(address, address + 1) : 0;
+
+	if (!reason && rewritten)
+		reason = rewritten_by_kernel(address);
+	if (reason)
+		return reason;
+	if (is_bug(address))
+		return DJPROBE_REASON_BUG_SITE;
+	if (djk_call1(search_exception_tables, address))
+		return DJPROBE_REASON_EXTABLE_INSN;
+	if (djk_call1(get_kprobe, address))
+		return DJPROBE_REASON_FOREIGN_PATCH;
+	return DJPROBE_REASON_NONE;
+}
+
+void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
+{
+	/* Most stretches of text hold nothing that the kernel patches: ask byte by byte elsewhere.
+	 */
+	const size_t stretch = 16;
+	struct mutex *const text_mutex = (struct mutex *)djk_imports.text_mutex;
+	bool patched = false;
+	size_t i;
+
+	djk_call0(jump_label_lock);
+	/* Not djk_text_lock(): kprobe_mutex is outside of jump_label_mutex. */
+	mutex_lock(text_mutex);
+	preempt_disable();
+	for (i = 0; i < count; i++) {
+		if (i % stretch == 0)
+			patched = patched_by_kernel(address + i, address + min(i + stretch, count));
+		reasons[i] = reserved_byte(address + i, patched, reasons[i]);
+	}
+	preempt_enable();
+	mutex_unlock(text_mutex);
+	djk_call0(jump_label_unlock);
+}

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What runs on every int3 before us. */
+#include <linux/kallsyms.h>
+#include <linux/module.h>
+#include <linux/notifier.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "../../arch/x86/trap_names.h"
+#include "imports.h"
+#include "kernel.h"
+
+size_t djk_trap_roots(unsigned long *addresses, size_t max)
+{
+	const struct notifier_block *block;
+	size_t count = 0;
+
+	for (; count < ARRAY_SIZE(djprobe_trap_roots); count++) {
+		addresses[count] = djk_lookup(djprobe_trap_roots[count]);
+		if (!addresses[count]) {
+			pr_err("this kernel has no %s: its int3 path is not known\n",
+			       djprobe_trap_roots[count]);
+			return 0;
+		}
+	}
+	/* Whoever stands before us in the chain runs before us. */
+	rcu_read_lock();
+	block = rcu_dereference(((struct atomic_notifier_head *)djk_imports.die_chain)->head);
+	for (; block && block->priority == INT_MAX; block = rcu_dereference(block->next))
+		if (count < max)
+			addresses[count++] = (unsigned long)block->notifier_call;
+	rcu_read_unlock();
+	return count;
+}
+
+bool djk_trap_leaf(unsigned long function)
+{
+	char *name = kmalloc(KSYM_NAME_LEN + MODULE_NAME_LEN, GFP_KERNEL);
+	unsigned long offset;
+	bool leaf = false;
+	size_t i;
+
+	if (!name)
+		return false;
+	djk_symbol_name(function, name, name + KSYM_NAME_LEN, &offset);
+	for (i = 0; i < ARRAY_SIZE(djprobe_trap_leaves); i++)
+		leaf |= !strcmp(name, djprobe_trap_leaves[i]);
+	leaf |= strstr(name, DJPROBE_TRAP_LEAF_PART) || strstarts(name, DJPROBE_TRAP_LEAF_PREFIX);
+	kfree(name);
+	return leaf;
+}
