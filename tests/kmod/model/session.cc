@@ -103,8 +103,8 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
     return answer;
 }
 
-Probe* Session::attach(const Wish& wish) {
-    const Answer answer = attach(std::vector<Wish>{wish});
+Probe* Session::attach_one(const Wish& wish) {
+    const Answer answer = attach({wish});
     return answer.probes.empty() ? nullptr : answer.probes[0];
 }
 
@@ -267,6 +267,8 @@ void Session::check_refusal(const char* what, u64 address, unsigned int wants, u
         place && (place->insn.kind == x86::Kind::Plain || place->insn.kind == x86::Kind::Nop);
     if (wants & DJK_WANTS_AFTER && !straight && reason == DJPROBE_REASON_POST_AT_BRANCH) return;
     const Pristine expected = pristine(address);
+    // A kprobe that has come meanwhile hides what there is besides.
+    if (expected.reason == DJPROBE_REASON_FOREIGN_PATCH && is_disturbed(address)) return;
     if (expected.verdict != DJPROBE_VERDICT_REFUSED || expected.reason != reason)
         fail("%s at %#lx is refused with reason %u, expected verdict %u, reason %u", what, address,
              reason, expected.verdict, expected.reason);

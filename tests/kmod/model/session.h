@@ -50,7 +50,8 @@ class Session {
         Group probes;
     };
     Answer attach(const std::vector<Wish>& wishes);
-    Probe* attach(const Wish& wish);
+    /// nullptr: refused.
+    Probe* attach_one(const Wish& wish);
     void detach(const Group& group);
     Answer enable(const Group& group);
     void disable(const Group& group);

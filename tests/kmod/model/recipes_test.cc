@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+// Histories that must end well, each written down.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "session.h"
+#include "uapi/djprobe.h"
+
+namespace djprobe::model {
+namespace {
+
+unsigned int state_of(Session& session, const Probe& probe) {
+    return session.query(probe).state;
+}
+
+/// A core function's place where the policy gives a jump by `tactic` over at least so many bytes,
+/// with places behind it that are sites, too.
+struct Found {
+    u64 seed = 0, address = 0;
+    std::vector<u64> inside;
+};
+
+bool find_site(Session& session, bool in_module, unsigned int tactic, size_t inside, Found& found) {
+    const Kernel& kernel = session.kernel;
+    for (const Place& place : kernel.image.places) {
+        const Function& function = kernel.image.functions[place.function];
+        // Its first byte stands for another place.
+        if (function.in_module != in_module || place.start() == function.start) continue;
+        const djp_verdict verdict = session.explain(place.start());
+        if (verdict.verdict != DJPROBE_VERDICT_JUMP || verdict.tactic != tactic) continue;
+        found.address = place.start();
+        found.inside.clear();
+        for (u64 at = place.end(); at < verdict.anchor + verdict.region_len; ++at) {
+            const Place* next = session.kernel.image.place_at(at);
+            if (next && at > place.start() &&
+                session.explain(at).verdict != DJPROBE_VERDICT_REFUSED)
+                found.inside.push_back(at);
+        }
+        if (found.inside.size() >= inside) return true;
+    }
+    return false;
+}
+
+/// The first image that has such a place.
+Found find_image(bool in_module, unsigned int tactic, size_t inside) {
+    for (u64 seed = 0; seed < 64; ++seed) {
+        Session session(seed);
+        Found found;
+        if (!find_site(session, in_module, tactic, inside, found)) continue;
+        found.seed = seed;
+        return found;
+    }
+    ADD_FAILURE() << "no image has a site for tactic " << tactic;
+    return {};
+}
+
+TEST(Recipes, OverlappingProbesInAllOrders) {
+    // Kernel commit f1c97a1b4ef7: a probe within another's displaced bytes, disabled, its neighbour
+    // unregistered, and enabled again: the int3 must come back and stay.
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 1);
+    const std::array<u64, 2> places = {found.address, found.inside[0]};
+    enum Action { kFirstOff, kFirstOn, kFirstGone, kSecondOff, kSecondOn, kSecondGone };
+    std::array<int, 6> order = {0, 1, 2, 3, 4, 5};
+    do {
+        for (const bool settling : {false, true})
+            for (const bool swapped : {false, true}) {
+                Session session(found.seed);
+                std::array<Probe*, 2> probes{};
+                for (const bool second : {swapped, !swapped}) {
+                    probes[second] = session.attach_one({.address = places[second]});
+                    ASSERT_TRUE(probes[second]);
+                    if (settling) session.settle();
+                }
+                for (const int action : order) {
+                    Probe*& probe = probes[action / 3];
+                    if (!probe) continue;
+                    if (action % 3 == 0) session.disable({probe});
+                    if (action % 3 == 1) {
+                        EXPECT_EQ(session.enable({probe}).reason, 0u);
+                    }
+                    if (action % 3 == 2) {
+                        session.detach({probe});
+                        probe = nullptr;
+                    }
+                    if (settling) session.settle();
+                }
+                session.finish();
+            }
+    } while (std::next_permutation(order.begin(), order.end()));
+}
+
+TEST(Recipes, AJumpGivesWayAndComesBack) {
+    for (const unsigned int tactic : {DJPROBE_TACTIC_WINDOW, DJPROBE_TACTIC_SLIDE}) {
+        const Found found = find_image(false, tactic, tactic == DJPROBE_TACTIC_WINDOW);
+        Session session(found.seed);
+        Probe* jump = session.attach_one({.address = found.address, .program = 0});
+        session.settle();
+        ASSERT_EQ(state_of(session, *jump), DJPROBE_STATE_OPTIMIZED);
+        const u64 anchor = session.query(*jump).anchor;
+        Probe* within = session.attach_one(
+            {.address = tactic == DJPROBE_TACTIC_SLIDE ? anchor : found.inside[0], .program = 0});
+        ASSERT_TRUE(within);
+        if (tactic == DJPROBE_TACTIC_WINDOW) {
+            EXPECT_EQ(state_of(session, *jump), DJPROBE_STATE_ARMED);
+            EXPECT_EQ(session.query(*jump).reason, DJPROBE_REASON_OVERLAP);
+        }
+        session.settle();
+        session.detach({within});
+        session.settle();
+        EXPECT_EQ(state_of(session, *jump), DJPROBE_STATE_OPTIMIZED);
+        session.finish();
+    }
+}
+
+/// What may fail for want of memory.
+enum class Victim { Attach, Join, Batch, Enable, Detach, Disable, SetEnabled };
+
+/// Let the n-th allocation of it fail (or all from it on). Returns false when there are fewer.
+bool fail_once(const Found& found, Victim victim, int n, bool keep_failing) {
+    Session session(found.seed);
+    // The index is built, and another site shares the slots.
+    Probe* const other = session.attach_one({.address = found.address, .program = 0});
+    std::vector<Wish> wishes = {{.address = found.inside[0], .program = 1},
+                                {.address = found.address, .program = 2},
+                                {.address = found.inside[1], .wants = DJK_WANTS_REDIRECT}};
+    Group group;
+    if (victim != Victim::Attach && victim != Victim::Join && victim != Victim::Batch)
+        group = session.attach(wishes).probes;
+    if (victim == Victim::Enable) session.disable(group);
+    session.settle();
+    const size_t before = session.kernel.watch.count_allocations().first;
+    const size_t handlers = session.kernel.handlers;
+    const unsigned int state = state_of(session, *other);
+    session.kernel.fail_after = n;
+    session.kernel.keep_failing = keep_failing;
+    unsigned int reason = 0;
+    switch (victim) {
+        case Victim::Attach:
+            reason = session.attach(std::vector<Wish>{wishes[0]}).reason;
+            break;
+        case Victim::Join:
+            reason = session.attach(std::vector<Wish>{wishes[1]}).reason;
+            break;
+        case Victim::Batch:
+            reason = session.attach(wishes).reason;
+            break;
+        case Victim::Enable:
+            reason = session.enable(group).reason;
+            break;
+        case Victim::Detach:
+            session.detach(group);
+            break;
+        case Victim::Disable:
+            session.disable(group);
+            break;
+        case Victim::SetEnabled:
+            session.set_enabled(false);
+            break;
+    }
+    const bool failed = session.kernel.failed > 0;
+    session.kernel.fail_after = -1;
+    session.settle();
+    if (reason) {
+        EXPECT_EQ(reason, static_cast<unsigned int>(DJPROBE_REASON_NO_MEMORY));
+        // All undone: the other site has its jump again, nothing else is there.
+        EXPECT_EQ(state_of(session, *other), state);
+        EXPECT_EQ(session.kernel.handlers, handlers);
+        EXPECT_EQ(session.kernel.watch.count_allocations().first, before);
+    }
+    session.set_enabled(true);
+    session.finish();
+    return failed;
+}
+
+class OutOfMemory : public testing::TestWithParam<Victim> {};
+
+TEST_P(OutOfMemory, AtEveryAllocationAllIsUndone) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 2);
+    for (const bool keep_failing : {false, true}) {
+        int n = 0;
+        while (fail_once(found, GetParam(), n, keep_failing))
+            ++n;
+        const bool allocates = GetParam() == Victim::Attach || GetParam() == Victim::Join ||
+                               GetParam() == Victim::Batch || GetParam() == Victim::Enable;
+        if (allocates) {
+            EXPECT_GT(n, 3);
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, OutOfMemory,
+                         testing::Values(Victim::Attach, Victim::Join, Victim::Batch,
+                                         Victim::Enable, Victim::Detach, Victim::Disable,
+                                         Victim::SetEnabled));
+
+class ForeignOnTop : public testing::TestWithParam<std::tuple<int, bool, bool>> {};
+
+TEST_P(ForeignOnTop, KeptAndTriedAgain) {
+    const auto [program, armed, disable] = GetParam();
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 0);
+    Session session(found.seed);
+    Kernel& kernel = session.kernel;
+    Probe* probe = session.attach_one({.address = found.address, .program = program});
+    session.settle();
+    ASSERT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+    ASSERT_TRUE(kernel.kprobes.add(found.address, armed));
+    session.disturbed(found.address);
+    if (disable)
+        session.disable({probe});
+    else
+        session.detach({probe});
+    EXPECT_EQ(kernel.kept, 1);
+    EXPECT_TRUE(kernel.kicked_later);
+    for (int i = 0; i < 3; ++i) {
+        session.run_optimizer();
+        EXPECT_EQ(kernel.kept, 1);
+        EXPECT_TRUE(kernel.kicked_later);
+        // The worker rests until then.
+        kernel.kicked = false;
+        session.run_optimizer();
+        EXPECT_FALSE(kernel.kicked);
+    }
+    if (disable) {
+        EXPECT_EQ(session.enable({probe}).reason,
+                  static_cast<unsigned>(DJPROBE_REASON_FOREIGN_PATCH));
+    }
+    EXPECT_EQ(session.attach(std::vector<Wish>{{.address = found.address}}).reason,
+              static_cast<unsigned>(DJPROBE_REASON_FOREIGN_PATCH));
+    if (!armed) kernel.kprobes.arm(found.address);
+    session.check();
+    ASSERT_TRUE(kernel.kprobes.remove(found.address));
+    session.settle();
+    EXPECT_EQ(kernel.kept, 0);
+    session.finish();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ForeignOnTop,
+                         testing::Combine(testing::Values(-1, 0), testing::Bool(),
+                                          testing::Bool()));
+
+TEST(Recipes, JumpsThatCouldNotGoWhenSwitchedOffGoLater) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 0);
+    Session session(found.seed);
+    Probe* probe = session.attach_one({.address = found.address});
+    session.settle();
+    ASSERT_TRUE(session.kernel.kprobes.add(found.address, true));
+    session.set_optimization(false);
+    EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+    ASSERT_TRUE(session.kernel.kprobes.remove(found.address));
+    session.settle();
+    EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_ARMED);
+    EXPECT_EQ(session.query(*probe).reason, DJPROBE_REASON_OPTIMIZATION_OFF);
+    session.finish();
+}
+
+TEST(Recipes, AModuleGoesWhileItsSpringboardWaitsForQuiescence) {
+    const Found found = find_image(true, DJPROBE_TACTIC_SPRINGBOARD, 0);
+    for (const bool within : {false, true}) {
+        Session session(found.seed);
+        Probe* probe = session.attach_one({.address = found.address});
+        session.settle();
+        ASSERT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+        session.detach({probe});
+        const auto leave = [&] {
+            session.kernel.module_goes();
+            session.module_leaves();
+        };
+        if (!within) leave();
+        session.kernel.on_quiesce = [&](bool) {
+            if (within && session.kernel.module == ModuleState::Live) leave();
+        };
+        session.settle();
+        session.finish();
+        // Whatever is loaded there next is not ours.
+        session.kernel.module_comes();
+        EXPECT_EQ(session.kernel.watch.find_changed(session.kernel.image.module()), 0u);
+    }
+}
+
+TEST(Recipes, ABatchThatIsUndoneGivesJumpsBack) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 1);
+    Session session(found.seed);
+    Probe* probe = session.attach_one({.address = found.address, .program = 0});
+    session.settle();
+    const u64 nowhere = session.kernel.image.core().begin - 4096;
+    const std::vector<Wish> wishes = {{.address = found.address, .program = 0},
+                                      {.address = found.inside[0], .program = 0}};
+    // Forbidden places are found first: only one that turns out late shows what is undone.
+    for (int n = 0; n < 64; ++n) {
+        session.kernel.fail_after = n;
+        const Session::Answer answer = session.attach(wishes);
+        session.kernel.fail_after = -1;
+        session.settle();
+        EXPECT_EQ(state_of(session, *probe),
+                  answer.reason ? DJPROBE_STATE_OPTIMIZED : DJPROBE_STATE_ARMED);
+        if (!answer.reason) session.detach(answer.probes);
+        session.settle();
+    }
+    const Session::Answer answer =
+        session.attach({{.address = found.address}, {.address = nowhere}});
+    EXPECT_EQ(answer.index, 1u);
+    EXPECT_EQ(answer.reason, static_cast<unsigned>(DJPROBE_REASON_NOT_TEXT));
+    session.finish();
+}
+
+}  // namespace
+}  // namespace djprobe::model
