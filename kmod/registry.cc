@@ -73,6 +73,9 @@ size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
         u64 function_entry = 0;
         refusal = locate(request, function_entry);
         if (!refusal) refusal = Refusal{static_cast<Reason>(djk_forbidden(request.address))};
+        if (!refusal && !djk_probe_may_be_at(request.handler, request.address,
+                                             function_entry && !request.entry))
+            refusal = Refusal{Reason::PROG_OVERRIDE};
         if (refusal) break;
         Box<djp_probe> probe = Box<djp_probe>::create();
         if (!probe) {

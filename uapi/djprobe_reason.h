@@ -101,7 +101,9 @@
 	X(129, PROG_TYPE, "prog-type", "not a program of type kprobe", "-")                        \
 	X(130, PROG_SLEEPABLE, "prog-sleepable", "a sleepable program cannot run in a probe", "-") \
 	X(131, PROG_OVERRIDE, "prog-override",                                                     \
-	  "a program that calls bpf_override_return is not supported", "-")                        \
+	  "bpf_override_return is allowed only at entries of functions on the kernel's "           \
+	  "error-injection list",                                                                  \
+	  "-")                                                                                     \
 	X(132, PROG_ATTACH_TYPE, "prog-attach-type",                                               \
 	  "a kprobe.multi, session or uprobe program expects another kind of attachment",          \
 	  "its expected attach type")                                                              \

@@ -34,8 +34,6 @@ static unsigned int refuse_program(const struct bpf_prog *prog, unsigned long *d
 {
 	if (is_sleepable(prog))
 		return DJPROBE_REASON_PROG_SLEEPABLE;
-	if (prog->kprobe_override)
-		return DJPROBE_REASON_PROG_OVERRIDE;
 	/*
 	 * kprobe.multi and its kin read their cookie and address from a context that only their
 	 * own attachment makes.
@@ -80,6 +78,8 @@ struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *
 	handler->prog = prog;
 	handler->cookie = cookie;
 	handler->needs_context = true;
+	/* bpf_override_return() makes the function return at once. */
+	handler->link.wants = prog->kprobe_override ? DJK_WANTS_REDIRECT : 0;
 	*reason = DJPROBE_REASON_NONE;
 	return &handler->link;
 
@@ -141,6 +141,18 @@ bool djk_needs_run_context(int helper)
 		if (address == djk_lookup(names[i]))
 			return true;
 	return false;
+}
+
+bool djk_probe_may_be_at(const struct djk_probe *probe, unsigned long address, bool entry)
+{
+	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	unsigned long list;
+
+	if (!handler->prog || !handler->prog->kprobe_override)
+		return true;
+	/* There is none in a kernel without error injection. */
+	list = djk_lookup("within_error_injection_list");
+	return entry && list && djk_bool(djk_call(list, address, 0, 0, 0, 0));
 }
 
 void djk_probe_at_entry(struct djk_probe *probe, unsigned long function)

@@ -112,6 +112,8 @@ NOKPROBE_SYMBOL(run_c_handler);
 
 static __always_inline bool run_handler(struct djk_handler *handler, struct pt_regs *regs)
 {
+	const unsigned long ip = regs->ip;
+
 	if (unlikely(handler->c_probe))
 		return run_c_handler(handler, regs);
 	if (handler->needs_context)
@@ -119,7 +121,7 @@ static __always_inline bool run_handler(struct djk_handler *handler, struct pt_r
 	else
 		bpf_prog_run(handler->prog, regs);
 	this_cpu_inc(handler->counters->hits);
-	return false;
+	return regs->ip != ip;
 }
 
 /* Behind the probed instruction. What was skipped before it has been counted there. */

@@ -197,6 +197,9 @@ void djk_probe_is_plain(struct djk_probe *probe);
 /* Whether a helper, named as the verifier has left it in a call, reads more than its arguments:
  * what only djk_machine.hit_handler prepares. */
 bool djk_needs_run_context(int helper);
+/* False: it overrides what the function returns, which is allowed at entries of some functions
+ * only. */
+bool djk_probe_may_be_at(const struct djk_probe *probe, unsigned long address, bool entry);
 /* Only after quiescence: no CPU may still run it. */
 void djk_probe_destroy(struct djk_probe *probe);
 void djk_probe_count(const struct djk_probe *probe, unsigned long *hits, unsigned long missed[8]);

@@ -97,7 +97,7 @@ TEST_F(Abi, WhatIsReservedMustBeZero) {
     const auto refuses = [&](const char* what, const std::function<void(djprobe_attach&)>& change) {
         EXPECT_EQ(attach(change), -EINVAL) << what;
     };
-    refuses("flags", [](djprobe_attach& request) { request.flags = 1; });
+    refuses("flags", [](djprobe_attach& request) { request.flags = 2; });
     refuses("flags", [](djprobe_attach& request) { request.flags = 1u << 31; });
     refuses("reserved", [](djprobe_attach& request) { request.reserved = 1; });
     refuses("mode", [](djprobe_attach& request) { request.mode = 2; });

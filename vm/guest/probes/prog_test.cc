@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -17,9 +18,14 @@ constexpr bpf_insn kReturnZero[] = {
     {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0},
 };
 
-/// bpf_override_return(ctx, 0), with ctx still in r1.
+/// bpf_override_return(ctx, kOverridden), with ctx still in r1.
+constexpr int kOverridden = 4242;
 constexpr bpf_insn kOverride[] = {
-    {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_2, .src_reg = 0, .off = 0, .imm = 0},
+    {.code = BPF_ALU64 | BPF_MOV | BPF_K,
+     .dst_reg = BPF_REG_2,
+     .src_reg = 0,
+     .off = 0,
+     .imm = kOverridden},
     {.code = BPF_JMP | BPF_CALL,
      .dst_reg = 0,
      .src_reg = 0,
@@ -112,10 +118,27 @@ TEST_F(Prog, Sleepable) {
     expect_refused(prog.get(), -EOPNOTSUPP, DJPROBE_REASON_PROG_SLEEPABLE, "sleepable");
 }
 
-TEST_F(Prog, Override) {
+TEST_F(Prog, OverrideWhereErrorsMayBeInjected) {
     const Fd prog = load(BPF_PROG_TYPE_KPROBE, kOverride);
     if (!prog) GTEST_SKIP() << "this kernel has no CONFIG_BPF_KPROBE_OVERRIDE";
-    expect_refused(prog.get(), -EOPNOTSUPP, DJPROBE_REASON_PROG_OVERRIDE, "override");
+    // Within the function, and in one that is not on the list.
+    Request request = at(kGetpgid);
+    request.prog_fd = prog.get();
+    const uint64_t inside = attach_everywhere(device_, counter(), kGetpgid, 2)[1].query().offset;
+    request.offset = inside;
+    EXPECT_EQ(device_.attach(request).reason, DJPROBE_REASON_PROG_OVERRIDE);
+    request.offset = 0;
+    request.symbol = "vfs_read";
+    EXPECT_EQ(device_.attach(request).error, -EOPNOTSUPP);
+    request.symbol = kGetpgid;
+    const pid_t group = getpgid(0);
+    for (const djprobe_mode mode : {DJPROBE_MODE_AUTO, DJPROBE_MODE_INT3}) {
+        request.mode = mode;
+        const Probe probe = device_.must_attach(request);
+        expect_mechanism(probe, mode);
+        EXPECT_EQ(syscall(SYS_getpgid, 0), kOverridden);
+    }
+    EXPECT_EQ(getpgid(0), group);
 }
 
 }  // namespace
