@@ -5,25 +5,22 @@
 
 namespace djprobe::kmod {
 
-namespace {
-
-/// A kprobe of the kernel that is not in the text: enabled, it writes its int3, and then what was
-/// there when it was registered, without another look. Text around it must stay as it is.
-Refusal find_sleeping_kprobe(const Site& site) {
-    // One right before may have been found fit for a jump of its own, but not one over ours.
-    u64 at = site.region().begin;
-    if (site.state == State::Optimizing) at -= x86::kJumpLength - 1;
-    for (; at < site.region().end; ++at)
+Refusal find_kprobe(Range range) {
+    for (u64 at = range.begin; at < range.end; ++at)
         if (djk_has_kprobe(at)) return Refusal{Reason::FOREIGN_PATCH, at};
     return {};
 }
 
-}  // namespace
+Refusal check_to_optimize(KernelText& text, const Site& site) {
+    if (const Refusal refusal = check_site_text(text, site)) return refusal;
+    // One right before may be about to get a jump of its own.
+    const Range region = site.region();
+    return find_kprobe({region.begin - (x86::kJumpLength - 1), region.end});
+}
 
 Refusal check_site_text(KernelText& text, const Site& site) {
-    if (site.wants_jump())
-        if (const Refusal refusal = find_sleeping_kprobe(site)) return refusal;
     if (site.state == State::Optimized) {
+        if (const Refusal refusal = find_kprobe(site.region())) return refusal;
         if (site.written_board.length)
             if (const Refusal refusal = check_text(text, site.written_board, TextForm::Jump))
                 return refusal;

@@ -70,7 +70,14 @@ inline auto jumps(const SiteList& sites) {
     return Picked(sites, [](const Site& site) { return &site.code.jump; });
 }
 
+/// A kprobe of the kernel in `range`, which need not be in the text: enabled, it writes its int3,
+/// and later what was there when it was registered, without another look.
+Refusal find_kprobe(Range range);
+
 /// Whether the text around a live site is what its state says. Somebody else may have patched.
 Refusal check_site_text(KernelText& text, const Site& site);
+
+/// The same, and nobody is about to patch where the jump will be.
+Refusal check_to_optimize(KernelText& text, const Site& site);
 
 }  // namespace djprobe::kmod
