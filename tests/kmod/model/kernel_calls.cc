@@ -251,6 +251,10 @@ bool djk_needs_run_context(int helper) {
     return helper == 7;
 }
 
+bool djk_probe_may_be_at(const djk_probe*, unsigned long, bool) {
+    return true;
+}
+
 void djk_probe_destroy(djk_probe* probe) {
     kernel->destroy(handler_of(probe));
 }
