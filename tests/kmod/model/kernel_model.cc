@@ -153,7 +153,7 @@ void Kernel::quiesce() {
 void Kernel::settle() {
     std::function<void(bool)> others;
     // The last tries are for what somebody else's patch keeps.
-    for (int i = 0; (kicked || kicked_later) && i < 8; ++i) {
+    for (int i = 0; i < 16 && (kicked || (kicked_later && i < 8)); ++i) {
         kicked = kicked_later = false;
         // Others may ask, too; not for ever.
         if (i == 4) others = std::exchange(on_quiesce, nullptr);
