@@ -252,7 +252,11 @@ void Watch::reach_handler(const djk_probe* probe) {
     const auto found = handlers_.find(probe);
     if (found == handlers_.end() || found->second->destroyed)
         fail("a hit runs a handler that does not exist any more");
-    found->second->last_reached = now_;
+    u64& last = found->second->last_reached;
+    // Its link leads elsewhere now.
+    if (last && last + 1 < now_ && !gone(last))
+        fail("a handler is back while a hit may still stand on it");
+    last = now_;
 }
 
 /// Whose detour is it? It holds the site's address, or that of the one handler that it calls.
@@ -373,7 +377,8 @@ void Watch::before_write(u64 address, const u8* bytes, size_t size) {
     if (!image_.holds(address) || !image_.holds(address + size - 1))
         fail("%#lx: %zu bytes are written that are no text", address, size);
     touch(address);
-    if (is_first(address, bytes, size))
+    writes_first_ = is_first(address, bytes, size);
+    if (writes_first_)
         check_first(*image_.place_at(address), bytes[0]);
     else
         check_tail(address, size);
@@ -393,7 +398,7 @@ void Watch::after_write(u64 address, const u8* bytes, size_t size) {
     const Place* first = image_.place_at(address);
     for (u64 at = address; at < address + size; ++at)
         written_[at] = clock_;
-    if (first && size == 1) {
+    if (writes_first_) {
         if (bytes[0] == x86::kInt3 || *image_.original(address) == bytes[0]) jumps_.erase(address);
         if ((bytes[0] == kJump || bytes[0] == kShortJump) &&
             !image_.is_original(address, first->insn.length)) {

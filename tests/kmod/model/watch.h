@@ -118,7 +118,8 @@ class Watch {
     std::set<u64> jumps_;       ///< where a jump of ours begins
     std::set<u64> landed_;      ///< where code in slots leads back to
     std::map<u64, u64> written_;
-    std::set<u64> left_;  ///< springboards that stay
+    std::set<u64> left_;         ///< springboards that stay
+    bool writes_first_ = false;  ///< what is being written is an instruction's first byte
     Reached reached_;
     u64 now_ = 0;       ///< looks
     u64 quiesced_ = 0;  ///< the latest look before a quiescence that is over
