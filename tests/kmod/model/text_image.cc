@@ -83,8 +83,8 @@ class Writer {
 
   private:
     void put(const Bytes& bytes) {
-        memcpy(at_, bytes.data(), bytes.size());
-        at_ += bytes.size();
+        for (const u8 byte : bytes)
+            *at_++ = byte;
     }
     u8* begin_;
     u8* at_;
