@@ -68,6 +68,7 @@ void Garbage::free() {
     while (djp_probe* probe = probes_) {
         probes_ = probe->next;
         djk_probe_destroy(probe->handler);
+        djk_breathe();
         Box<djp_probe>::adopt(probe).reset();
     }
     while (OldSlot* slot = slots_) {
@@ -76,6 +77,7 @@ void Garbage::free() {
     }
     while (Site* site = sites_) {
         sites_ = site->next;
+        djk_breathe();
         restore_board(*site);
         Box<Site>::adopt(site).reset();
     }

@@ -13,6 +13,7 @@ bool Registry::prepare_batch() {
     SiteList slides;
     for (Site* site = sites_.first(); site; site = site->next) {
         if (site->state != State::Optimizing) continue;
+        djk_breathe();
         if (const Refusal changed = check_to_optimize(text, *site)) {
             give_up(*site, changed);
             continue;
@@ -38,6 +39,7 @@ void Registry::finish_batch() {
         if (site->quiescence != Quiescence::Running) continue;
         site->quiescence = Quiescence::Wanted;
         if (site->state != State::Optimizing) continue;
+        djk_breathe();
         Refusal refusal = check_to_optimize(text, *site);
         const x86::PatchSite& board = site->code.board;
         if (!refusal && board.length)

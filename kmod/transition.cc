@@ -52,6 +52,7 @@ Refusal Registry::hold_reason(const Site& site) const {
 /// Armed <-> Optimizing or Optimized, as hold_reason() says now. Fails, and changes nothing, when
 /// somebody else has patched on top of a jump that should go; the optimizer tries again.
 Refusal Registry::settle(Site& site) {
+    djk_breathe();
     if (!is_live(site.state)) return {};
     const Refusal hold = hold_reason(site);
     if (hold && site.wants_jump()) {
@@ -214,6 +215,7 @@ void Registry::retire(SiteList& sites) {
     {
         KernelText text;
         while (Site* site = sites.take_first()) {
+            djk_breathe();
             if (!check_site_text(text, *site)) {
                 leaving.add(*site);
                 continue;
@@ -232,6 +234,7 @@ void Registry::retire(SiteList& sites) {
         sites_.remove(site);
     }
     while (Site* site = leaving.take_first()) {
+        djk_breathe();
         settle_near(site->region());
         if (site->holds_module) djk_release_module();
         garbage_.add(site);

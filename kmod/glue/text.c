@@ -2,6 +2,7 @@
 /* Writing kernel text, waiting for it, and executable memory. */
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/set_memory.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -42,6 +43,8 @@ void djk_text_unlock(void)
 void djk_text_write(unsigned long address, const void *bytes, size_t size)
 {
 	djk_call3(text_poke, address, bytes, size);
+	/* There may be tens of thousands in a row. */
+	cond_resched();
 }
 
 static void serialize_core(void *unused)
