@@ -151,6 +151,7 @@ djprobe_query Probe::query(std::uint32_t index) const {
 std::vector<djprobe_query> Probe::queries() const {
     std::vector<djprobe_query> queries;
     const std::uint32_t count = total().count;
+    queries.reserve(count);
     for (std::uint32_t i = 0; i < count; ++i)
         queries.push_back(query(i));
     return queries;

@@ -89,6 +89,7 @@ int run_attach(const AttachOptions& options) {
     EventReader events(object.handle(), options.format, output, stop);
     if (options.format == Format::kRaw) check_raw(events, output);
     std::vector<Attachment> attachments;
+    attachments.reserve(targets.size());
     for (const Target& target : targets)
         attachments.push_back(Attachment::attach(target, options, device, symbolizer));
     print_attached(attachments, stop, symbolizer);
@@ -100,6 +101,7 @@ int run_attach(const AttachOptions& options) {
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand);
+    summary.attachments.reserve(attachments.size());
     for (const Attachment& attachment : attachments)
         summary.attachments.push_back(attachment.report());
     attachments.clear();
