@@ -119,7 +119,7 @@ std::vector<Program> Object::select(const std::string& name, Several several) co
 }
 
 std::vector<Program> Object::choose(const std::string& name, Several several) {
-    const std::vector<Program> chosen = select(name, several);
+    std::vector<Program> chosen = select(name, several);
     for (const Program& program : programs())
         bpf_program__set_autoload(program.handle, false);
     for (const Program& program : chosen) {
