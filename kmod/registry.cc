@@ -170,9 +170,13 @@ void Registry::set_enabled(bool enabled) {
     // In portions: this must not need memory.
     constexpr size_t kPortion = 32;
     djp_probe* portion[kPortion];
-    for (djp_probe* probe = probes_; probe;) {
+    djp_probe* probe = probes_;
+    // The list begins with the newest one; handlers run in the order of their attachment.
+    while (enabled && probe && probe->next)
+        probe = probe->next;
+    while (probe) {
         size_t count = 0;
-        for (; probe && count < kPortion; probe = probe->next)
+        for (; probe && count < kPortion; probe = enabled ? probe->previous : probe->next)
             if (probe->enabled && probe->refused.reason != Reason::MODULE_GONE)
                 portion[count++] = probe;
         if (!enabled) leave({portion, count});
@@ -182,7 +186,9 @@ void Registry::set_enabled(bool enabled) {
             const size_t placed = place({portion, count}, refusal);
             if (!refusal) break;
             portion[placed]->refused = refusal;
-            portion[placed] = portion[--count];
+            --count;
+            for (size_t i = placed; i < count; ++i)
+                portion[i] = portion[i + 1];
         }
     }
 }

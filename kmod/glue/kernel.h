@@ -48,7 +48,8 @@ enum djk_wants {
 
 /* A site as a hit sees it. */
 struct djk_site {
-	struct djk_probe *probes; /* in the order of their attachment */
+	struct djk_probe *probes; /* in the order of their attachment; one that was disabled by
+				   * itself and comes back is the last */
 };
 
 /* An address where an int3 of ours may stand. */
