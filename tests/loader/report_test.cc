@@ -31,7 +31,7 @@ AttachmentReport many(std::uint64_t count) {
     std::vector<djprobe_query> probes(count, probe());
     for (std::uint64_t i = 0; i < count; ++i) {
         probes[i].hits = i + 1;
-        std::strcpy(probes[i].symbol, fmt::format("f{}", i + 1).c_str());
+        *fmt::format_to_n(probes[i].symbol, sizeof probes[i].symbol - 1, "f{}", i + 1).out = '\0';
     }
     return report(Scope::kGlob, "f*", probes);
 }
