@@ -155,6 +155,7 @@ TEST_P(PatchLiveTest, NoTornInstructionAndExactCountsOnAllCpus) {
         if (rounds % 4 == 0) workers.quiescence();  // everybody has been through the jump
         ASSERT_TRUE(probe.unoptimize([&] { workers.quiescence(); }));
         linger();
+        if (rounds % 4 == 0) workers.quiescence();  // and through the int3
     }
     workers.stop();
     ASSERT_TRUE(probe.disarm());
