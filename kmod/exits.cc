@@ -68,7 +68,10 @@ class ReturnFinder {
         const Refusal scan = x86::for_each_insn(copy.code(), end, [&](const Insn& insn) {
             // From the part elsewhere control comes back.
             if (comes_from && insn.rel_size && home_.contains(insn.target)) return true;
-            refusal = note(insn, exits.classify(insn));
+            Exits::Exit exit = exits.classify(insn);
+            // A part of a part is nobody's here.
+            if (comes_from && exit == Exits::Exit::Part) exit = Exits::Exit::Unknown;
+            refusal = note(insn, exit);
             return !refusal;
         });
         if (!comes_from) home_ = own;

@@ -43,9 +43,8 @@ void check_bpf_elf(const std::filesystem::path& file) {
     const auto headers = std::uint64_t{header.e_shnum} * header.e_shentsize;
     // The sum of the two may wrap.
     if (header.e_shoff > size || headers > size - header.e_shoff) {
-        fail(ExitCode::kBadFile,
-             "{}: truncated: has {} bytes, needs {} for section headers at {}", name, size, headers,
-             header.e_shoff);
+        fail(ExitCode::kBadFile, "{}: truncated: has {} bytes, needs {} for section headers at {}",
+             name, size, headers, header.e_shoff);
     }
 }
 
