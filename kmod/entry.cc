@@ -78,7 +78,10 @@ void djp_list(djp_status_visit visit, void* context) {
 
 bool djp_is_settled(const djp_probe* probe) {
     const Site* site = __atomic_load_n(&probe->site, __ATOMIC_ACQUIRE);
-    return !site || __atomic_load_n(&site->state, __ATOMIC_ACQUIRE) != State::Optimizing;
+    if (!site) return true;
+    State state;
+    __atomic_load(&site->state, &state, __ATOMIC_ACQUIRE);
+    return state != State::Optimizing;
 }
 
 void djp_set_enabled(bool enabled) {

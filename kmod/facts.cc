@@ -110,7 +110,9 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     if (trap_path_.contains(function.code().address)) return Refusal{Reason::TRAP_PATH};
     function.recover_own(sites);
 
-    auto& [neighbours, reserved, landings] = *scratch_;
+    Neighbours& neighbours = scratch_->neighbours;
+    ReservedBytes& reserved = scratch_->reserved;
+    Landings& landings = scratch_->landings;
     Snapshot snapshot;
     snapshot.site = site;
     snapshot.function = function.code();

@@ -60,7 +60,10 @@ x86::Live find_live_at(u64 site, const djk_machine& machine, const LandingIndex&
     };
     const Box<Scratch> scratch = Box<Scratch>::create();
     if (!scratch) return {};
-    auto& [function, cold, callees, rewrites] = *scratch;
+    FunctionCopy& function = scratch->function;
+    FunctionCopy& cold = scratch->cold;
+    Callees& callees = scratch->callees;
+    Rewrites& rewrites = scratch->rewrites;
     if (!function.load(site)) return {};
     function.recover_own(sites);
     const Code code = function.code();

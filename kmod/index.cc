@@ -8,8 +8,6 @@
 namespace djprobe::kmod {
 namespace {
 
-using x86::Landing;
-
 // Long passes over text pause this often, and pieces overlap so that no displacement is cut.
 constexpr size_t kPiece = 1 << 16;
 constexpr size_t kOverlap = 3;

@@ -18,6 +18,7 @@ class Array {
   public:
     Array() = default;
     explicit Array(size_t count)
+        // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
         : data_(static_cast<T*>(djk_alloc_large(count * sizeof(T)))), size_(data_ ? count : 0) {}
     Array(Array&& other) noexcept { *this = static_cast<Array&&>(other); }
     Array& operator=(Array&& other) noexcept {

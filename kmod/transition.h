@@ -15,7 +15,7 @@ inline bool is_live(State state) {
 
 inline void set_state(Site& site, State state) {
     // Waiters and hits look without the lock.
-    __atomic_store_n(&site.state, state, __ATOMIC_RELEASE);
+    __atomic_store(&site.state, &state, __ATOMIC_RELEASE);
 }
 
 inline void set_resume(Site& site, u64 address) {
