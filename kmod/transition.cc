@@ -107,17 +107,27 @@ Refusal Registry::make_way(KernelText& text, const SiteList& fresh, SiteList& yi
     return refusal;
 }
 
+/// The original byte at `address` as a plan knows it, or -1.
+static int planned_byte(const x86::Plan& plan, u64 address) {
+    if (address - plan.site < plan.first.length) return plan.first_bytes[address - plan.site];
+    if (!plan.may_jump()) return -1;
+    if (address - plan.anchor < plan.region.length) return plan.region.bytes[address - plan.anchor];
+    const bool on_board = plan.board && address - plan.board < x86::kJumpLength;
+    return on_board ? plan.board_bytes[address - plan.board] : -1;
+}
+
 /// The text is what the plan, and with it the detour, was made from: it may have been read while
-/// the kernel was changing it for a kprobe nearby. What other sites of ours cover is theirs to
-/// know.
+/// the kernel was changing it for a kprobe nearby.
 static Refusal differs_from_plan(KernelText& text, const SiteTable& sites, const Site& site) {
     const auto compare = [&](u64 address, Span<const u8> bytes) {
         for (size_t i = 0; i < bytes.size(); ++i) {
             const u64 at = address + i;
             if (text.matches(at, {&bytes[i], 1})) continue;
+            // Another site of ours has changed it, and knows what was there: the same.
             bool ours = false;
             sites.for_each_near({at, at + 1}, [&](const Site& other) {
-                ours |= &other != &site && (other.region().contains(at) || other.address() == at);
+                if (&other != &site && is_live(other.state))
+                    ours |= planned_byte(other.plan, at) == bytes[i];
             });
             if (!ours) return Refusal{Reason::FOREIGN_PATCH, at};
         }
