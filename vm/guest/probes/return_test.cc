@@ -155,7 +155,7 @@ TEST_F(Return, TheSiteMustBeAFunction) {
     request.offset = 8;
     EXPECT_EQ(device_.attach(request).error, -EINVAL);
     request = at_return("");
-    request.address = address_of(kGetpgid) + 9;
+    request.address = attach_everywhere(device_, counter(), kGetpgid, 2)[1].query().address;
     const Answer answer = device_.attach(request);
     EXPECT_EQ(answer.error, -EACCES);
     EXPECT_EQ(answer.reason, DJPROBE_REASON_NO_FUNCTION);
