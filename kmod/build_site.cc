@@ -70,9 +70,11 @@ Refusal Registry::build(Site& site, SiteCode& code) {
 
 /// Let hits at int3 continue in the site's code.
 void Registry::lead_to_code(Site& site) {
-    site.trap.hit.site = &site.hit;
+    site.trap.site = &site.hit;
     set_resume(site, site.out_of_line());
-    if (site.slides()) site.anchor.hit = {site.plan.anchor, site.code.entry(), nullptr};
+    // Its link stays: a hit that began before it left the table may stand on it.
+    site.anchor.address = site.plan.anchor;
+    site.anchor.resume = site.slides() ? site.code.entry() : 0;
 }
 
 /// Replace the code of a site by what its handlers, with `joining`, want now. A jump gives way to

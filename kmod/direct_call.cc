@@ -39,22 +39,25 @@ void DirectCalls::prepare(const djk_machine& machine, djk_probe* handler) {
 
 bool DirectCalls::describe(const djk_machine& machine, const djk_probe* handler,
                            x86::DirectConfig& out) {
-    djk_program program;
-    if (!machine.active || !djk_probe_program(handler, &program)) return false;
-    if (!find(machine, program).direct) return false;
+    djk_program program{};
+    if (!machine.active) return false;
+    const bool shadow = djk_probe_enters_shadow(handler);
+    if (!shadow && djk_probe_is_at_return(handler)) return false;
+    if (!shadow && (!djk_probe_program(handler, &program) || !find(machine, program).direct))
+        return false;
     out = {
-        .program = facts_.body,
-        .clobbers = facts_.clobbers,
-        .context = facts_.context,
-        .slow = machine.slow_handler,
+        .program = shadow ? machine.shadow_entry : facts_.body,
+        .takes_argument = shadow,
+        .clobbers = shadow ? x86::kCallerSaved : facts_.clobbers,
+        .context = shadow ? x86::field_bit(__builtin_offsetof(x86::Frame, sp)) : facts_.context,
+        .slow = machine.slow_thunk,
         .argument = reinterpret_cast<u64>(handler),
         .active = machine.active,
         .mark = machine.mark,
         .preempt_count = machine.preempt_count,
         .hits = program.hits,
-        .stats = machine.stats,
+        .stats = shadow ? 0 : machine.stats,
         .resched = machine.resched,
-        .resched_clobbers = 0,  // it is a thunk that keeps them
         .cs = machine.cs,
         .ss = machine.ss,
         .smap = machine.smap,

@@ -35,12 +35,15 @@ size_t djp_attach(djp_request* requests, size_t count, djp_probe** probes) {
     return registry->attach({requests, count}, probes);
 }
 
-size_t djp_find_returns(djp_request* request, void (*visit)(void*, unsigned long), void* context) {
+void djp_find_returns(djp_request* request, void (*take)(void*, const unsigned long*, size_t),
+                      void* context) {
     djprobe::kmod::Array<djprobe::u64> returns;
-    const size_t count = registry->find_returns(*request, returns);
-    for (size_t i = 0; i < count; ++i)
-        visit(context, returns[i]);
-    return count;
+    if (const size_t count = registry->find_returns(*request, returns))
+        take(context, returns.data(), count);
+}
+
+bool djp_find_shadow_entry(djp_request* request) {
+    return registry->find_shadow_entry(*request);
 }
 
 bool djp_explain(djp_request* request, djp_verdict* verdict) {
@@ -106,10 +109,5 @@ void djp_optimizer_run() {
 
 void djp_module_gone(const djk_extent* text) {
     registry->forget({text->begin, text->end});
-}
-
-djk_trap* djp_find_trap(unsigned long address) {
-    const Registry* live = __atomic_load_n(&registry, __ATOMIC_ACQUIRE);
-    return live ? live->find_trap(address) : nullptr;
 }
 }

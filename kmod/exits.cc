@@ -80,12 +80,20 @@ class ReturnFinder {
     }
 
   private:
+    static bool is_static_call(u64 address) {
+        u8 reason = 1;
+        djk_reserved(address, &reason, 1);
+        return static_cast<Reason>(reason) == Reason::STATIC_CALL;
+    }
+
     Refusal note(const Insn& insn, Exits::Exit exit) {
         switch (exit) {
             case Exits::Exit::None:
             case Exits::Exit::Part:
                 return {};
             case Exits::Exit::Return:
+                // One that leads nowhere as yet; the kernel will make it a jump.
+                if (is_static_call(insn.address)) break;
                 if (count_ == returns_.size()) return Refusal{Reason::NO_MEMORY};
                 returns_[count_++] = insn.address;
                 return {};

@@ -61,8 +61,7 @@ struct ReservedBytes {
 
     void collect(Range range, const LandingIndex& index, const SiteTable& sites) {
         count = 0;
-        for (u64 i = 0; i < range.size(); ++i)
-            reasons[i] = index.may_be_rewritten(range.begin + i);
+        index.mark_rewritten(range, reasons);
         djk_reserved(range.begin, reasons, range.size());
         for (u64 i = 0; i < range.size(); ++i)
             if (reasons[i])
@@ -148,6 +147,15 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
                 Refusal{Reason::REGION_RESERVED, kprobe, static_cast<u64>(Reason::FOREIGN_PATCH)};
 
     return {};
+}
+
+Refusal Analyst::check_no_landing(u64 address, const SiteTable& sites) {
+    Landings& landings = scratch_->landings;
+    landings.count = 0;
+    if (const Refusal refusal = index_.find({address, address + 1}, sites, landings))
+        return refusal;
+    if (!landings.count) return {};
+    return Refusal{Reason::ENTRY_AGAIN, landings.all[0].source, address};
 }
 
 }  // namespace djprobe::kmod

@@ -28,6 +28,9 @@ class Analyst {
         return find_live_at(site, machine_, index_, sites);
     }
 
+    /// ENTRY_AGAIN when anything but falling through leads to `address`.
+    Refusal check_no_landing(u64 address, const SiteTable& sites);
+
     const djk_machine& machine() const { return machine_; }
 
   private:

@@ -11,12 +11,25 @@ constexpr u8 kJumpOpcode = 0xe9;
 }  // namespace
 
 bool FunctionCopy::load(u64 address) {
+    if (!allocate(address)) return false;
+    return read(KernelText{});
+}
+
+bool FunctionCopy::load(u64 address, const KernelText& text) {
+    return allocate(address) && read(text);
+}
+
+bool FunctionCopy::allocate(u64 address) {
     u64 size;
     if (!djk_symbol_range(address, &start_, &size) || size == 0 || size > kMaxFunction)
         return false;
     bytes_ = Array<u8>(size);
     out_of_memory_ = !bytes_;
-    if (!bytes_ || !djk_read(bytes_.data(), start_, size)) return false;
+    return !out_of_memory_;
+}
+
+bool FunctionCopy::read(const KernelText&) {
+    if (!djk_read(bytes_.data(), start_, bytes_.size())) return false;
     recover_foreign();
     return true;
 }
@@ -28,7 +41,7 @@ void FunctionCopy::overwrite(u64 address, Span<const u8> bytes) {
 
 void FunctionCopy::recover_foreign() {
     if (djk_list_kprobes(nullptr, 0) == 0) return;
-    u8 original[16];
+    u8 original[DJK_KPROBE_BYTES];
     for (size_t i = 0; i < bytes_.size(); ++i)
         if ((bytes_[i] == x86::kInt3 || bytes_[i] == kJumpOpcode) &&
             djk_recover_foreign(start_ + i, original))

@@ -4,6 +4,7 @@
 
 #include "memory.h"
 #include "site.h"
+#include "text_port.h"
 
 namespace djprobe::kmod {
 
@@ -12,7 +13,11 @@ class FunctionCopy {
   public:
     /// Copy the symbol's live text, replacing foreign kprobes by what they hide. False when no
     /// symbol holds `address`, it is absurdly large, unreadable or out of memory.
+    /// The text lock, taken here or by the caller, keeps every byte from changing between its
+    /// reading and the question whose it is: half of a jump that somebody is writing would make
+    /// other instructions of all that follows.
     [[nodiscard]] bool load(u64 address);
+    [[nodiscard]] bool load(u64 address, const KernelText& text);
 
     /// Whether load() failed for want of memory.
     bool out_of_memory() const { return out_of_memory_; }
@@ -23,6 +28,8 @@ class FunctionCopy {
     Code code() const { return {start_, bytes_.all()}; }
 
   private:
+    bool allocate(u64 address);
+    bool read(const KernelText& text);
     void overwrite(u64 address, Span<const u8> bytes);
     void recover_foreign();
 

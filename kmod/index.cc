@@ -39,19 +39,21 @@ Range core_rodata() {
     return {rodata.begin, rodata.end};
 }
 
-/// An optimized kprobe of the kernel hides the branches that it has displaced. Calls use(insn) for
-/// every instruction of the functions that have kprobes.
+/// An optimized kprobe of the kernel hides the instructions that it has displaced. Calls use(insn)
+/// for every instruction of the functions in `range` that have kprobes.
 template <class Use>
-Refusal for_each_hidden(Use&& use) {
+Refusal for_each_hidden(Range range, const KernelText& text, Use&& use) {
     constexpr size_t max = 4096;
+    if (djk_list_kprobes(nullptr, 0) == 0) return {};
     Array<u64> kprobes(max);
     if (!kprobes) return Refusal{Reason::NO_INDEX};
     const size_t count = djk_list_kprobes(kprobes.data(), max);
     if (count > max) return Refusal{Reason::NO_INDEX};
     for (size_t i = 0; i < count; ++i) {
+        // Whatever is noted of other text may be gone when it is looked at again.
+        if (!range.contains(kprobes[i])) continue;
         FunctionCopy function;
-        // Of a module that has gone meanwhile.
-        if (!function.load(kprobes[i])) continue;
+        if (!function.load(kprobes[i], text)) return Refusal{Reason::NO_INDEX};
         const Code code = function.code();
         // What cannot be decoded was text before somebody patched it: nothing is known of it.
         if (x86::for_each_insn(code, code.range().end, [&](const x86::Insn& insn) {
@@ -104,7 +106,7 @@ void find_displaced_branches(Range targets, const SiteTable& sites, Landings& ou
 }
 
 /// A module is small and only its own text branches into its functions: no index.
-void find_in_module(Range text, Range targets, const SiteTable& sites, Landings& out) {
+Refusal find_in_module(Range text, Range targets, const SiteTable& sites, Landings& out) {
     find_displaced_branches(targets, sites, out);
     for_each_piece(text, [&](const Code& piece) {
         x86::find_long_branches(piece, targets, [&](u64 field, u64) {
@@ -114,6 +116,12 @@ void find_in_module(Range text, Range targets, const SiteTable& sites, Landings&
     });
     Search search{targets, &out};
     djk_visit_landings(targets.begin, collect, &search);
+    return for_each_hidden(text, KernelText{}, [&](const x86::Insn& insn) {
+        if (insn.rel_size == 4 && targets.contains(insn.target))
+            out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
+        if (targets.contains(insn.taken))
+            out.add({Reason::POINTER_INTO_REGION, insn.address, insn.taken});
+    });
 }
 
 }  // namespace
@@ -121,6 +129,7 @@ void find_in_module(Range text, Range targets, const SiteTable& sites, Landings&
 /// Visits everything that may lead somewhere, twice: to count, then to note.
 struct LandingIndex::Builder {
     LandingIndex& index;
+    const KernelText& text;
     bool counting = true;
     size_t stated = 0;
 
@@ -165,8 +174,9 @@ struct LandingIndex::Builder {
         for (const u64& word : in_place<u64>(rodata.begin, rodata.end))
             add(word, distance(reinterpret_cast<u64>(&word)));
         djk_visit_landings(0, state, this);
-        return for_each_hidden([this](const x86::Insn& insn) {
+        return for_each_hidden(index.text_, text, [this](const x86::Insn& insn) {
             if (insn.rel_size == 4) add(insn.target, distance(insn.address + insn.rel_offset));
+            if (insn.taken_offset) add(insn.taken, distance(insn.address + insn.taken_offset));
         });
     }
 };
@@ -179,7 +189,7 @@ Refusal LandingIndex::build() {
     begin_ = Array<u32>(lines + 2);
     rewritten_ = Array<u8>(text_.size() / kRewritten / 8 + 1);
     if (!begin_ || !rewritten_) return Refusal{Reason::NO_INDEX};
-    Builder builder{*this};
+    Builder builder{*this, unchanged};
     if (const Refusal refusal = builder.visit()) return refusal;
     for (size_t i = 2; i < lines + 2; ++i)
         begin_[i] += begin_[i - 1];
@@ -234,10 +244,8 @@ void LandingIndex::find_in_core(Range targets, const SiteTable& sites, Landings&
 Refusal LandingIndex::find(Range targets, const SiteTable& sites, Landings& out) {
     djk_extent text;
     if (!djk_text_extent(targets.begin, &text)) return Refusal{Reason::NOT_TEXT};
-    if (text.begin != core_text().begin) {
-        find_in_module({text.begin, text.end}, targets, sites, out);
-        return {};
-    }
+    if (text.begin != core_text().begin)
+        return find_in_module({text.begin, text.end}, targets, sites, out);
     if (const Refusal refusal = ensure()) return refusal;
     // Around the first and the last functions.
     if (targets.begin < text_.begin) targets.begin = text_.begin;
@@ -250,6 +258,30 @@ bool LandingIndex::may_be_rewritten(u64 address) const {
     if (!entries_ || !text_.contains(address)) return true;
     const u64 bit = (address - text_.begin) / kRewritten;
     return rewritten_[bit / 8] & 1u << bit % 8;
+}
+
+void LandingIndex::mark_rewritten(Range range, u8* marks) const {
+    djk_extent text;
+    const bool known = djk_text_extent(range.begin + range.size() / 2, &text);
+    if (!known || text.begin == core_text().begin) {
+        for (u64 i = 0; i < range.size(); ++i)
+            marks[i] = may_be_rewritten(range.begin + i);
+        return;
+    }
+    struct Marks {
+        Range range;
+        u8* marks;
+
+        static void visit(void* context, unsigned int, unsigned long place, unsigned long) {
+            const auto& self = *static_cast<Marks*>(context);
+            for (u64 at = place; at < place + x86::kJumpLength; ++at)
+                if (self.range.contains(at)) self.marks[at - self.range.begin] = 1;
+        }
+    };
+    for (u64 i = 0; i < range.size(); ++i)
+        marks[i] = 0;
+    Marks context{range, marks};
+    djk_visit_rewritten_flow(text.begin, Marks::visit, &context);
 }
 
 }  // namespace djprobe::kmod

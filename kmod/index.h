@@ -40,6 +40,8 @@ class LandingIndex {
 
     /// A jump label or a static call may lie at `address`.
     bool may_be_rewritten(u64 address) const;
+    /// The same for each byte of a range: to ask the kernel about one takes a pass over its tables.
+    void mark_rewritten(Range range, u8* marks) const;
 
   private:
     static constexpr u64 kLineSize = 64;

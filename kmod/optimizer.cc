@@ -21,10 +21,13 @@ bool Registry::prepare_batch() {
         set_resume(*site, site->displaced());
         site->quiescence = Quiescence::Running;
         any = true;
-        if (!site->slides()) continue;
-        sites_.insert(site->anchor);
-        site->anchor_armed = true;
-        slides.add(*site);
+        if (site->slides()) slides.add(*site);
+    }
+    // A hit may still stand on an anchor's link that has been in the table before.
+    if (slides.first()) text.sync_cores();
+    for (Site& site : slides) {
+        sites_.insert(site.anchor);
+        site.anchor_armed = true;
     }
     // Those who reach a slide's anchor go through the detour from here on, the IA included.
     x86::arm(text, jumps(slides));

@@ -41,7 +41,7 @@ Refusal Registry::make_site(const djp_probe& probe, Box<Site>& made) {
     made = Box<Site>::create();
     if (!made) return Refusal{Reason::NO_MEMORY};
     Site& site = *made;
-    site.trap.hit.address = probe.address;
+    site.trap.address = probe.address;
     clear_boards_near(probe.address);
     if (const Refusal refusal = analyst_.analyse(probe.address, sites_, site.plan)) return refusal;
     if (site.plan.may_jump()) site.live = analyst_.find_live(probe.address, sites_);
@@ -128,6 +128,7 @@ size_t Registry::place_pinned(Probes probes, Refusal& refusal) {
     }
     for (djp_probe* probe : probes) {
         Site& site = *probe->site;
+        djk_probe_start(probe->handler);
         link(site, probe->handler);
         site.joining = 0;
         site.joining_wants = 0;
@@ -163,6 +164,7 @@ void Registry::leave(Probes probes) {
         Site* const site = probe->site;
         if (!site) continue;
         unlink(*site, probe->handler);
+        djk_probe_stop(probe->handler);
         site->int3_probes -= probe->int3_only;
         set_site(*probe, nullptr);
         if (site->state == State::Gone) {

@@ -3,6 +3,7 @@
 #include "registry.h"
 
 #include "exits.h"
+#include "shadow_entry.h"
 #include "transition.h"
 
 namespace djprobe::kmod {
@@ -63,6 +64,23 @@ size_t Registry::find_returns(djp_request& request, Array<u64>& returns) {
     tell(refusal, request);
     request.entry = entry;
     return refusal ? 0 : count;
+}
+
+bool Registry::find_shadow_entry(djp_request& request) {
+    u64 function = 0;
+    Refusal refusal = locate(request, function);
+    if (!refusal && !function) refusal = Refusal{Reason::NO_FUNCTION, request.address};
+    if (!refusal && !djk_pin_target(function)) refusal = Refusal{Reason::MODULE_LEAVING};
+    if (!refusal) {
+        RegistryLock lock;
+        refusal = check_shadow_entry({function, request.address}, analyst_, sites_);
+        djk_unpin_target(function);
+    }
+    tell(refusal, request);
+    request.symbol = nullptr;
+    request.offset = 0;
+    request.entry = function;
+    return !refusal;
 }
 
 size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
@@ -245,6 +263,7 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     status.address = probe.address;
     status.cookie = probe.cookie;
     status.at_return = probe.at_return;
+    status.shadow = djk_probe_is_at_return(probe.handler);
     djk_probe_count(probe.handler, &status.hits, status.missed);
     if (!probe.site) {
         const bool disabled = !probe.refused;

@@ -67,6 +67,9 @@ class Registry {
 
     /// The returns of the function that the request names; 0 with its reason set.
     size_t find_returns(djp_request& request, Array<u64>& returns);
+    /// Where the return address of the function that the request names can be replaced; false with
+    /// the request's reason set.
+    bool find_shadow_entry(djp_request& request);
     /// Attach all or none. Returns their number, or the index of the one that is refused, with its
     /// reason set.
     size_t attach(Span<djp_request> requests, djp_probe** probes);
@@ -91,12 +94,6 @@ class Registry {
     void optimize();
     /// Forget the sites in text that is about to be freed, without writing to it.
     void forget(Range text);
-
-    /// Lock-free, any context.
-    djk_trap* find_trap(u64 address) const {
-        Trap* trap = sites_.find_trap(address);
-        return trap ? &trap->hit : nullptr;
-    }
 
   private:
     // registry.cc

@@ -1,37 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "site.h"
 
-namespace djprobe::kmod {
+constinit djk_trap* djp_traps[DJK_TRAP_BUCKETS] = {};
 
-Trap* SiteTable::find_trap(u64 address) const {
-    // Acquire pairs with the releases below: a reader sees a trap only when it is complete.
-    Trap* trap = __atomic_load_n(&buckets_[bucket(address)], __ATOMIC_ACQUIRE);
-    while (trap && trap->hit.address != address)
-        trap = __atomic_load_n(&trap->next, __ATOMIC_ACQUIRE);
-    return trap;
-}
+namespace djprobe::kmod {
 
 Site* SiteTable::find(u64 address) const {
     static_assert(__builtin_offsetof(Site, hit) == 0);
     // A slide's anchor may be there, too, which is nobody's IA.
-    for (const Trap* trap = buckets_[bucket(address)]; trap; trap = trap->next)
-        if (trap->hit.address == address && trap->hit.site)
-            return reinterpret_cast<Site*>(trap->hit.site);
+    for (const djk_trap* trap = *djk_trap_bucket(address); trap; trap = trap->next)
+        if (trap->address == address && trap->site) return reinterpret_cast<Site*>(trap->site);
     return nullptr;
 }
 
-void SiteTable::insert(Trap& trap) {
+void SiteTable::insert(djk_trap& trap) {
     // Behind all others: a slide's anchor at the same address must be found as long as it is there,
     // since behind its int3 lies the rest of a jump.
-    Trap** link = &buckets_[bucket(trap.hit.address)];
+    djk_trap** link = djk_trap_bucket(trap.address);
     while (*link)
         link = &(*link)->next;
     trap.next = nullptr;
     __atomic_store_n(link, &trap, __ATOMIC_RELEASE);
 }
 
-void SiteTable::remove(Trap& trap) {
-    Trap** link = &buckets_[bucket(trap.hit.address)];
+void SiteTable::remove(djk_trap& trap) {
+    djk_trap** link = djk_trap_bucket(trap.address);
     while (*link != &trap)
         link = &(*link)->next;
     // The removed trap keeps its own link: a reader that stands on it goes on.

@@ -25,12 +25,6 @@ enum class Quiescence : u8 {
     Running,  ///< int3 hits resume behind the region; the wait has begun after that
 };
 
-/// A trap in the table.
-struct Trap {
-    djk_trap hit{};
-    Trap* next = nullptr;
-};
-
 /// What the code of a site is made for.
 struct Shape {
     const djk_probe* direct = nullptr;  ///< the detour calls this program itself, and nobody else
@@ -51,11 +45,11 @@ struct SiteCode {
 
 /// One IA. Under the registry lock, but for `hit` and the traps, which hits read lock-free.
 struct Site {
-    djk_site hit{};  ///< first: the detour's argument
-    Trap trap;       ///< the int3 at the IA
-    Trap anchor;  ///< the int3 where a jump before the IA is written (Slide): runs no handler, its
-                  ///< resumption passes the IA
-    Trap bypass;  ///< an int3 in the detour that leads past its call, see Registry::retire
+    djk_site hit{};     ///< first: the detour's argument
+    djk_trap trap{};    ///< the int3 at the IA
+    djk_trap anchor{};  ///< the int3 where a jump before the IA is written (Slide): runs no
+                        ///< handler, its resumption passes the IA
+    djk_trap bypass{};  ///< an int3 in the detour that leads past its call, see Registry::retire
     State state = State::Disarmed;
     Quiescence quiescence = Quiescence::Wanted;
     x86::Plan plan;
@@ -76,7 +70,7 @@ struct Site {
     Site* next_near = nullptr;     ///< in the table's line
     Site* next_picked = nullptr;   ///< in a SiteList
 
-    u64 address() const { return trap.hit.address; }
+    u64 address() const { return trap.address; }
     bool has_probes() const { return hit.probes != nullptr; }
     bool slides() const { return plan.may_jump() && plan.anchor != plan.site; }
     bool wants_jump() const { return state == State::Optimizing || state == State::Optimized; }
@@ -131,10 +125,9 @@ class SiteList {
     Site** tail_ = &first_;
 };
 
-/// Every site, and every trap by its address. Writers hold the registry lock; find() needs nothing.
+/// Every site, and who writes the table of traps. Under the registry lock.
 class SiteTable {
   public:
-    Trap* find_trap(u64 address) const;
     /// The site whose IA this is.
     Site* find(u64 address) const;
     void insert(Site& site);
@@ -142,8 +135,8 @@ class SiteTable {
     void remove(Site& site);
     /// Traps besides the IA's come and go with their int3: insert before it, remove after it and a
     /// core sync.
-    void insert(Trap& trap);
-    void remove(Trap& trap);
+    void insert(djk_trap& trap);
+    void remove(djk_trap& trap);
     /// All sites, newest first.
     Site* first() const { return list_; }
 
@@ -158,13 +151,10 @@ class SiteTable {
     }
 
   private:
-    static constexpr size_t kBuckets = 8192;
-    static size_t bucket(u64 address) { return (address ^ address >> 13) % kBuckets; }
     // No tactic reaches farther than two lines.
     static constexpr size_t kLines = 4096;
     static constexpr u64 line(u64 address) { return address / 128; }
 
-    Trap* buckets_[kBuckets] = {};
     Site* lines_[kLines] = {};
     Site* list_ = nullptr;
 };

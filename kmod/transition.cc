@@ -209,10 +209,11 @@ void Registry::back_to_int3(KernelText& text, Site& site) {
 /// of handlers, a direct call is there for good.
 void Registry::bypass_call(KernelText& text, Site& site) {
     if (!site.code.shape.direct || site.bypassed) return;
-    site.bypass.hit = {site.code.slot.address() + site.code.layout.call, site.displaced(), nullptr};
+    site.bypass.address = site.code.slot.address() + site.code.layout.call;
+    site.bypass.resume = site.displaced();
     sites_.insert(site.bypass);
     site.bypassed = true;
-    text.write(site.bypass.hit.address, {&x86::kInt3, 1});
+    text.write(site.bypass.address, {&x86::kInt3, 1});
     text.sync_cores();
 }
 

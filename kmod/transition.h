@@ -19,7 +19,7 @@ inline void set_state(Site& site, State state) {
 }
 
 inline void set_resume(Site& site, u64 address) {
-    __atomic_store_n(&site.trap.hit.resume, address, __ATOMIC_RELEASE);
+    __atomic_store_n(&site.trap.resume, address, __ATOMIC_RELEASE);
 }
 
 /// Somebody else has changed the region: the int3 stays for good.

@@ -67,12 +67,30 @@ enum djprobe_tactic {
 	DJPROBE_TACTIC_SPRINGBOARD = 2, /* two bytes at the IA, to five dead bytes nearby */
 };
 
-/* Why a handler was skipped on a hit; index into djprobe_query.missed[]. */
+/*
+ * Why a handler was skipped on a hit; index into djprobe_query.missed[].
+ *
+ * There is no cause for a hit that races with disabling, enabling, attaching or
+ * detaching: a probe is in the site's list of handlers or not, so such a hit
+ * either runs the handler, and is counted, or comes before the probe's time or
+ * after it.
+ */
 enum djprobe_miss {
-	DJPROBE_MISS_RECURSION = 0, /* hit from within a probe's handler on this CPU */
-	DJPROBE_MISS_BPF_BUSY = 1,  /* another BPF tracing program was active on this CPU */
-	DJPROBE_MISS_KINDS = 2,
+	/* hit from within a probe's handler on this CPU, or from an interrupt during one */
+	DJPROBE_MISS_RECURSION = 0,
+	/* another BPF tracing program was active on this CPU, or BPF was busy with a map */
+	DJPROBE_MISS_BPF_BUSY = 1,
+	/* hit in an NMI that came during a probe's handler on this CPU; shadow mode: in any NMI */
+	DJPROBE_MISS_NMI = 2,
+	/* shadow mode: all instances were in use */
+	DJPROBE_MISS_NO_INSTANCE = 3,
+	DJPROBE_MISS_KINDS = 4,
 };
+/* By enum djprobe_miss: how all that shows them calls them. */
+#define DJPROBE_MISS_NAMES                                                                         \
+	{                                                                                          \
+		"recursion", "bpf-busy", "nmi", "no-instance"                                      \
+	}
 #define DJPROBE_MISS_MAX 8 /* room in the ABI; entries past DJPROBE_MISS_KINDS are 0 */
 
 /*
@@ -98,6 +116,25 @@ enum djprobe_attach_flags {
 	 * function also leaves by a jump to another one, NO_RETURN, NO_FUNCTION (EACCES).
 	 */
 	DJPROBE_ATTACH_RETURN = 1,
+	/*
+	 * With RETURN, for functions that have no such returns: a probe at the entry replaces the
+	 * return address, and the program runs when the function, or whom it has left to by a tail
+	 * call, returns, with the value in its register, `ip` the true return address and `sp` as
+	 * it is behind the return. One probe, whose site is the entry; stack traces stay true.
+	 * Each call that is under way takes an instance. There are more of them soon when they run
+	 * short; a call that finds none is counted as missed (NO_INSTANCE). Calls that are under
+	 * way when the probe is detached or disabled are not seen. Refused with NO_RETURN,
+	 * NO_FUNCTION, ENTRY_AGAIN, SPECIAL_RETURN (EACCES), NO_SHADOW (EOPNOTSUPP) and as any
+	 * site.
+	 */
+	DJPROBE_ATTACH_SHADOW = 2,
+	/*
+	 * With SHADOW: entry and return in one. The program `entry_prog_fd` runs at the entry. What
+	 * it returns, 64 bits, is the call's cookie; of a call whose cookie is 0 the return is not
+	 * seen. At the return the program finds the cookie as its first argument (di) and the time
+	 * of the entry, by bpf_ktime_get_ns()'s clock, as its second one (si).
+	 */
+	DJPROBE_ATTACH_SESSION = 4,
 };
 
 /*
@@ -121,23 +158,23 @@ enum djprobe_attach_flags {
  *   EILSEQ      NOT_BOUNDARY, UNDECODABLE
  *   EBUSY       FOREIGN_PATCH, MODULE_LEAVING
  *   EBADF       PROG_FD
- *   EOPNOTSUPP  PROG_TYPE, PROG_SLEEPABLE, PROG_OVERRIDE, PROG_ATTACH_TYPE
+ *   EOPNOTSUPP  PROG_TYPE, PROG_SLEEPABLE, PROG_OVERRIDE, PROG_ATTACH_TYPE, NO_SHADOW
  *   ENOMEM      NO_MEMORY
  *   EPERM       LOCKDOWN (reason is NONE where capabilities are missing)
  *   EACCES      any other reason below DJPROBE_REASON_FIRST_JUMP: not a site
  */
 struct djprobe_attach {
-	__u32 size;	 /* in */
-	__u32 flags;	 /* in: enum djprobe_attach_flags */
-	__u64 symbol;	 /* in: user pointer to a NUL-terminated name (at most 575 bytes), or 0 */
-	__u64 offset;	 /* in: bytes from the symbol; 0 without one */
-	__u64 address;	 /* in: kernel virtual address without a symbol, else 0; out: the IA */
-	__u64 cookie;	 /* in: what bpf_get_attach_cookie() returns to the program */
-	__s32 prog_fd;	 /* in */
-	__u32 mode;	 /* in: enum djprobe_mode */
-	__u32 reason;	 /* out: enum djprobe_reason; on success why it will stay int3, or NONE */
-	__u32 reserved;	 /* 0 */
-	__u64 detail[2]; /* out: see djprobe_reason.h */
+	__u32 size;    /* in */
+	__u32 flags;   /* in: enum djprobe_attach_flags */
+	__u64 symbol;  /* in: user pointer to a NUL-terminated name (at most 575 bytes), or 0 */
+	__u64 offset;  /* in: bytes from the symbol; 0 without one */
+	__u64 address; /* in: kernel virtual address without a symbol, else 0; out: the IA */
+	__u64 cookie;  /* in: what bpf_get_attach_cookie() returns to the program */
+	__s32 prog_fd; /* in */
+	__u32 mode;    /* in: enum djprobe_mode */
+	__u32 reason;  /* out: enum djprobe_reason; on success why it will stay int3, or NONE */
+	__s32 entry_prog_fd; /* in: with SESSION, else 0 */
+	__u64 detail[2];     /* out: see djprobe_reason.h */
 };
 #define DJPROBE_IOC_ATTACH _IO('j', 1)
 

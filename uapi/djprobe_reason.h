@@ -62,6 +62,11 @@
 	X(30, NO_FUNCTION, "no-function",                                                          \
 	  "not a function that a compiler has made, with a call of ftrace at its entry",           \
 	  "its address")                                                                           \
+	X(31, ENTRY_AGAIN, "entry-again",                                                          \
+	  "a branch leads back to where the return address would be replaced, within one call",    \
+	  "the branch (0: a fixup), that place")                                                   \
+	X(32, SPECIAL_RETURN, "special-return",                                                    \
+	  "it returns as another task or elsewhere: its return address must stay", "its address")  \
 	/* 64..127: int3 stays, the jump is refused. */                                            \
 	X(64, MODE_INT3, "mode-int3", "int3 was asked for", "-")                                   \
 	X(65, SHORT_REGION, "short-region", "fewer than 5 bytes up to the end of the function",    \
@@ -109,7 +114,9 @@
 	  "its expected attach type")                                                              \
 	X(133, NO_MEMORY, "no-memory", "out of memory", "-")                                       \
 	X(134, LOCKDOWN, "lockdown", "kernel lockdown forbids probes", "-")                  \
-	X(135, DISABLED, "disabled", "the probe, or all probes, are disabled", "-")
+	X(135, DISABLED, "disabled", "the probe, or all probes, are disabled", "-")  \
+	X(136, NO_SHADOW, "no-shadow", "this kernel has no rethook to replace return addresses by", \
+	  "-")
 /* clang-format on */
 
 enum djprobe_reason {

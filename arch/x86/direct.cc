@@ -14,11 +14,11 @@ void count_per_cpu(u8 operation, i32 offset, Emitter& out) {
     out.imm32(static_cast<u32>(offset));
 }
 
-/// Opcode 81 /operation on a 32-bit per-CPU word.
-void add_per_cpu(u8 operation, i32 offset, i32 value, Emitter& out) {
-    out.code(0x65, 0x81, 0x04 | operation << 3, 0x25);  // gs: absolute
+/// Opcode 83 /operation on a 32-bit per-CPU word.
+void add_per_cpu(u8 operation, i32 offset, i8 value, Emitter& out) {
+    out.code(0x65, 0x83, 0x04 | operation << 3, 0x25);  // gs: absolute
     out.imm32(static_cast<u32>(offset));
-    out.imm32(static_cast<u32>(value));
+    out.byte(static_cast<u8>(value));
 }
 
 void count_hit(i64 offset, Emitter& out) {
@@ -51,10 +51,10 @@ void pop_registers(RegisterSet registers, Emitter& out) {
 
 /// What changes on the hot path, whatever is live.
 RegisterSet changed_by(const DirectConfig& config) {
-    RegisterSet changed = config.clobbers & kCallerSaved;
-    // rdi holds the context, rax what has to be computed for it or for the counter.
-    if (config.context) changed |= register_bit(kRdi) | register_bit(kRax);
-    if (!fits_i32(config.hits)) changed |= register_bit(kRax);
+    // rax: what the guard looks at, what has to be computed for the context or the counter.
+    RegisterSet changed = (config.clobbers | register_bit(kRax)) & kCallerSaved;
+    if (config.context) changed |= register_bit(kRdi);
+    if (config.takes_argument) changed |= register_bit(kRsi);
     return changed;
 }
 
@@ -77,11 +77,6 @@ DirectCall::DirectCall(const DirectConfig& config, const Live& live, u64 site)
       changed_(changed_by(config)),
       framed_(framed_by(config) & live.registers & changed_),
       pushed_(live.registers & changed_ & ~framed_) {}
-
-/// What a cold part has to save beside, for a call that changes `clobbers`.
-RegisterSet DirectCall::missing(RegisterSet clobbers) const {
-    return live_.registers & clobbers & ~changed_;
-}
 
 void DirectCall::save(Emitter& out) const {
     const FieldSet flags = saves_flags() ? kFlagsField : 0;
@@ -120,17 +115,21 @@ void DirectCall::restore(Emitter& out) const {
 /// own word, which neither an interrupt nor another CPU can split.
 void DirectCall::guard(Emitter& out) {
     count_per_cpu(kIncrement, config_.preempt_count, out);
-    out.code(0x65, 0x83, 0x3c, 0x25);  // cmpl $0, %gs:active
+    // Two questions, one branch.
+    out.code(0x65, 0x8b, 0x04, 0x25);  // mov %gs:active, %eax
     out.imm32(static_cast<u32>(config_.active));
-    out.byte(0);
-    out.jump_if(Condition::NotZero, slow_);
     if (config_.stats) {
-        out.code(0x83, 0x3d);  // cmpl $0, stats(%rip)
-        out.rel32(config_.stats, 1);
-        out.byte(0);
-        out.jump_if(Condition::NotZero, slow_);
+        out.code(0x0b, 0x05);  // or stats(%rip), %eax
+        out.rel32(config_.stats);
+    } else {
+        out.code(0x85, 0xc0);  // test %eax, %eax
     }
+    out.jump_if(Condition::NotZero, slow_);
     add_per_cpu(kAdd, config_.active, config_.mark, out);
+    if (config_.takes_argument) {
+        out.code(0x48, 0xbe);  // movabs $argument, %rsi
+        out.imm64(config_.argument);
+    }
     out.call(config_.program);
     add_per_cpu(kSubtract, config_.active, config_.mark, out);
     count_hit(config_.hits, out);
@@ -147,23 +146,14 @@ void DirectCall::emit(Emitter& out) {
 }
 
 void DirectCall::emit_cold(Emitter& out) {
-    const auto arguments =
-        static_cast<RegisterSet>(register_bit(kRsi) | (config_.context ? 0 : register_bit(kRdi)));
-    const RegisterSet slow = missing(config_.slow_clobbers | arguments);
     out.bind(slow_);
-    push_registers(slow, out);
-    if (!config_.context) out.code(0x31, 0xff);  // xor %edi, %edi
-    out.code(0x48, 0xbe);                        // movabs $argument, %rsi
+    out.code(0x48, 0xb8);  // movabs $argument, %rax
     out.imm64(config_.argument);
     out.call(config_.slow);
-    pop_registers(slow, out);
     out.jump_back(join_);
     if (!config_.preempt_count || !config_.resched) return;
-    const RegisterSet resched = missing(config_.resched_clobbers);
     out.bind(resched_);
-    push_registers(resched, out);
     out.call(config_.resched);
-    pop_registers(resched, out);
     out.jump_back(restore_);
 }
 

@@ -10,26 +10,26 @@ namespace djprobe::x86 {
 /// One program on one site, and what the guard around it needs. Per-CPU data are named by their
 /// offsets from %gs; an offset of 0 stands for "there is none".
 struct DirectConfig {
-    /// u64 program(Frame*): keeps to the C convention, runs with preemption off.
+    /// u64 program(Frame*): keeps to the C convention, runs with preemption off. With
+    /// `takes_argument` a function that gets `argument` as well.
     u64 program = 0;
+    bool takes_argument = false;
     RegisterSet clobbers = kCallerSaved;  ///< what it may change; see find_clobbers()
     /// What it may read of the frame, whose other fields hold anything. Empty: it does not look at
     /// its argument. With kAllFields it may hand the frame to others.
     FieldSet context = kAllFields;
 
-    /// void slow(Frame*, argument): runs instead, under the same conditions, when another program
-    /// is active on this CPU or statistics are on. The frame holds what `context` says; null
-    /// without any.
+    /// A thunk that is called instead, under the same conditions, when another program is active on
+    /// this CPU or statistics are on. rax holds `argument`, rdi what the program would get (without
+    /// a context: anything). Keeps all other registers, for every slot what it need not do itself.
     u64 slow = 0;
     u64 argument = 0;
-    RegisterSet slow_clobbers = kCallerSaved;  ///< a C function; less: a thunk that keeps registers
     i32 active = 0;         ///< u32: above 0 while a BPF program runs; must be there
-    i32 mark = 1;           ///< what is added to it meanwhile: tells ours from others'
+    i8 mark = 1;            ///< what is added to it meanwhile: tells ours from others'
     i32 preempt_count = 0;  ///< u32: its last decrement gives 0 when a reschedule is due
     i64 hits = 0;           ///< u64: counts
     u64 stats = 0;          ///< address of a u32: above 0 while statistics are on; 0: there is none
-    u64 resched = 0;        ///< void resched(): what a due reschedule calls; 0: nobody
-    RegisterSet resched_clobbers = kCallerSaved;
+    u64 resched = 0;        ///< a thunk that a due reschedule calls, keeps registers; 0: nobody
 
     u16 cs = 0;  ///< Frame::cs, a constant of the environment
     u16 ss = 0;
@@ -51,7 +51,6 @@ class DirectCall {
     void save(Emitter& out) const;
     void restore(Emitter& out) const;
     void guard(Emitter& out);
-    RegisterSet missing(RegisterSet clobbers) const;
 
     const DirectConfig& config_;
     const Live& live_;

@@ -152,7 +152,12 @@ u64 find_body(const Code& program) {
     if (decode(program.from(at), at, insn) && insn.kind == Kind::Endbr) at = insn.end();
     const bool traceable =
         decode(program.from(at), at, insn) && insn.kind == Kind::Nop && insn.length == patchable;
-    return traceable ? insn.end() : program.address;
+    if (!traceable) return program.address;
+    at = insn.end();
+    // Another one stands for what programs with tail calls do here; nobody patches it.
+    const bool placeholder =
+        decode(program.from(at), at, insn) && insn.kind == Kind::Nop && insn.length < patchable;
+    return placeholder ? insn.end() : at;
 }
 
 }  // namespace djprobe::x86

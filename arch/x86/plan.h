@@ -52,9 +52,6 @@ struct Plan {
     Region region;
 
     constexpr bool may_jump() const { return !jump; }
-    /// A task may be preempted between two displaced instructions: the tail may be overwritten only
-    /// after quiescence. With a single instruction there is no such place.
-    constexpr bool needs_quiescence() const { return region.count > 1; }
 };
 
 /// Analyse one site. A refusal means "not a site": neither int3 nor jump. Otherwise `out` is filled

@@ -6,21 +6,12 @@
 #ifndef DJPROBE_X86_TRAP_NAMES_H
 #define DJPROBE_X86_TRAP_NAMES_H
 
-/* What exc_int3() calls for an int3 in the kernel before it comes to the die chain. */
+/* What exc_int3() calls for an int3 in the kernel before it comes to us, first in the die chain. */
 static const char* const djprobe_trap_roots[] = {
     "irqentry_nmi_enter",
     "irqentry_nmi_exit",
     "kprobe_int3_handler",
     "notify_die",
-};
-
-/*
- * Who stands before us in the die chain. The module asks the chain itself, which an image cannot
- * tell.
- */
-static const char* const djprobe_trap_notifiers[] = {
-    "kprobe_exceptions_notify",
-    "hw_breakpoint_exceptions_notify",
 };
 
 /* They run on the path, what they call does not. */
@@ -53,9 +44,6 @@ static const char* const djprobe_trap_leaves[] = {
     /* Only where a kprobe of the kernel is, which we refuse as a site. */
     "reenter_kprobe",
     "setup_singlestep",
-    /* In the die chain, but busy with other events than DIE_INT3. */
-    "kprobe_exceptions_notify",
-    "hw_breakpoint_exceptions_notify",
     /* Ends in a panic. */
     "__stack_chk_fail",
     /* Returns only. */

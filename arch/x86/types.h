@@ -8,6 +8,7 @@ using u8 = unsigned char;
 using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long;
+using i8 = signed char;
 using i32 = int;
 using i64 = long;
 using size_t = decltype(sizeof(0));

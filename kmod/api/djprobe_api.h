@@ -86,6 +86,51 @@ void unregister_djprobes(struct djprobe **probes, int num);
 int enable_djprobe(struct djprobe *probe);
 void disable_djprobe(struct djprobe *probe);
 
+/*
+ * A probe at the returns of a function, tail calls included, by a replaced return
+ * address; stack traces stay true. Zero-filled but for what the caller sets, and
+ * the same memory until unregister_djretprobe() has returned.
+ */
+struct djretprobe {
+	const char *symbol_name; /* "NAME" or "MODULE:NAME", */
+	void *addr;		 /* or the first byte of the function; out: where it is probed */
+
+	/*
+	 * Called at the entry, may be NULL. `data` is data_size bytes of this call's own,
+	 * with anything in them. Not 0: this call's return is of no interest.
+	 */
+	int (*entry_handler)(struct djretprobe *probe, struct pt_regs *regs, void *data);
+
+	/*
+	 * Called at the return with the same `data`; regs->ax is the return value, regs->ip
+	 * the return address. What is changed of the general registers but ip and sp takes
+	 * effect. Both handlers run as djprobe.pre_handler does, and are never nested.
+	 */
+	void (*handler)(struct djretprobe *probe, struct pt_regs *regs, void *data);
+
+	size_t data_size;	/* at most DJPROBE_RETURN_DATA_MAX */
+	unsigned int maxactive; /* calls that may be under way; 0: as many as it takes */
+	unsigned int flags;	/* DJPROBE_INT3_ONLY */
+
+	unsigned int reason; /* out: as in struct djprobe */
+	unsigned long detail[2];
+
+	struct djp_probe *attached; /* private */
+};
+#define DJPROBE_RETURN_DATA_MAX 2048
+#define DJPROBE_RETURN_ACTIVE_MAX (1u << 18)
+
+/*
+ * As register_djprobe() and unregister_djprobe(), with the refusals of
+ * DJPROBE_ATTACH_SHADOW. Calls that are under way when it is unregistered return
+ * unseen, even after this module and djprobe have gone.
+ */
+int register_djretprobe(struct djretprobe *probe);
+void unregister_djretprobe(struct djretprobe *probe);
+
+/* How many returns were seen, and how many calls were not. Any context. */
+void djretprobe_counts(const struct djretprobe *probe, unsigned long *hits, unsigned long *nmissed);
+
 /* How often the handlers ran, and how often they were skipped. Sums over CPUs. Any context. */
 void djprobe_counts(const struct djprobe *probe, unsigned long *hits, unsigned long *missed);
 

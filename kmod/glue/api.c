@@ -130,13 +130,70 @@ void disable_djprobe(struct djprobe *probe)
 }
 EXPORT_SYMBOL_GPL(disable_djprobe);
 
-void djprobe_counts(const struct djprobe *probe, unsigned long *hits, unsigned long *missed)
+static void count(const struct djp_probe *attached, unsigned long *hits, unsigned long *missed)
 {
 	unsigned long kinds[8];
 	int i;
 
-	djk_probe_count(djp_handler(probe->attached), hits, kinds);
+	djk_probe_count(djp_handler(attached), hits, kinds);
 	for (*missed = 0, i = 0; i < ARRAY_SIZE(kinds); i++)
 		*missed += kinds[i];
 }
+
+void djprobe_counts(const struct djprobe *probe, unsigned long *hits, unsigned long *missed)
+{
+	count(probe->attached, hits, missed);
+}
 EXPORT_SYMBOL_GPL(djprobe_counts);
+
+/* ---- At returns ---- */
+
+static bool is_sound(const struct djretprobe *probe)
+{
+	return probe->handler && !(probe->flags & ~DJPROBE_INT3_ONLY) &&
+	       !probe->symbol_name != !probe->addr && probe->data_size <= DJPROBE_RETURN_DATA_MAX &&
+	       probe->maxactive <= DJPROBE_RETURN_ACTIVE_MAX;
+}
+
+int register_djretprobe(struct djretprobe *probe)
+{
+	struct djp_request request = {
+		.symbol = probe->symbol_name,
+		.address = (unsigned long)probe->addr,
+		.int3_only = probe->flags & DJPROBE_INT3_ONLY,
+	};
+	bool attached = false;
+
+	if (!is_sound(probe))
+		return -EINVAL;
+	if (djp_find_shadow_entry(&request)) {
+		request.handler = djk_handler_of_c_return(probe);
+		if (!request.handler)
+			return -ENOMEM;
+		attached = djp_attach(&request, 1, &probe->attached);
+		if (!attached)
+			djk_probe_destroy(request.handler);
+	}
+	probe->reason = request.reason;
+	probe->detail[0] = request.detail[0];
+	probe->detail[1] = request.detail[1];
+	if (!attached)
+		return djk_errno_of(request.reason);
+	probe->addr = (void *)request.address;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(register_djretprobe);
+
+void unregister_djretprobe(struct djretprobe *probe)
+{
+	djp_detach(&probe->attached, 1);
+	probe->attached = NULL;
+	djk_quiesce();
+}
+EXPORT_SYMBOL_GPL(unregister_djretprobe);
+
+void djretprobe_counts(const struct djretprobe *probe, unsigned long *hits, unsigned long *nmissed)
+{
+	count(probe->attached, hits, nmissed);
+}
+EXPORT_SYMBOL_GPL(djretprobe_counts);

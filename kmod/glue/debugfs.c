@@ -42,6 +42,21 @@ static const char *reason_name(unsigned int reason)
 	return "?";
 }
 
+/* Only the causes that there were. */
+static void show_missed(struct seq_file *out, const unsigned long *missed)
+{
+	static const char *const names[DJPROBE_MISS_KINDS] = DJPROBE_MISS_NAMES;
+	unsigned long sum = 0;
+	int i;
+
+	for (i = 0; i < DJPROBE_MISS_KINDS; i++)
+		sum += missed[i];
+	seq_printf(out, " missed=%lu", sum);
+	for (i = 0; i < DJPROBE_MISS_KINDS; i++)
+		if (missed[i])
+			seq_printf(out, " %s=%lu", names[i], missed[i]);
+}
+
 struct listing {
 	struct seq_file *out;
 	bool show_addresses;
@@ -51,21 +66,20 @@ struct listing {
 static void show_probe(void *context, const struct djp_status *status)
 {
 	struct listing *listing = context;
-	unsigned long offset, missed = 0;
-	int i;
+	unsigned long offset;
 
-	for (i = 0; i < DJPROBE_MISS_MAX; i++)
-		missed += status->missed[i];
 	djk_symbol_name(status->address, listing->name, listing->module, &offset);
-	seq_printf(listing->out, "%016lx  %c  %s+0x%lx  %s %s%s%s",
+	seq_printf(listing->out, "%016lx  %c  %s+0x%lx  %s %s%s%s%s",
 		   listing->show_addresses ? status->address : 0, status->at_return ? 'r' : 'k',
 		   listing->name, offset, *listing->module ? listing->module : " ",
 		   status->state == DJPROBE_STATE_GONE ? "[GONE]" : "",
 		   status->state == DJPROBE_STATE_DISARMED ? "[DISABLED]" : "",
-		   status->state == DJPROBE_STATE_OPTIMIZED ? "[OPTIMIZED]" : "");
-	seq_printf(listing->out, " mechanism=%s reason=%s hits=%lu missed=%lu\n",
-		   mechanism_name(status->mechanism), reason_name(status->reason), status->hits,
-		   missed);
+		   status->state == DJPROBE_STATE_OPTIMIZED ? "[OPTIMIZED]" : "",
+		   status->shadow ? "[SHADOW]" : "");
+	seq_printf(listing->out, " mechanism=%s reason=%s hits=%lu",
+		   mechanism_name(status->mechanism), reason_name(status->reason), status->hits);
+	show_missed(listing->out, status->missed);
+	seq_putc(listing->out, '\n');
 }
 
 static int list_show(struct seq_file *out, void *unused)

@@ -118,12 +118,20 @@ static int install(int fd, struct file *file, int error)
 	return fd;
 }
 
+/* What is to run. */
+struct programs {
+	int fd;
+	bool shadow;
+	int entry_fd; /* of a shadow: its session's other program; -1: none */
+};
+
 /*
  * Attach all requests by one program and put a file around them; or an errno. `failed` is the index
  * of the refused request, or `count` when none of them is at fault.
  */
-static struct file *attach_file(struct djp_request *requests, size_t count, int prog_fd,
-				size_t *failed, struct djp_request *refusal)
+static struct file *attach_file(struct djp_request *requests, size_t count,
+				struct programs programs, size_t *failed,
+				struct djp_request *refusal)
 {
 	struct djk_group *group;
 	size_t i;
@@ -138,10 +146,15 @@ static struct file *attach_file(struct djp_request *requests, size_t count, int 
 		return ERR_PTR(-ENOMEM);
 	group->count = count;
 	for (i = 0; i < count; i++) {
-		requests[i].handler = djk_handler_of_program(prog_fd, requests[i].cookie,
+		requests[i].handler = djk_handler_of_program(programs.fd, requests[i].cookie,
 							     &refusal->reason, refusal->detail);
 		if (!requests[i].handler)
 			goto destroy_handlers;
+		if (programs.shadow && !djk_handler_shadows(requests[i].handler, programs.entry_fd,
+							    &refusal->reason, refusal->detail)) {
+			djk_probe_destroy(requests[i].handler);
+			goto destroy_handlers;
+		}
 		cond_resched();
 	}
 	*failed = djp_attach(requests, count, group->probes);
@@ -159,50 +172,37 @@ destroy_handlers:
 /* ---- One site, or the returns of one function ---- */
 
 struct return_list {
-	unsigned long *addresses;
-	size_t count, room;
+	struct djp_request *function, *requests;
+	size_t count;
 };
 
-static void add_return(void *context, unsigned long address)
+static void take_returns(void *context, const unsigned long *addresses, size_t count)
 {
 	struct return_list *list = context;
+	size_t i;
 
-	if (list->count < list->room)
-		list->addresses[list->count] = address;
-	list->count++;
+	list->requests = kvcalloc(count, sizeof(*list->requests), GFP_KERNEL_ACCOUNT);
+	if (!list->requests)
+		return;
+	list->count = count;
+	for (i = 0; i < count; i++) {
+		list->requests[i] = *list->function;
+		list->requests[i].symbol = NULL;
+		list->requests[i].offset = 0;
+		list->requests[i].address = addresses[i];
+	}
 }
 
 /* A request for each return of the function; NULL with its reason. */
 static struct djp_request *expand_returns(struct djp_request *function, size_t *count)
 {
-	struct return_list list = {};
-	struct djp_request *requests = NULL;
-	size_t i;
+	struct return_list list = { .function = function };
 
-	/* Twice: the text of a function does not change its returns. */
-	list.room = djp_find_returns(function, add_return, &list);
-	if (!list.room)
-		return NULL;
-	list.count = 0;
-	list.addresses = kvcalloc(list.room, sizeof(*list.addresses), GFP_KERNEL);
-	if (list.addresses)
-		requests = kvcalloc(list.room, sizeof(*requests), GFP_KERNEL_ACCOUNT);
-	if (requests)
-		*count = min(list.room, djp_find_returns(function, add_return, &list));
-	if (!requests && !function->reason)
+	djp_find_returns(function, take_returns, &list);
+	if (!list.requests && !function->reason)
 		function->reason = DJPROBE_REASON_NO_MEMORY;
-	for (i = 0; requests && i < *count; i++) {
-		requests[i] = *function;
-		requests[i].symbol = NULL;
-		requests[i].offset = 0;
-		requests[i].address = list.addresses[i];
-	}
-	kvfree(list.addresses);
-	if (requests && !*count) {
-		kvfree(requests);
-		requests = NULL;
-	}
-	return requests;
+	*count = list.count;
+	return list.requests;
 }
 
 static struct file *attach_returns(struct djp_request *function, int prog_fd,
@@ -215,7 +215,7 @@ static struct file *attach_returns(struct djp_request *function, int prog_fd,
 	*refusal = *function;
 	if (!requests)
 		return ERR_PTR(djk_errno_of(function->reason));
-	file = attach_file(requests, count, prog_fd, &failed, refusal);
+	file = attach_file(requests, count, (struct programs){ prog_fd }, &failed, refusal);
 	/* Why not all of them get a jump. */
 	for (failed = 0; failed < count && !function->reason; failed++) {
 		function->reason = requests[failed].reason;
@@ -227,20 +227,49 @@ static struct file *attach_returns(struct djp_request *function, int prog_fd,
 	return file;
 }
 
+static struct file *attach_shadow(struct djp_request *request, struct programs programs,
+				  struct djp_request *refusal)
+{
+	const char *symbol = request->symbol;
+	struct file *file;
+	size_t failed;
+
+	if (djp_find_shadow_entry(request)) {
+		file = attach_file(request, 1, programs, &failed, refusal);
+	} else {
+		*refusal = *request;
+		file = ERR_PTR(djk_errno_of(request->reason));
+	}
+	request->symbol = symbol;
+	return file;
+}
+
+/* The flags that make sense together. */
+static bool are_flags(const struct djprobe_attach *wanted)
+{
+	const u32 returns = DJPROBE_ATTACH_RETURN, shadow = returns | DJPROBE_ATTACH_SHADOW;
+	const u32 session = shadow | DJPROBE_ATTACH_SESSION;
+
+	if (wanted->flags != session && wanted->entry_prog_fd)
+		return false;
+	if (!wanted->flags)
+		return true;
+	return (wanted->flags == returns || wanted->flags == shadow || wanted->flags == session) &&
+	       !wanted->offset;
+}
+
 static int attach(struct djprobe_attach __user *argument)
 {
 	struct djprobe_attach wanted;
 	struct djp_request request = {}, refusal = {};
+	struct programs programs = { .shadow = true, .entry_fd = -1 };
 	struct file *file;
 	size_t failed;
 	u32 size;
 	int fd, i, error;
 
 	error = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
-	if (!error && (wanted.flags & ~DJPROBE_ATTACH_RETURN || wanted.reserved ||
-		       wanted.mode > DJPROBE_MODE_INT3))
-		error = -EINVAL;
-	if (!error && wanted.flags & DJPROBE_ATTACH_RETURN && wanted.offset)
+	if (!error && (!are_flags(&wanted) || wanted.mode > DJPROBE_MODE_INT3))
 		error = -EINVAL;
 	if (!error)
 		error = read_site(&request, wanted.symbol, wanted.offset, wanted.address);
@@ -249,13 +278,19 @@ static int attach(struct djprobe_attach __user *argument)
 	request.cookie = wanted.cookie;
 	request.int3_only = wanted.mode == DJPROBE_MODE_INT3;
 
+	programs.fd = wanted.prog_fd;
+	if (wanted.flags & DJPROBE_ATTACH_SESSION)
+		programs.entry_fd = wanted.entry_prog_fd;
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	if (fd < 0)
 		file = ERR_PTR(fd);
+	else if (wanted.flags & DJPROBE_ATTACH_SHADOW)
+		file = attach_shadow(&request, programs, &refusal);
 	else if (wanted.flags & DJPROBE_ATTACH_RETURN)
 		file = attach_returns(&request, wanted.prog_fd, &refusal);
 	else
-		file = attach_file(&request, 1, wanted.prog_fd, &failed, &refusal);
+		file = attach_file(&request, 1, (struct programs){ wanted.prog_fd }, &failed,
+				   &refusal);
 	kfree(request.symbol);
 	hide_addresses(&request);
 	hide_addresses(&refusal);
@@ -317,7 +352,8 @@ static int attach_read_sites(struct djprobe_attach_many *wanted, struct djprobe_
 
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	file = fd < 0 ? ERR_PTR(fd)
-		      : attach_file(requests, wanted->count, wanted->prog_fd, &failed, &refusal);
+		      : attach_file(requests, wanted->count, (struct programs){ wanted->prog_fd },
+				    &failed, &refusal);
 	wanted->failed = failed;
 	wanted->reason = IS_ERR(file) ? refusal.reason : DJPROBE_REASON_NONE;
 	hide_addresses(&refusal);

@@ -10,6 +10,7 @@
 
 #include "../api/djprobe_api.h"
 #include "imports.h"
+#include "shadow.h"
 
 static bool is_program(int fd)
 {
@@ -51,6 +52,7 @@ static struct djk_handler *new_handler(void)
 
 	if (!handler)
 		return NULL;
+	handler->needs_context = true;
 	handler->counters = alloc_percpu(struct djk_counters);
 	if (handler->counters)
 		return handler;
@@ -58,10 +60,9 @@ static struct djk_handler *new_handler(void)
 	return NULL;
 }
 
-struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
-					 unsigned long *detail)
+/* Take a reference to it; NULL with the reason. */
+static struct bpf_prog *take_program(int prog_fd, unsigned int *reason, unsigned long *detail)
 {
-	struct djk_handler *handler;
 	struct bpf_prog *prog = bpf_prog_get_type_dev(prog_fd, BPF_PROG_TYPE_KPROBE, false);
 
 	if (IS_ERR(prog)) {
@@ -69,23 +70,53 @@ struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *
 		return NULL;
 	}
 	*reason = refuse_program(prog, detail);
-	if (*reason)
-		goto put_prog;
-	*reason = DJPROBE_REASON_NO_MEMORY;
-	handler = new_handler();
-	if (!handler)
-		goto put_prog;
-	handler->prog = prog;
-	handler->cookie = cookie;
-	handler->needs_context = true;
-	/* bpf_override_return() makes the function return at once. */
-	handler->link.wants = prog->kprobe_override ? DJK_WANTS_REDIRECT : 0;
-	*reason = DJPROBE_REASON_NONE;
-	return &handler->link;
-
-put_prog:
+	if (!*reason)
+		return prog;
 	bpf_prog_put(prog);
 	return NULL;
+}
+
+struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
+					 unsigned long *detail)
+{
+	struct bpf_prog *prog = take_program(prog_fd, reason, detail);
+	struct djk_handler *handler;
+
+	if (!prog)
+		return NULL;
+	handler = new_handler();
+	if (!handler) {
+		*reason = DJPROBE_REASON_NO_MEMORY;
+		bpf_prog_put(prog);
+		return NULL;
+	}
+	handler->prog = prog;
+	handler->cookie = cookie;
+	/* bpf_override_return() makes the function return at once. */
+	handler->link.wants = prog->kprobe_override ? DJK_WANTS_REDIRECT : 0;
+	return &handler->link;
+}
+
+bool djk_handler_shadows(struct djk_probe *probe, int entry_fd, unsigned int *reason,
+			 unsigned long *detail)
+{
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	if (entry_fd >= 0) {
+		handler->entry_prog = take_program(entry_fd, reason, detail);
+		if (!handler->entry_prog)
+			return false;
+		handler->begins = true;
+		*reason = DJPROBE_REASON_PROG_OVERRIDE;
+		if (handler->entry_prog->kprobe_override)
+			return false;
+	}
+	*reason = DJPROBE_REASON_NO_MEMORY;
+	handler->shadow =
+		djk_shadow_create(handler, handler->begins ? sizeof(struct djk_call) : 0, 0);
+	if (handler->shadow)
+		*reason = DJPROBE_REASON_NONE;
+	return handler->shadow;
 }
 
 struct djk_probe *djk_handler_of_c(struct djprobe *probe)
@@ -97,6 +128,21 @@ struct djk_probe *djk_handler_of_c(struct djprobe *probe)
 	handler->c_probe = probe;
 	handler->link.wants = DJK_WANTS_REDIRECT | (probe->post_handler ? DJK_WANTS_AFTER : 0);
 	return &handler->link;
+}
+
+struct djk_probe *djk_handler_of_c_return(struct djretprobe *probe)
+{
+	struct djk_handler *handler = new_handler();
+
+	if (!handler)
+		return NULL;
+	handler->c_return = probe;
+	handler->begins = probe->entry_handler;
+	handler->shadow = djk_shadow_create(handler, probe->data_size, probe->maxactive);
+	if (handler->shadow)
+		return &handler->link;
+	djk_probe_destroy(&handler->link);
+	return NULL;
 }
 
 bool djk_probe_program(const struct djk_probe *probe, struct djk_program *program)
@@ -120,7 +166,11 @@ bool djk_probe_program(const struct djk_probe *probe, struct djk_program *progra
 
 void djk_probe_is_plain(struct djk_probe *probe)
 {
-	container_of(probe, struct djk_handler, link)->needs_context = false;
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	handler->needs_context = false;
+	/* In shadow mode it does not run at the site. */
+	handler->plain = !handler->shadow;
 }
 
 bool djk_needs_run_context(int helper)
@@ -163,12 +213,45 @@ void djk_probe_at_entry(struct djk_probe *probe, unsigned long function)
 	handler->identity.flags = function ? KPROBE_FLAG_ON_FUNC_ENTRY : 0;
 }
 
+bool djk_probe_is_at_return(const struct djk_probe *probe)
+{
+	return container_of(probe, struct djk_handler, link)->shadow;
+}
+
+bool djk_probe_enters_shadow(const struct djk_probe *probe)
+{
+	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	/* Who looks at a call when it begins wants all registers. */
+	return handler->shadow && !handler->begins;
+}
+
+void djk_probe_start(struct djk_probe *probe)
+{
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	if (handler->shadow)
+		djk_shadow_start(handler->shadow);
+}
+
+void djk_probe_stop(struct djk_probe *probe)
+{
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	if (handler->shadow)
+		djk_shadow_stop(handler->shadow);
+}
+
 void djk_probe_destroy(struct djk_probe *probe)
 {
 	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
 
+	if (handler->shadow)
+		djk_shadow_destroy(handler->shadow);
 	if (handler->prog)
 		bpf_prog_put(handler->prog);
+	if (handler->entry_prog)
+		bpf_prog_put(handler->entry_prog);
 	free_percpu(handler->counters);
 	kfree(handler);
 }

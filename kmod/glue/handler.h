@@ -10,7 +10,9 @@
 #include "kernel.h"
 
 struct bpf_prog;
+struct djk_shadow;
 struct djprobe;
+struct djretprobe;
 
 /* Per CPU, so that no hit writes a line that another CPU reads. */
 struct djk_counters {
@@ -19,10 +21,15 @@ struct djk_counters {
 };
 
 struct djk_handler {
-	struct djk_probe link;	 /* first: the policy knows only this */
-	struct bpf_prog *prog;	 /* this, */
-	struct djprobe *c_probe; /* or this */
-	bool needs_context;	 /* calls helpers that ask who has attached it */
+	struct djk_probe link;	     /* first: the policy knows only this */
+	struct bpf_prog *prog;	     /* this, */
+	struct bpf_prog *entry_prog; /* of a session: runs first */
+	struct djprobe *c_probe;     /* or this, */
+	struct djretprobe *c_return; /* or this */
+	struct djk_shadow *shadow;   /* the program runs at the return, the site is the entry */
+	bool begins;		     /* decides at the entry whether a call is to be seen */
+	bool needs_context;	     /* calls helpers that ask who has attached it */
+	bool plain;		     /* a program that runs at the site and does not need that */
 	u64 cookie;
 	struct djk_counters __percpu *counters;
 	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */
@@ -32,7 +39,20 @@ struct djk_handler {
 struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
 					 unsigned long *detail);
 
+/*
+ * Have the program run at returns, which are seen at the entry; entry_fd: a program to
+ * run there, or -1. False with the reason.
+ */
+bool djk_handler_shadows(struct djk_probe *probe, int entry_fd, unsigned int *reason,
+			 unsigned long *detail);
+
+/* What a session keeps of a call. */
+struct djk_call {
+	u64 cookie, entered;
+};
+
 /* NULL: out of memory. The probe must outlive it by a quiescence. */
 struct djk_probe *djk_handler_of_c(struct djprobe *probe);
+struct djk_probe *djk_handler_of_c_return(struct djretprobe *probe);
 
 #endif

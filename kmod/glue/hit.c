@@ -10,16 +10,23 @@
 #include <linux/preempt.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
+#include <linux/rethook.h>
+#include <linux/smp.h>
+#include <linux/timekeeping.h>
+#include <asm/cpu_entry_area.h>
 
 #include "../api/djprobe_api.h"
 #include "handler.h"
 #include "imports.h"
+#include "shadow.h"
 
 /*
  * What a handler of ours adds to bpf_prog_active while it runs. BPF programs add
- * 1 and only look whether it was 0, so the sum also tells who is running.
+ * 1 and only look whether it was 0, so the sum also tells who is running. As one
+ * byte, which makes detours shorter; below 0, where no number of tasks that were
+ * preempted with a 1 of their own gets.
  */
-#define OUR_MARK 0x10000
+#define OUR_MARK (-128)
 
 static __always_inline int __percpu *bpf_active(void)
 {
@@ -56,10 +63,26 @@ static void miss(const struct djk_site *site, enum djprobe_miss cause)
 }
 NOKPROBE_SYMBOL(miss);
 
-static __always_inline enum djprobe_miss why_missed(unsigned int active)
+/*
+ * in_nmi() holds in every int3. An NMI that interrupts a handler, being in the
+ * kernel, is on its own stack; what int3s it meets stay there.
+ */
+static __always_inline bool on_nmi_stack(void)
 {
-	return active >= OUR_MARK ? DJPROBE_MISS_RECURSION : DJPROBE_MISS_BPF_BUSY;
+	const struct cpu_entry_area *area = get_cpu_entry_area(raw_smp_processor_id());
+	const unsigned long stack = (unsigned long)area->estacks.NMI_stack;
+
+	return current_stack_pointer - stack < sizeof(area->estacks.NMI_stack);
 }
+
+/* Preemption is off. What this calls is never a site: the guard is not ours here. */
+static noinline notrace enum djprobe_miss why_missed(int active)
+{
+	if (active > 0)
+		return DJPROBE_MISS_BPF_BUSY;
+	return on_nmi_stack() ? DJPROBE_MISS_NMI : DJPROBE_MISS_RECURSION;
+}
+NOKPROBE_SYMBOL(why_missed);
 
 /*
  * Preemption is off, which is a reader's side of RCU; but with lock debugging
@@ -77,20 +100,33 @@ static __always_inline void unlock_rcu(void)
 		rcu_read_unlock();
 }
 
+/* What it returns is 64 bits wide, which bpf_prog_run() does not know. */
+static __always_inline u64 run_entry_program(const struct bpf_prog *prog, struct pt_regs *regs)
+{
+	u64 (*const code)(const void *, const void *) = (void *)prog->bpf_func;
+
+	return code(regs, prog->insnsi);
+}
+
 /* For helpers that ask who has attached the program, and where. */
-static void run_with_context(struct djk_handler *handler, struct pt_regs *regs)
+static u64 run_with_context(struct djk_handler *handler, bool entry, struct pt_regs *regs)
 {
 	struct kprobe *const outer_probe = __this_cpu_read(*running_kprobe());
 	struct bpf_trace_run_ctx context = { .bpf_cookie = handler->cookie };
 	struct bpf_run_ctx *outer = bpf_set_run_ctx(&context.run_ctx);
+	u64 result = 0;
 
 	/* bpf_get_func_ip() looks here; a kprobe of the kernel's own that is hit meanwhile, too. */
 	if (!outer_probe)
 		__this_cpu_write(kprobe_control()->kprobe_status, KPROBE_HIT_ACTIVE);
 	__this_cpu_write(*running_kprobe(), &handler->identity);
-	bpf_prog_run(handler->prog, regs);
+	if (entry)
+		result = run_entry_program(handler->entry_prog, regs);
+	else
+		bpf_prog_run(handler->prog, regs);
 	__this_cpu_write(*running_kprobe(), outer_probe);
 	bpf_reset_run_ctx(outer);
+	return result;
 }
 NOKPROBE_SYMBOL(run_with_context);
 
@@ -110,18 +146,62 @@ static bool run_c_handler(struct djk_handler *handler, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(run_c_handler);
 
-static __always_inline bool run_handler(struct djk_handler *handler, struct pt_regs *regs)
+static __always_inline void run_program(struct djk_handler *handler, struct pt_regs *regs)
 {
-	const unsigned long ip = regs->ip;
-
-	if (unlikely(handler->c_probe))
-		return run_c_handler(handler, regs);
 	if (handler->needs_context)
-		run_with_context(handler, regs);
+		run_with_context(handler, false, regs);
 	else
 		bpf_prog_run(handler->prog, regs);
 	this_cpu_inc(handler->counters->hits);
+}
+
+static bool run_special_handler(struct djk_handler *handler, struct pt_regs *regs, unsigned int nmi)
+{
+	const unsigned long ip = regs->ip;
+
+	if (handler->c_probe)
+		return run_c_handler(handler, regs);
+	if (handler->shadow)
+		djk_shadow_enter(handler, regs, nmi);
+	else
+		run_program(handler, regs);
 	return regs->ip != ip;
+}
+NOKPROBE_SYMBOL(run_special_handler);
+
+/* It cannot redirect: its context is read-only, and it does not call bpf_override_return(). */
+static __always_inline void run_plain_handler(struct djk_handler *handler, struct pt_regs *regs)
+{
+	bpf_prog_run(handler->prog, regs);
+	this_cpu_inc(handler->counters->hits);
+}
+
+/* Preemption is off. `nmi`: what in_nmi() says of our own trap, if it led here. */
+static __always_inline bool run_handlers(struct pt_regs *regs, const struct djk_site *site,
+					 unsigned int nmi)
+{
+	const int active = __this_cpu_read(*bpf_active());
+	struct djk_handler *handler;
+	bool redirected = false;
+
+	if (unlikely(active)) {
+		miss(site, why_missed(active));
+		return false;
+	}
+	__this_cpu_add(*bpf_active(), OUR_MARK);
+	lock_rcu();
+	for (handler = first_handler(site); handler; handler = next_handler(handler)) {
+		if (likely(handler->plain)) {
+			run_plain_handler(handler, regs);
+			continue;
+		}
+		redirected = run_special_handler(handler, regs, nmi);
+		if (redirected)
+			break;
+	}
+	unlock_rcu();
+	__this_cpu_sub(*bpf_active(), OUR_MARK);
+	return redirected;
 }
 
 /* Behind the probed instruction. What was skipped before it has been counted there. */
@@ -145,36 +225,94 @@ NOKPROBE_SYMBOL(run_after);
 
 bool notrace djk_hit(struct pt_regs *regs, struct djk_site *site)
 {
-	struct djk_handler *handler;
-	bool redirected = false;
-	unsigned int active;
+	bool redirected;
 
 	if (unlikely((unsigned long)site & DJK_AFTER)) {
 		run_after(regs, (void *)((unsigned long)site & ~DJK_AFTER));
 		return false;
 	}
 	preempt_disable();
-	active = __this_cpu_read(*bpf_active());
-	if (unlikely(active)) {
-		miss(site, why_missed(active));
-	} else {
-		__this_cpu_add(*bpf_active(), OUR_MARK);
-		lock_rcu();
-		handler = first_handler(site);
-		for (; handler && !redirected; handler = next_handler(handler))
-			redirected = run_handler(handler, regs);
-		unlock_rcu();
-		__this_cpu_sub(*bpf_active(), OUR_MARK);
-	}
+	redirected = run_handlers(regs, site, 0);
 	preempt_enable();
 	return redirected;
 }
 NOKPROBE_SYMBOL(djk_hit);
 
+static bool begin_c_call(struct djk_handler *handler, struct pt_regs *regs, void *data)
+{
+	const unsigned long ip = regs->ip, sp = regs->sp;
+	const bool wanted = !handler->c_return->entry_handler(handler->c_return, regs, data);
+
+	regs->ip = ip;
+	regs->sp = sp;
+	return wanted;
+}
+NOKPROBE_SYMBOL(begin_c_call);
+
+bool notrace djk_begin_call(struct djk_handler *handler, struct pt_regs *regs, void *data)
+{
+	struct djk_call *const call = data;
+
+	if (handler->c_return)
+		return begin_c_call(handler, regs, data);
+	call->cookie = run_with_context(handler, true, regs);
+	call->entered = ktime_get_mono_fast_ns();
+	return call->cookie;
+}
+NOKPROBE_SYMBOL(djk_begin_call);
+
+/* What the handler needs to know of the call. */
+static void end_call(struct djk_handler *handler, struct pt_regs *regs, void *data)
+{
+	const struct djk_call *const call = data;
+	const unsigned long ip = regs->ip, di = regs->di, si = regs->si;
+
+	if (handler->c_return) {
+		this_cpu_inc(handler->counters->hits);
+		handler->c_return->handler(handler->c_return, regs, data);
+		regs->ip = ip;
+		return;
+	}
+	/* Compilers may know that the function leaves them alone. */
+	regs->di = call->cookie;
+	regs->si = call->entered;
+	run_program(handler, regs);
+	regs->di = di;
+	regs->si = si;
+}
+NOKPROBE_SYMBOL(end_call);
+
+#ifdef CONFIG_RETHOOK
+#ifdef DJK_RETHOOK_RET_ADDR
+void notrace djk_on_return(struct rethook_node *node, void *data, unsigned long return_address,
+			   struct pt_regs *regs)
+#else
+void notrace djk_on_return(struct rethook_node *node, void *data, struct pt_regs *regs)
+#endif
+{
+	struct djk_handler *const handler = data;
+	const unsigned int active = __this_cpu_read(*bpf_active());
+
+	if (unlikely(active)) {
+		this_cpu_inc(handler->counters->missed[why_missed(active)]);
+		return;
+	}
+	__this_cpu_add(*bpf_active(), OUR_MARK);
+	lock_rcu();
+	if (unlikely(handler->begins || handler->c_return))
+		end_call(handler, regs, node + 1);
+	else
+		run_program(handler, regs);
+	unlock_rcu();
+	__this_cpu_sub(*bpf_active(), OUR_MARK);
+}
+NOKPROBE_SYMBOL(djk_on_return);
+#endif
+
 void notrace djk_hit_slow(struct pt_regs *regs, struct djk_probe *probe)
 {
 	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
-	const unsigned int active = __this_cpu_read(*bpf_active());
+	const int active = __this_cpu_read(*bpf_active());
 
 	if (active) {
 		this_cpu_inc(handler->counters->missed[why_missed(active)]);
@@ -190,7 +328,8 @@ NOKPROBE_SYMBOL(djk_hit_slow);
 void djk_get_guard(struct djk_machine *machine)
 {
 	machine->hit_handler = (unsigned long)djk_hit;
-	machine->slow_handler = (unsigned long)djk_hit_slow;
+	machine->slow_thunk = (unsigned long)djk_hit_slow_thunk;
+	machine->shadow_entry = (unsigned long)djk_shadow_entry;
 	machine->active = djk_imports.bpf_prog_active;
 	machine->mark = OUR_MARK;
 	machine->stats = djk_imports.bpf_stats_enabled_key;
@@ -217,15 +356,16 @@ void djk_get_guard(struct djk_machine *machine)
 static int notrace on_die(struct notifier_block *block, unsigned long event, void *data)
 {
 	struct pt_regs *regs = ((struct die_args *)data)->regs;
-	struct djk_trap *trap;
+	const struct djk_trap *trap;
 
 	if (event != DIE_INT3 || user_mode(regs))
 		return NOTIFY_DONE;
-	trap = djp_find_trap(regs->ip - 1);
+	trap = djk_find_trap(regs->ip - 1);
 	if (!trap)
 		return NOTIFY_DONE;
 	regs->ip--;
-	if (!trap->site || !djk_hit(regs, trap->site))
+	/* The trap counts as an NMI by itself; nobody preempts one. */
+	if (!trap->site || !run_handlers(regs, trap->site, NMI_OFFSET))
 		regs->ip = smp_load_acquire(&trap->resume);
 	return NOTIFY_STOP;
 }
@@ -237,9 +377,19 @@ static struct notifier_block die_notifier = {
 	.priority = INT_MAX,
 };
 
-int djk_hit_start(void)
+/*
+ * As register_die_notifier(), but first: it puts us behind those of the same priority, which care
+ * for other events only and would cost every hit at int3 a tenth more.
+ */
+void djk_hit_start(void)
 {
-	return register_die_notifier(&die_notifier);
+	struct atomic_notifier_head *const chain = (void *)djk_imports.die_chain;
+	unsigned long flags;
+
+	spin_lock_irqsave(&chain->lock, flags);
+	die_notifier.next = chain->head;
+	rcu_assign_pointer(chain->head, &die_notifier);
+	spin_unlock_irqrestore(&chain->lock, flags);
 }
 
 void djk_hit_stop(void)

@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct djk_handler;
 struct djk_machine;
 struct djk_probe;
 struct djk_site;
@@ -21,15 +22,36 @@ bool djk_hit(struct pt_regs *regs, struct djk_site *site);
 
 /*
  * What a detour calls that runs a BPF program itself, when that must not run now
- * or not without bookkeeping. Preemption is off, all else as for djk_hit().
+ * or not without bookkeeping. Preemption is off, all else as for djk_hit(); `regs`
+ * is good for what the program reads.
  */
 void djk_hit_slow(struct pt_regs *regs, struct djk_probe *probe);
+/* Its thunk: the probe is in rax, all other registers are kept. */
+void djk_hit_slow_thunk(void);
+
+#ifdef CONFIG_RETHOOK
+struct rethook_node;
+/*
+ * The same at the return of a function: what the kernel's rethook calls. `data` is the struct
+ * djk_handler, regs->ip the true return address; preemption is off.
+ */
+#ifdef DJK_RETHOOK_RET_ADDR
+void djk_on_return(struct rethook_node *node, void *data, unsigned long return_address,
+		   struct pt_regs *regs);
+#else
+void djk_on_return(struct rethook_node *node, void *data, struct pt_regs *regs);
+#endif
+#endif
+
+/* At the entry: ask a handler that wants to know whether the return of this call is to be seen.
+ * `data` is its own until then. Under the guard. */
+bool djk_begin_call(struct djk_handler *handler, struct pt_regs *regs, void *data);
 
 /* What detours need to run a program themselves. */
 void djk_get_guard(struct djk_machine *machine);
 
-/* Take part in the kernel's int3 handling. 0 or a negative errno. */
-int djk_hit_start(void);
+/* Take part in the kernel's int3 handling. */
+void djk_hit_start(void);
 /* After the last site is disarmed. */
 void djk_hit_stop(void);
 

@@ -28,8 +28,6 @@
 	X(within_kprobe_blacklist)                                                                 \
 	X(jump_label_lock)                                                                         \
 	X(jump_label_unlock)                                                                       \
-	X(jump_label_text_reserved)                                                                \
-	X(static_call_text_reserved)                                                               \
 	X(alternatives_text_reserved)                                                              \
 	X(ftrace_location)                                                                         \
 	X(ftrace_location_range)                                                                   \

@@ -57,7 +57,30 @@ struct djk_trap {
 	unsigned long address;
 	unsigned long resume;  /* where to continue; changes atomically */
 	struct djk_site *site; /* whose handlers run first; NULL: none */
+	struct djk_trap *next; /* in its bucket */
 };
+
+/* All traps, by their address. Whoever reads has interrupts off; one that was taken out keeps its
+ * link for those who stand on it. */
+#define DJK_TRAP_BUCKETS 8192
+/* NOLINTNEXTLINE(bugprone-dynamic-static-initializers): constinit where it is defined. */
+extern struct djk_trap *djp_traps[DJK_TRAP_BUCKETS];
+
+static inline struct djk_trap **djk_trap_bucket(unsigned long address)
+{
+	return &djp_traps[(address ^ address >> 13) % DJK_TRAP_BUCKETS];
+}
+
+/* Lock-free, any context. NULL: not ours. Here, since every hit at int3 needs it. */
+static inline struct djk_trap *djk_find_trap(unsigned long address)
+{
+	/* Acquire: a reader sees a trap only when it is complete. */
+	struct djk_trap *trap = __atomic_load_n(djk_trap_bucket(address), __ATOMIC_ACQUIRE);
+
+	while (trap && trap->address != address)
+		trap = __atomic_load_n(&trap->next, __ATOMIC_ACQUIRE);
+	return trap;
+}
 
 /* ---- Kernel: text. ---- */
 
@@ -108,8 +131,10 @@ void djk_visit_rewritten(djk_place_visit visit, void *context);
 /* Is there a foreign kprobe at `address`, be it disabled? */
 bool djk_has_kprobe(unsigned long address);
 
-/* The original bytes behind a foreign kprobe at `address`, 16 of them; false: none there. */
-bool djk_recover_foreign(unsigned long address, unsigned char bytes[16]);
+/* The original bytes behind a foreign kprobe at `address`, as many as its jump would hide; false:
+ * none there. */
+#define DJK_KPROBE_BYTES 5
+bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_BYTES]);
 
 /* Addresses of all kprobes of the kernel. Returns how many there are, which may be more than `max`.
  */
@@ -135,6 +160,8 @@ void djk_visit_landings(unsigned long module_address, djk_landing_visit visit, v
 
 /* Made by the compiler, with an ftrace call at its entry. */
 bool djk_is_compiled(unsigned long function);
+/* Why no return address may be replaced in a function, or NONE. */
+unsigned int djk_unshadowable(unsigned long function);
 /* A part of some function that the compiler has moved away: NAME.cold. */
 bool djk_is_part(unsigned long symbol);
 /* Has an instruction in [begin, end) an exception-table entry? */
@@ -151,7 +178,8 @@ void djk_visit_rewritten_flow(unsigned long address, djk_flow_visit visit, void 
  * at registers. */
 void djk_visit_kprobes(unsigned long address, djk_flow_visit visit, void *context);
 
-/* Copy text; false when a byte is not readable. Does not sleep. */
+/* Copy text; false when a byte is not readable. Does not sleep. Consistent only under
+ * djk_text_lock(). */
 bool djk_read(void *to, unsigned long address, size_t size);
 
 /* Constants of this kernel for the analysis and the detours. */
@@ -161,11 +189,12 @@ struct djk_machine {
 	bool no_jump_tables;
 	struct djk_extent indirect_thunks, return_thunks;
 	unsigned long hit_handler;  /* bool (struct pt_regs *, struct djk_site *) */
-	unsigned long slow_handler; /* void (struct pt_regs *, struct djk_probe *) */
+	unsigned long slow_thunk;   /* see hit.h */
+	unsigned long shadow_entry; /* void (struct pt_regs *, struct djk_probe *); reads sp only */
 	/* What a program's direct call needs: per-CPU counters by their offset from %gs, 0 for
 	 * none. Of int size: BPF programs and our handlers running, the preemption count. */
 	int active, preempt_count;
-	int mark;	       /* added to `active` while our handlers run */
+	signed char mark;      /* added to `active` while our handlers run */
 	unsigned long stats;   /* address of an int, not 0 while BPF statistics are taken */
 	unsigned long resched; /* void (), when the preemption count has reached 0; or 0 */
 };
@@ -191,8 +220,13 @@ struct djk_program {
 	size_t code_size;
 	long hits; /* its per-CPU counter, by the offset from %gs */
 };
-/* False: it must be called through djk_machine.hit_handler. */
+/* What runs at the site or, of a shadow, at the return. False: it must be called through
+ * djk_machine.hit_handler. */
 bool djk_probe_program(const struct djk_probe *probe, struct djk_program *program);
+/* Its handler runs at returns; its site is the entry. */
+bool djk_probe_is_at_return(const struct djk_probe *probe);
+/* The same, and djk_machine.shadow_entry is all that there is to call at the site. */
+bool djk_probe_enters_shadow(const struct djk_probe *probe);
 /* The program calls no helper that djk_needs_run_context() names. */
 void djk_probe_is_plain(struct djk_probe *probe);
 /* Whether a helper, named as the verifier has left it in a call, reads more than its arguments:
@@ -201,7 +235,11 @@ bool djk_needs_run_context(int helper);
 /* False: it overrides what the function returns, which is allowed at entries of some functions
  * only. */
 bool djk_probe_may_be_at(const struct djk_probe *probe, unsigned long address, bool entry);
-/* Only after quiescence: no CPU may still run it. */
+/* It is about to be linked to a site; it has left its site. Of one that runs at returns those of
+ * calls that are under way are not seen any more. */
+void djk_probe_start(struct djk_probe *probe);
+void djk_probe_stop(struct djk_probe *probe);
+/* Only after a quiescence since it was stopped: no CPU may still run it. */
 void djk_probe_destroy(struct djk_probe *probe);
 void djk_probe_count(const struct djk_probe *probe, unsigned long *hits, unsigned long missed[8]);
 
@@ -240,7 +278,7 @@ struct djp_status {
 	unsigned int state, mechanism, reason;
 	unsigned long detail[2];
 	unsigned long address, cookie, hits, missed[8];
-	bool at_return;
+	bool at_return, shadow;
 	unsigned int tactic;
 	unsigned long anchor;
 	unsigned int displaced_len;
@@ -261,10 +299,14 @@ int djp_start(void); /* 0, or a reason number; all undone on failure */
 void djp_stop(void); /* every probe is detached, the optimizer's work is cancelled */
 /* Attach all or none. Returns `count`, or the index of the one that is refused, with its reason. */
 size_t djp_attach(struct djp_request *requests, size_t count, struct djp_probe **probes);
-/* Calls visit(context, address) for every return of the function that the request names, and sets
- * request->entry. Returns their number, or 0 with the request's reason. */
-size_t djp_find_returns(struct djp_request *request,
-			void (*visit)(void *context, unsigned long address), void *context);
+/* Finds every return of the function that the request names, sets request->entry and calls take()
+ * once with all of them; not at all where there are none, with the request's reason. */
+void djp_find_returns(struct djp_request *request,
+		      void (*take)(void *context, const unsigned long *addresses, size_t count),
+		      void *context);
+/* Whether the returns of the function that the request names can be seen by replacing its return
+ * address; sets request->address and request->entry for djp_attach(), or the request's reason. */
+bool djp_find_shadow_entry(struct djp_request *request);
 /* Decide as djp_attach() would; handler, cookie and mode are not looked at. False: the site could
  * not be located, see request->reason; else that is the verdict's reason. */
 bool djp_explain(struct djp_request *request, struct djp_verdict *verdict);
@@ -287,8 +329,6 @@ bool djp_is_optimizing(void);
 bool djp_is_settled(const struct djp_probe *probe);
 void djp_optimizer_run(void);
 void djp_module_gone(const struct djk_extent *text); /* its text is about to be freed */
-/* Lock-free, any context. NULL: not ours. */
-struct djk_trap *djp_find_trap(unsigned long address);
 
 #ifdef __cplusplus
 }

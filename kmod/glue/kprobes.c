@@ -19,14 +19,18 @@ bool djk_has_kprobe(unsigned long address)
 	return found;
 }
 
-bool djk_recover_foreign(unsigned long address, unsigned char bytes[16])
+bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_BYTES])
 {
+	/* As many as the kernel copies; the rest of an array would be left as it was. */
+	unsigned char insn[MAX_INSN_SIZE] = {};
 	unsigned long recovered = 0;
 
+	BUILD_BUG_ON(sizeof(insn) < DJK_KPROBE_BYTES);
 	preempt_disable();
 	if (djk_call1(get_kprobe, address))
-		recovered = djk_call2(recover_probed_instruction, bytes, address);
+		recovered = djk_call2(recover_probed_instruction, insn, address);
 	preempt_enable();
+	memcpy(bytes, insn, DJK_KPROBE_BYTES);
 	/* Kprobes that patched nothing (disabled, or on the ftrace call) answer with the text
 	 * itself. */
 	return recovered && recovered != address;

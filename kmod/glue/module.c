@@ -8,6 +8,7 @@
 #include "imports.h"
 #include "kernel.h"
 #include "runtime.h"
+#include "shadow.h"
 
 static int start_policy(void)
 {
@@ -26,15 +27,14 @@ static int __init djprobe_init(void)
 
 	if (error)
 		return error;
+	djk_shadow_init();
 	error = start_policy();
 	if (error)
 		return error;
 	error = djk_runtime_start();
 	if (error)
 		goto stop_policy;
-	error = djk_hit_start();
-	if (error)
-		goto stop_runtime;
+	djk_hit_start();
 	error = djk_device_start();
 	if (error)
 		goto stop_hit;
@@ -43,7 +43,6 @@ static int __init djprobe_init(void)
 
 stop_hit:
 	djk_hit_stop();
-stop_runtime:
 	djk_runtime_stop();
 stop_policy:
 	djp_stop();
@@ -55,6 +54,7 @@ static void __exit djprobe_exit(void)
 	djk_debugfs_stop();
 	djk_device_stop();
 	djk_hit_stop();
+	djk_shadow_exit();
 	djk_runtime_stop();
 	djp_stop();
 }

@@ -6,6 +6,8 @@
 #include <linux/jump_label.h>
 #include <linux/module.h>
 #include <linux/static_call.h>
+#include <linux/string.h>
+#include <asm/text-patching.h>
 
 #include "imports.h"
 #include "kernel.h"
@@ -58,14 +60,41 @@ static unsigned int patched_by_kernel(unsigned long begin, unsigned long end)
 	return DJPROBE_REASON_NONE;
 }
 
-/* The same, searched one by one, and with a decoder: slow. */
-static unsigned int rewritten_by_kernel(unsigned long address)
+/*
+ * The kernel's own jump_label_text_reserved() decodes every label that there is. A
+ * label is a jump or a nop of 2 or of 5 bytes. Under text_mutex, which those who
+ * rewrite them hold.
+ */
+static size_t label_size(unsigned long address)
 {
-	if (djk_int(djk_call2(jump_label_text_reserved, address, address)))
-		return DJPROBE_REASON_JUMP_LABEL;
-	if (djk_int(djk_call2(static_call_text_reserved, address, address)))
-		return DJPROBE_REASON_STATIC_CALL;
-	return DJPROBE_REASON_NONE;
+	const u8 first = READ_ONCE(*(const u8 *)address);
+
+	return first == 0xeb || first == 0x66 ? 2 : 5;
+}
+
+struct rewrites {
+	unsigned long address;
+	unsigned char *reasons;
+	size_t count;
+};
+
+static void mark_rewritten(void *context, unsigned int kind, unsigned long place,
+			   unsigned long target)
+{
+	const struct rewrites *rewrites = context;
+	const unsigned long end = rewrites->address + rewrites->count;
+	unsigned char reason = DJPROBE_REASON_STATIC_CALL;
+	size_t size = CALL_INSN_SIZE;
+	unsigned long at;
+
+	if (place >= end || place + CALL_INSN_SIZE <= rewrites->address)
+		return;
+	if (kind == DJK_FLOW_LABEL) {
+		reason = DJPROBE_REASON_JUMP_LABEL;
+		size = label_size(place);
+	}
+	for (at = max(place, rewrites->address); at < min(place + size, end); at++)
+		rewrites->reasons[at - rewrites->address] = reason;
 }
 
 /* A trap is a ud0, ud1 or ud2; that spares most addresses another linear search. */
@@ -82,12 +111,12 @@ static bool is_bug(unsigned long address)
 	return djk_call1(find_bug, address);
 }
 
-static unsigned int reserved_byte(unsigned long address, bool patched, bool rewritten)
+static unsigned int reserved_byte(unsigned long address, bool patched, unsigned int rewritten)
 {
 	unsigned int reason = patched ? patched_by_kernel(address, address + 1) : 0;
 
-	if (!reason && rewritten)
-		reason = rewritten_by_kernel(address);
+	if (!reason)
+		reason = rewritten;
 	if (reason)
 		return reason;
 	if (is_bug(address))
@@ -105,12 +134,18 @@ void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
 	 */
 	const size_t stretch = 16;
 	struct mutex *const text_mutex = (struct mutex *)djk_imports.text_mutex;
+	struct rewrites rewrites = { address, reasons, count };
+	const bool may_be_rewritten = memchr_inv(reasons, 0, count);
 	bool patched = false;
 	size_t i;
 
+	memset(reasons, 0, count);
 	djk_call0(jump_label_lock);
 	/* Not djk_text_lock(): kprobe_mutex is outside of jump_label_mutex. */
 	mutex_lock(text_mutex);
+	/* In the middle is the site; before it a module's text may not have begun. */
+	if (may_be_rewritten)
+		djk_visit_rewritten_flow(address + count / 2, mark_rewritten, &rewrites);
 	preempt_disable();
 	for (i = 0; i < count; i++) {
 		if (i % stretch == 0)

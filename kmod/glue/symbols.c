@@ -2,6 +2,7 @@
 /* Names and extents of text. */
 #include <linux/ftrace.h>
 #include <linux/kallsyms.h>
+#include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -9,6 +10,7 @@
 #include "imports.h"
 #include "kernel.h"
 #include "module_text.h"
+#include "shadow.h"
 #include "text_of.h"
 
 struct matches {
@@ -86,6 +88,20 @@ unsigned long djk_function_entry(unsigned long function)
 	if (djk_read(bytes, function, 4) && !memcmp(bytes, endbr64, 4))
 		return function + 4;
 	return function;
+}
+
+unsigned int djk_unshadowable(unsigned long function)
+{
+	/* The kernel's own list for kretprobes: who changes `current`, and with it the list of what
+	 * was replaced. */
+	const struct kretprobe_blackpoint *point = (void *)djk_lookup("kretprobe_blacklist");
+
+	if (!djk_shadow_is_there())
+		return DJPROBE_REASON_NO_SHADOW;
+	for (; point && point->name; point++)
+		if (point->addr == (void *)function || djk_lookup(point->name) == function)
+			return DJPROBE_REASON_SPECIAL_RETURN;
+	return DJPROBE_REASON_NONE;
 }
 
 void djk_core_text_extent(struct djk_extent *text)

@@ -2,6 +2,7 @@
 /* Writing kernel text, waiting for it, and executable memory. */
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
+#include <linux/rcupdate_wait.h>
 #include <linux/sched.h>
 #include <linux/set_memory.h>
 #include <linux/slab.h>
@@ -63,10 +64,14 @@ void djk_text_sync(void)
 
 void djk_quiesce(void)
 {
-	/* Tasks preempted in text or in a detour; then interrupts and NMI-like contexts on idle
-	 * CPUs. */
-	synchronize_rcu_tasks();
-	synchronize_rcu();
+	/*
+	 * Tasks preempted in text or in a detour, and interrupts and NMI-like contexts on idle
+	 * CPUs: whoever is there is there as one of them until he leaves, so both may pass at the
+	 * same time. Tasks first, which is what is waited for first: RCU tasks begin with a grace
+	 * period of RCU, and whoever wakes up from the same one is a task that runs, for which they
+	 * wait a tenth of a second.
+	 */
+	synchronize_rcu_mult(call_rcu_tasks, DJK_CALL_RCU);
 }
 
 void *djk_exec_alloc(size_t size)

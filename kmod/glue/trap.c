@@ -2,7 +2,6 @@
 /* What runs on every int3 before us. */
 #include <linux/kallsyms.h>
 #include <linux/module.h>
-#include <linux/notifier.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -12,10 +11,9 @@
 
 size_t djk_trap_roots(unsigned long *addresses, size_t max)
 {
-	const struct notifier_block *block;
-	size_t count = 0;
+	size_t count;
 
-	for (; count < ARRAY_SIZE(djprobe_trap_roots); count++) {
+	for (count = 0; count < ARRAY_SIZE(djprobe_trap_roots) && count < max; count++) {
 		addresses[count] = djk_lookup(djprobe_trap_roots[count]);
 		if (!addresses[count]) {
 			pr_err("this kernel has no %s: its int3 path is not known\n",
@@ -23,13 +21,6 @@ size_t djk_trap_roots(unsigned long *addresses, size_t max)
 			return 0;
 		}
 	}
-	/* Whoever stands before us in the chain runs before us. */
-	rcu_read_lock();
-	block = rcu_dereference(((struct atomic_notifier_head *)djk_imports.die_chain)->head);
-	for (; block && block->priority == INT_MAX; block = rcu_dereference(block->next))
-		if (count < max)
-			addresses[count++] = (unsigned long)block->notifier_call;
-	rcu_read_unlock();
 	return count;
 }
 

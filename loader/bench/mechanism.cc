@@ -25,6 +25,8 @@ using enum ProgramKind;
 constexpr MechanismInfo kMechanisms[] = {
     {"djprobe-jump", kJumps, Mechanism::kDjprobeJump, kKprobe, true, true},
     {"djprobe-int3", kInt3Only, Mechanism::kDjprobeInt3, kKprobe, true, true},
+    {"djprobe-return", "", Mechanism::kDjprobeReturn, kKprobe, false, true},
+    {"djprobe-shadow", "", Mechanism::kDjprobeShadow, kKprobe, false, true},
     {"kprobe-optimized", kLongJump, Mechanism::kKprobeOptimized, kKprobe, true, false},
     {"kprobe-int3", kInt3Only, Mechanism::kKprobeInt3, kKprobe, true, false},
     {"kprobe-ftrace", kCall, Mechanism::kKprobeFtrace, kKprobe, false, false},
@@ -69,6 +71,8 @@ bpf_link* attach_link(const MechanismInfo& info, const BenchSite& site, bpf_prog
             return bpf_program__attach_raw_tracepoint(program, kTracepoint);
         case Mechanism::kDjprobeJump:
         case Mechanism::kDjprobeInt3:
+        case Mechanism::kDjprobeReturn:
+        case Mechanism::kDjprobeShadow:
             break;
     }
     errno = EINVAL;
@@ -80,12 +84,14 @@ Probe attach_ours(const MechanismInfo& info, const BenchSite& site, const bpf_pr
     if (device == nullptr) fail(ExitCode::kNotLoaded, "the module djprobe is not loaded");
     SiteSpec place;
     place.symbol = site.function;
-    place.offset = site.offset;
+    if (info.anywhere) place.offset = site.offset;
     Symbolizer symbolizer;
     const djprobe_mode mode =
         info.mechanism == Mechanism::kDjprobeInt3 ? DJPROBE_MODE_INT3 : DJPROBE_MODE_AUTO;
-    return device->attach(place, {bpf_program__fd(program), bpf_program__name(program), 0, mode},
-                          symbolizer);
+    std::uint32_t flags = info.anywhere ? 0 : DJPROBE_ATTACH_RETURN;
+    if (info.mechanism == Mechanism::kDjprobeShadow) flags |= DJPROBE_ATTACH_SHADOW;
+    return device->attach(
+        place, {bpf_program__fd(program), bpf_program__name(program), 0, mode, flags}, symbolizer);
 }
 
 // libbpf begins with the program's name, which tells nobody anything here.
@@ -133,7 +139,10 @@ Attachment Attachment::create(const MechanismInfo& info, const BenchSite& site,
 
 std::optional<djprobe_query> Attachment::query() const {
     if (!probe_) return std::nullopt;
-    return probe_->query();
+    djprobe_query query = probe_->query();
+    // A function may have several returns.
+    query.hits = probe_->total().hits;
+    return query;
 }
 
 void Attachment::settle(const StopSignals& stop) const {

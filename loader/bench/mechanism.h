@@ -19,6 +19,8 @@ namespace djprobe::loader {
 enum class Mechanism {
     kDjprobeJump,
     kDjprobeInt3,
+    kDjprobeReturn,
+    kDjprobeShadow,
     kKprobeInt3,
     kKprobeOptimized,
     kKprobeFtrace,

@@ -28,8 +28,14 @@ constexpr const char* kFooter = R"(Examples:
       at every return of vfs_read(); SEC("kretprobe/vfs_read") says the same without options
   probeload attach vfs_latency.bpf.o
       all programs of the object, each where its section says
+  probeload attach --session -d 5 vfs_session.bpf.o
+      entry and return of a function as one, with what the former keeps for the latter
   probeload attach --func 'vfs_*' -d 5 count.bpf.o
       the entries of all functions of such a name; the summary has the ten with the most hits
+
+With --session the value (64 bits) that the entry's program returns is the call's cookie; of a call whose
+cookie is 0 the return is not seen. The return's program finds the cookie as its first argument
+(PT_REGS_PARM1), the time of the entry (bpf_ktime_get_ns) as its second. Always in shadow mode.
 
 Events go to stdout, all else to stderr (also the output of COMMAND).
 A ring buffer named 'events' holds records of 'struct event' (or struct events, events_t,
@@ -47,10 +53,7 @@ djprobe_mode parse_mode(std::string_view text) {
 ReturnMode parse_return_mode(std::string_view text) {
     if (text == "auto") return ReturnMode::kAuto;
     if (text == "exact") return ReturnMode::kExact;
-    if (text == "shadow")
-        fail(
-            ExitCode::kUsage,
-            "--ret-mode: shadow is not supported yet: use exact, for functions without tail calls");
+    if (text == "shadow") return ReturnMode::kShadow;
     fail(ExitCode::kUsage, "--ret-mode: '{}' is none of auto, exact, shadow", text);
 }
 
@@ -94,8 +97,11 @@ void add_options(CLI::App& command, AttachOptions& options) {
         .add_option_function<std::string>(
             "--ret-mode",
             [&options](const std::string& text) { options.return_mode = parse_return_mode(text); },
-            "exact: probes at the returns themselves; auto: what fits (default; so far exact)")
+            "exact: probes at the returns themselves; shadow: the return address is replaced at "
+            "the entry, which sees tail calls, too; auto: exact, else shadow (default)")
         ->type_name("auto|exact|shadow");
+    command.add_flag("--session", options.session,
+                     "SEC(\"kprobe/SYM\") and SEC(\"kretprobe/SYM\") are one, see below");
     command
         .add_option("--prog", options.program,
                     "Program to run, if FILE has several and --func says where")

@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/output.h"
+#include "bench/attach_cost.h"
 #include "bench/report.h"
 
 namespace djprobe::loader {
@@ -30,6 +31,8 @@ constexpr const char* kFooter = R"(Examples:
       two of them, one program, and a picture
   probeload bench --func getpgid+0x1b
       elsewhere: a function that one of the calls known here enters exactly once
+  probeload bench --attach 1000
+      what attaching a thousand probes costs, until they are jumps, and detaching them
 
 Attaches each mechanism to the same function in turn, round after round, calls it from one thread
 on one CPU, and subtracts the same call without a probe. Waits until the text shows the mechanism
@@ -39,6 +42,7 @@ is instructions. Without the module djprobe only the kernel's own mechanisms are
 
 Mechanisms:
   djprobe-jump, djprobe-int3          this project's
+  djprobe-return, djprobe-shadow      the same at the function's returns, exact and shadow mode
   kprobe-optimized, kprobe-int3       the kernel's, with its optimization on or off (see
                                       /proc/sys/debug/kprobes-optimization: switched while this
                                       runs, for all kprobes, and then as it was; kill -9 leaves
@@ -58,6 +62,7 @@ struct Options {
     BenchOptions bench;
     bool json = false;
     std::string plot;
+    std::size_t attach = 0;  ///< probes whose attaching is to be measured; 0: hits are
 };
 
 const MechanismInfo* parse_mechanism(const std::string& name) {
@@ -84,7 +89,17 @@ std::ofstream open_plot(const std::string& path) {
     return file;
 }
 
+int run_attach(const Options& options) {
+    const AttachReport report = run_attach_bench({options.attach, options.bench.rounds});
+    Output output(STDOUT_FILENO);
+    const std::string text = options.json ? attach_json(report) : attach_table(report);
+    output.buffer().append(text.data(), text.data() + text.size());
+    output.flush();
+    return static_cast<int>(ExitCode::kOk);
+}
+
 int run(Options& options) {
+    if (options.attach != 0) return run_attach(options);
     if (options.bench.mechanisms.empty()) {
         for (const MechanismInfo& info : mechanisms())
             options.bench.mechanisms.push_back(&info);
@@ -154,6 +169,11 @@ Command add_bench(CLI::App& app) {
                      "Calls in each round of a mechanism (default 6400), in 64 blocks")
         ->type_name("N")
         ->check(CLI::Range(std::uint64_t{1}, kMostCalls));
+    command
+        ->add_option("--attach", options->attach,
+                     "Measure attaching N probes instead, against the kernel's optimized kprobes")
+        ->type_name("N")
+        ->check(CLI::Range(1, 100'000));
     command->add_option("--plot", options->plot, "Also draw it into FILE")->type_name("FILE.svg");
     command->add_flag("-j,--json", options->json,
                       "NDJSON: an object for each mechanism, program and site, then a summary");

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 #include "cli/image_options.h"
 #include "kernel/device.h"
 #include "kernel/reason.h"
+#include "survey/analysis.h"
 #include "survey/explain.h"
 
 namespace djprobe::loader {
@@ -24,6 +26,8 @@ constexpr const char* kFooter = R"(Examples:
       the function's entry in the running kernel (needs root; arms nothing)
   probeload explain vfs_read+0x4b --vmlinux vmlinux --symbols kallsyms
       a site of a kernel image, with a copy of its /proc/kallsyms
+  probeload explain ext4:ext4_readdir
+      a function in a module of the running kernel
 
 On the running kernel with the module loaded, the module is asked too: its answer counts.
 )";
@@ -34,25 +38,29 @@ struct ExplainOptions {
     bool json = false;
 };
 
+struct Place {
+    std::uint64_t start;
+    std::string_view module;  ///< "" for the kernel itself
+};
+
 [[noreturn]] void refuse(const SiteSpec& site, djprobe_reason why, std::uint64_t first,
                          std::uint64_t second, Symbolizer& symbolizer) {
     throw refusal(site, "", Reason{static_cast<std::uint32_t>(why), {first, second}}, 0,
                   symbolizer);
 }
 
-/// Where the site's symbol begins, or the address itself.
-std::uint64_t resolve(const SiteSpec& site, const KernelImage& image, Symbolizer& symbolizer) {
-    if (site.symbol.empty()) return site.address;
+/// Where the site's symbol begins, or the address itself; and the module that it lies in.
+Place resolve(const SiteSpec& site, const KernelImage& image, Symbolizer& symbolizer) {
+    if (site.symbol.empty()) {
+        const Symbol* const below = image.symbols().at_or_below(site.address);
+        return {site.address, below ? below->module : ""};
+    }
     const auto symbols = image.symbols().find(site.symbol);
     if (symbols.empty()) refuse(site, DJPROBE_REASON_NO_SUCH_SYMBOL, 0, 0, symbolizer);
     if (symbols.size() > 1)
         refuse(site, DJPROBE_REASON_AMBIGUOUS_SYMBOL, symbols[0].address, symbols[1].address,
                symbolizer);
-    if (!symbols[0].module.empty())
-        fail(ExitCode::kNoSuchSite,
-             "{}: in module {}: only the kernel's own text is analysed from outside", site.str(),
-             symbols[0].module);
-    return symbols[0].address;
+    return {symbols[0].address, symbols[0].module};
 }
 
 /// The address that the module would take for it; see DJPROBE_IOC_ATTACH.
@@ -81,12 +89,16 @@ std::optional<djprobe_explain> ask_module(std::uint64_t address, Symbolizer& sym
 
 int run(const ExplainOptions& options) {
     const bool live = options.image.is_live();
-    const KernelImage image = options.image.open();
+    KernelImage image = options.image.open();
     // A copy that views into the image's symbols, which outlive it.
     Symbolizer symbolizer(image.symbols());
-    const std::uint64_t start = resolve(options.site, image, symbolizer);
-    const TextFacts facts = read_facts(image);
-    const TextMap map(image, facts);
+    const auto [start, module] = resolve(options.site, image, symbolizer);
+    const std::list<Analysis> texts = analyse_one(image, module);
+    if (texts.empty())
+        refuse(options.site,
+               module == "djprobe" ? DJPROBE_REASON_OWN_TEXT : DJPROBE_REASON_NOT_TEXT, 0, 0,
+               symbolizer);
+    const TextMap& map = texts.front().map;
     const std::uint64_t address = locate(options.site, start, map, symbolizer);
     const std::size_t function = map.find(address);
     const Mainline mainline(image, map, function);
@@ -116,7 +128,7 @@ Command add_explain(CLI::App& app) {
     place
         ->add_option_function<std::string>(
             "SITE", [options](const std::string& text) { options->site = parse_function(text); },
-            "SYM or SYM+OFFSET")
+            "[MODULE:]SYM[+OFFSET]")
         ->type_name("");
     place
         ->add_option_function<std::string>(

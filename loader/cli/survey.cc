@@ -5,13 +5,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <list>
 #include <memory>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/error.h"
 #include "base/output.h"
 #include "cli/image_options.h"
+#include "survey/analysis.h"
 #include "survey/returns.h"
 #include "survey/survey.h"
 
@@ -20,17 +23,19 @@ namespace {
 
 constexpr const char* kFooter = R"(Examples:
   probeload survey
-      every instruction of the running kernel (needs root; arms nothing)
+      every instruction of the running kernel and its modules (needs root; arms nothing)
   probeload survey --entry --vmlinux vmlinux --symbols kallsyms
       every function's entry, in a kernel image with a copy of its /proc/kallsyms
   probeload survey --functions 'tcp_*' -j
       one line of JSON for each instruction of these functions, then a summary
+  probeload survey --functions 'ext4:*'
+      a module
 
   probeload survey --ret
       of every function how its returns can be probed
 
 Percentages are of the probeable sites: those that get a jump or an int3; with --ret of all
-functions. Of the kernel's own text; modules are not surveyed.
+functions. The running kernel's modules are surveyed with it.
 )";
 
 struct SurveyOptions {
@@ -48,31 +53,35 @@ void check_any(const SurveyOptions& options, std::uint64_t functions) {
 }
 
 std::string summarize_sites(const SurveyOptions& options, const KernelImage& image,
-                            const TextMap& map, Output* lines) {
-    const Mainline mainline(image, map);
+                            const std::list<Analysis>& texts, Output* lines) {
+    std::list<Mainline> mainlines;
+    std::vector<SurveyedText> surveyed;
+    for (const Analysis& text : texts)
+        surveyed.push_back({text.map, mainlines.emplace_back(image, text.map)});
     const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 2u);
-    const SurveyCounts counts = run_survey(map, mainline, options.scope, threads, lines);
+    const SurveyCounts counts = run_survey(surveyed, options.scope, threads, lines);
     check_any(options, counts.functions);
     return (options.json ? summary_json : summary_text)(counts, options.image.name());
 }
 
 std::string summarize_returns(const SurveyOptions& options, const KernelImage& image,
-                              const TextMap& map, Output* lines) {
-    const ReturnFinder finder(image, map);
-    const ReturnCounts counts = survey_returns(finder, map, options.scope, lines);
+                              const std::list<Analysis>& texts, Output* lines) {
+    std::vector<ReturnFinder> finders;
+    for (const Analysis& text : texts)
+        finders.emplace_back(image, text.map);
+    const ReturnCounts counts = survey_returns(finders, options.scope, lines);
     check_any(options, counts.functions);
     return (options.json ? return_summary_json : return_summary_text)(counts, options.image.name());
 }
 
 int run(SurveyOptions& options) {
     if (!options.glob.empty()) options.scope.glob = options.glob;
-    const KernelImage image = options.image.open();
-    const TextFacts facts = read_facts(image);
-    const TextMap map(image, facts);
+    KernelImage image = options.image.open();
+    const std::list<Analysis> texts = analyse(image, options.scope.glob);
     Output output(STDOUT_FILENO);
     Output* const lines = options.json ? &output : nullptr;
-    const std::string summary = options.returns ? summarize_returns(options, image, map, lines)
-                                                : summarize_sites(options, image, map, lines);
+    const std::string summary = options.returns ? summarize_returns(options, image, texts, lines)
+                                                : summarize_sites(options, image, texts, lines);
     output.buffer().append(summary.data(), summary.data() + summary.size());
     output.flush();
     return static_cast<int>(ExitCode::kOk);

@@ -68,7 +68,8 @@ Probe Device::attach(const SiteSpec& site, const AttachRequest& request,
     attach.cookie = request.cookie;
     attach.prog_fd = request.prog_fd;
     attach.mode = request.mode;
-    attach.flags = request.at_returns ? DJPROBE_ATTACH_RETURN : 0;
+    attach.flags = request.flags;
+    attach.entry_prog_fd = request.entry_prog_fd;
     const int fd = ioctl(fd_.get(), DJPROBE_IOC_ATTACH, &attach);
     if (fd < 0) {
         const Reason reason{attach.reason, {attach.detail[0], attach.detail[1]}};

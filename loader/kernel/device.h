@@ -39,7 +39,8 @@ struct AttachRequest {
     std::string_view prog_name;  ///< for messages
     std::uint64_t cookie;
     djprobe_mode mode;
-    bool at_returns = false;  ///< of the function that begins at the site
+    std::uint32_t flags = 0;  ///< enum djprobe_attach_flags
+    int entry_prog_fd = 0;    ///< with DJPROBE_ATTACH_SESSION
 };
 
 /// Why one of many sites was refused.

@@ -14,16 +14,25 @@ bool is_function(const Symbol& symbol) {
 
 }  // namespace
 
-std::vector<Symbol> functions_like(const Kallsyms& kallsyms, const std::string& pattern) {
+bool names_module(const std::string& pattern) {
     // Not the colon of a class like [:digit:].
     const std::size_t colon = pattern.find(':');
-    const bool names_module = colon != pattern.npos && colon > 0 && pattern[colon - 1] != '[';
+    return colon != pattern.npos && colon > 0 && pattern[colon - 1] != '[';
+}
+
+bool is_like(const std::string& pattern, std::string_view module, std::string_view name) {
+    // Names are no C strings: they view into the symbol table's text.
+    std::string text(name);
+    if (names_module(pattern) && !module.empty()) text = std::string(module) + ":" + text;
+    return fnmatch(pattern.c_str(), text.c_str(), 0) == 0;
+}
+
+std::vector<Symbol> functions_like(const Kallsyms& kallsyms, const std::string& pattern) {
     std::vector<Symbol> found;
     for (const Symbol& symbol : kallsyms.symbols()) {
         if (!is_function(symbol)) continue;
         if (!found.empty() && found.back().address == symbol.address) continue;
-        const std::string name = names_module ? symbol.qualified_name() : std::string(symbol.name);
-        if (fnmatch(pattern.c_str(), name.c_str(), 0) == 0) found.push_back(symbol);
+        if (is_like(pattern, symbol.module, symbol.name)) found.push_back(symbol);
     }
     return found;
 }

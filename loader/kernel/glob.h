@@ -3,11 +3,18 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernel/kallsyms.h"
 
 namespace djprobe::loader {
+
+/// Whether it is for functions of modules only: "MODULE:GLOB".
+bool names_module(const std::string& pattern);
+
+/// Whether a function's name fits the pattern; `module` is "" for the kernel itself.
+bool is_like(const std::string& pattern, std::string_view module, std::string_view name);
 
 /// The functions whose name fits the pattern ("GLOB" for the kernel and its modules, "MODULE:GLOB"
 /// for some), one for each address, by address. What only looks like a function is left out: the

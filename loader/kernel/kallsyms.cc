@@ -84,7 +84,7 @@ Kallsyms Kallsyms::parse(std::string text) {
     return table;
 }
 
-std::string Kallsyms::describe(std::uint64_t address) const {
+const Symbol* Kallsyms::at_or_below(std::uint64_t address) const {
     auto above = std::ranges::upper_bound(symbols_, address, {}, &Symbol::address);
     while (above != symbols_.begin()) {
         const Symbol* best = &*--above;
@@ -93,9 +93,15 @@ std::string Kallsyms::describe(std::uint64_t address) const {
             --above;
             if (above->is_text()) best = &*above;
         }
-        return fmt::format("{}+{:#x}", best->qualified_name(), address - best->address);
+        return best;
     }
-    return fmt::format("{:#x}", address);
+    return nullptr;
+}
+
+std::string Kallsyms::describe(std::uint64_t address) const {
+    const Symbol* const symbol = at_or_below(address);
+    return symbol ? fmt::format("{}+{:#x}", symbol->qualified_name(), address - symbol->address)
+                  : fmt::format("{:#x}", address);
 }
 
 std::vector<Symbol> Kallsyms::find(std::string_view name) const {

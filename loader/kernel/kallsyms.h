@@ -34,6 +34,8 @@ class Kallsyms {
 
     /// "SYM+0xOFF", "MODULE:SYM+0xOFF" or, without a text symbol at or below it, "0xADDRESS".
     [[nodiscard]] std::string describe(std::uint64_t address) const;
+    /// The text symbol that an address lies in, or nullptr; of several for one place the first.
+    [[nodiscard]] const Symbol* at_or_below(std::uint64_t address) const;
     /// All text symbols of this name ("NAME" or "MODULE:NAME"), by address.
     [[nodiscard]] std::vector<Symbol> find(std::string_view name) const;
     /// True if a symbol of this name exists that is not text.

@@ -72,6 +72,7 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
         case DJPROBE_REASON_MODULE_GONE:
         case DJPROBE_REASON_OPTIMIZATION_OFF:
         case DJPROBE_REASON_DISABLED:
+        case DJPROBE_REASON_NO_SHADOW:
             return "";
         case DJPROBE_REASON_AMBIGUOUS_SYMBOL:
             return fmt::format(": {:#x}, {:#x}", detail[0], detail[1]);
@@ -83,6 +84,7 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
         case DJPROBE_REASON_FOREIGN_PATCH:
         case DJPROBE_REASON_UNDECODABLE:
         case DJPROBE_REASON_NO_RETURN:
+        case DJPROBE_REASON_SPECIAL_RETURN:
         case DJPROBE_REASON_NO_FUNCTION:
         case DJPROBE_REASON_NOT_RELOCATABLE:
         case DJPROBE_REASON_EXTABLE_INSN:
@@ -103,6 +105,7 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
             return at(detail[0], symbolizer);
         case DJPROBE_REASON_TAIL_CALL:
             return detail[1] ? arrow(reason, symbolizer) : at(detail[0], symbolizer);
+        case DJPROBE_REASON_ENTRY_AGAIN:
         case DJPROBE_REASON_BRANCH_INTO_REGION:
         case DJPROBE_REASON_POINTER_INTO_REGION:
         case DJPROBE_REASON_LABEL_INTO_REGION:
@@ -173,16 +176,6 @@ std::string ambiguous_symbol(const SiteSpec& site, const Reason& reason, Symboli
                        site.symbol, fmt::join(candidates, ", "));
 }
 
-// What else would show the way out that a probe at the function's own returns would miss.
-std::string way_round(const Reason& reason, Symbolizer& symbolizer) {
-    std::string text =
-        fmt::format("; probe that jump instead (--func {})", symbolizer.describe(reason.detail[0]));
-    const std::string callee = symbolizer.describe(reason.detail[1]);
-    // Who calls by a pointer does not show whom.
-    if (!callee.ends_with("+0x0") || callee.starts_with("__x86_")) return text;
-    return text + fmt::format(" or the returns of {}", callee.substr(0, callee.size() - 4));
-}
-
 }  // namespace
 
 std::string reason_name(std::uint32_t number) {
@@ -214,7 +207,8 @@ Error refusal(const SiteSpec& site, std::string_view program, const Reason& reas
         return {code, ambiguous_symbol(site, reason, symbolizer)};
     }
     std::string text = describe_reason(reason, symbolizer);
-    if (reason.number == DJPROBE_REASON_TAIL_CALL) text += way_round(reason, symbolizer);
+    if (reason.number == DJPROBE_REASON_TAIL_CALL)
+        text += "; --ret-mode shadow sees those returns, too";
     if (code == ExitCode::kWrongProgram) {
         return {code, fmt::format("program '{}': {}", program, text)};
     }

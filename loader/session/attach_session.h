@@ -14,8 +14,12 @@
 
 namespace djprobe::loader {
 
-/// How returns are found out about: so far by probes at them, which both mean.
-enum class ReturnMode { kAuto, kExact };
+/// How returns are found out about.
+enum class ReturnMode {
+    kAuto,    ///< exact where the function has only returns of its own
+    kExact,   ///< probes at them
+    kShadow,  ///< the return address is replaced at the entry
+};
 
 struct AttachOptions {
     std::filesystem::path file;
@@ -23,6 +27,7 @@ struct AttachOptions {
     std::string program;          ///< empty: the only one; without sites all
     bool at_returns = false;      ///< also where the section does not say so
     std::optional<ReturnMode> return_mode;
+    bool session = false;  ///< programs at entry and return of a function belong together
     std::uint64_t cookie = 0;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
     std::optional<double> seconds;

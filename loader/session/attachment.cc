@@ -54,12 +54,28 @@ Probe attach_like(const std::string& pattern, const AttachRequest& request, cons
          reasons_text(left_out));
 }
 
+// Where exact mode is refused, `shadow` says whether the other one was taken.
+Probe attach_at_returns(const SiteSpec& site, AttachRequest request, ReturnMode mode,
+                        const Device& device, Symbolizer& symbolizer, bool& shadow) {
+    request.flags = DJPROBE_ATTACH_RETURN;
+    if (mode != ReturnMode::kShadow) {
+        try {
+            return device.attach(site, request, symbolizer);
+        } catch (const Error& error) {
+            if (mode == ReturnMode::kExact || error.code() != ExitCode::kRefusedSite) throw;
+        }
+    }
+    shadow = true;
+    request.flags |= DJPROBE_ATTACH_SHADOW;
+    if (request.entry_prog_fd) request.flags |= DJPROBE_ATTACH_SESSION;
+    return device.attach(site, request, symbolizer);
+}
+
 }  // namespace
 
 Attachment Attachment::attach(const Target& target, const AttachOptions& options,
                               const Device& device, Symbolizer& symbolizer) {
-    const AttachRequest request{target.program.fd(), target.program.name, options.cookie,
-                                options.mode, target.at_returns};
+    AttachRequest request{target.program.fd(), target.program.name, options.cookie, options.mode};
     AttachmentReport about;
     about.program = target.program.name;
     if (target.site.is_glob()) {
@@ -71,6 +87,14 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
     if (target.at_returns) {
         about.scope = Scope::kReturns;
         about.name = function_name(target.site, symbolizer);
+        ReturnMode mode = options.return_mode.value_or(ReturnMode::kAuto);
+        if (target.entry) {
+            request.entry_prog_fd = target.entry->fd();
+            mode = ReturnMode::kShadow;
+        }
+        Probe probe =
+            attach_at_returns(target.site, request, mode, device, symbolizer, about.shadow);
+        return {std::move(about), std::move(probe)};
     }
     return {std::move(about), device.attach(target.site, request, symbolizer)};
 }

@@ -11,7 +11,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr std::array<const char*, DJPROBE_MISS_KINDS> kMissNames = {"recursion", "bpf-busy"};
+constexpr std::array<const char*, DJPROBE_MISS_KINDS> kMissNames = DJPROBE_MISS_NAMES;
 constexpr std::array<const char*, 3> kMechanisms = {"none", "int3", "jump"};
 constexpr std::array<const char*, 6> kStates = {"disarmed",  "armed",        "optimizing",
                                                 "optimized", "unoptimizing", "gone"};

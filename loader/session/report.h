@@ -26,7 +26,8 @@ using ReasonCounts = std::map<std::uint32_t, std::size_t>;
 struct AttachmentReport {
     std::string program;
     Scope scope = Scope::kSite;
-    std::string name;  ///< the function; the pattern
+    bool shadow = false;  ///< kReturns: seen from the entry, which is its only probe
+    std::string name;     ///< the function; the pattern
     std::vector<djprobe_query> probes;
     djprobe_total total{};  ///< of all probes
     ReasonCounts left_out;  ///< functions that fit the pattern and were refused

@@ -12,7 +12,8 @@ using Json = nlohmann::ordered_json;
 Json missed_json(const __u64 (&missed)[DJPROBE_MISS_MAX]) {
     Json json = Json::object();
     for (std::size_t kind = 0; kind < DJPROBE_MISS_MAX; ++kind)
-        if (kind < DJPROBE_MISS_KINDS || missed[kind] != 0) json[miss_name(kind)] = missed[kind];
+        if (kind < DJPROBE_MISS_NO_INSTANCE || missed[kind] != 0)
+            json[miss_name(kind)] = missed[kind];
     return json;
 }
 
@@ -55,7 +56,8 @@ Json report_json(const AttachmentReport& report, Symbolizer& symbolizer) {
     Json json;
     json[returns ? "function" : "glob"] = report.name;
     json["program"] = report.program;
-    json[returns ? "returns" : "functions"] = report.probes.size();
+    if (returns) json["ret_mode"] = report.shadow ? "shadow" : "exact";
+    if (!report.shadow) json[returns ? "returns" : "functions"] = report.probes.size();
     json["mechanisms"] = {{"jump", 0}, {"int3", 0}};
     for (const djprobe_query& probe : report.probes) {
         Json& count = json["mechanisms"][mechanism_name(probe)];

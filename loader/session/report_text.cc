@@ -73,6 +73,7 @@ std::uint64_t sum(const __u64 (&missed)[DJPROBE_MISS_MAX]) {
 
 // The attachment in a few words.
 std::string what(const AttachmentReport& report) {
+    if (report.shadow) return fmt::format("{}: returns in shadow mode", report.name);
     if (report.scope == Scope::kReturns)
         return fmt::format("{}: {}", report.name, plural(report.probes.size(), "return"));
     return fmt::format("{} like '{}'", plural(report.probes.size(), "function"), report.name);

@@ -2,6 +2,7 @@
 #include "session/targets.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -28,6 +29,32 @@ void check_returns(const SiteSpec& site) {
     }
 }
 
+// What runs at the entry of a function belongs to what runs at its returns.
+std::vector<Target> pair_up(const AttachOptions& options, std::vector<Target> targets) {
+    if (!options.sites.empty())
+        fail(ExitCode::kUsage, "--session: the programs' sections say where: leave out --func");
+    if (options.return_mode == ReturnMode::kExact)
+        fail(ExitCode::kUsage, "--session: is in shadow mode always: leave out --ret-mode exact");
+    std::vector<Target> sessions, entries;
+    for (Target& target : targets)
+        (target.at_returns ? sessions : entries).push_back(std::move(target));
+    for (Target& session : sessions) {
+        const auto entry = std::ranges::find(entries, session.site.str(),
+                                             [](const Target& at) { return at.site.str(); });
+        if (entry == entries.end()) {
+            fail(ExitCode::kUsage, "--session: '{}' has no program SEC(\"kprobe/{}\") to go with",
+                 session.program.name, session.site.str());
+        }
+        session.entry = std::move(entry->program);
+        entries.erase(entry);
+    }
+    if (!entries.empty()) {
+        fail(ExitCode::kUsage, "--session: '{}' has no program SEC(\"kretprobe/{}\") to go with",
+             entries.front().program.name, entries.front().site.str());
+    }
+    return sessions;
+}
+
 }  // namespace
 
 std::vector<Target> choose_targets(const AttachOptions& options,
@@ -46,6 +73,7 @@ std::vector<Target> choose_targets(const AttachOptions& options,
             ExitCode::kUsage,
             "--ret-mode: nothing is attached at returns: add --ret, or use SEC(\"kretprobe/SYM\")");
     }
+    if (options.session) targets = pair_up(options, std::move(targets));
     return targets;
 }
 

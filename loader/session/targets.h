@@ -2,6 +2,7 @@
 // Which program goes where: the command line's word, then the sections'.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "object/object.h"
@@ -14,6 +15,7 @@ struct Target {
     Program program;
     SiteSpec site;
     bool at_returns;
+    std::optional<Program> entry{};  ///< of a session: runs first
 };
 
 /// Throws Error(kUsage) where nobody says where, or asks for what cannot be.

@@ -93,6 +93,38 @@ bool booted_on_one_cpu() {
     return possible != "0" && (present == "0" || limited);
 }
 
+/// The running kernel's memory.
+class Kcore {
+  public:
+    [[nodiscard]] std::vector<std::uint8_t> read(Range range) const {
+        std::size_t count = 0;
+        elf_getphdrnum(file_.elf.get(), &count);
+        for (std::size_t i = 0; i < count; ++i) {
+            GElf_Phdr segment;
+            if (!gelf_getphdr(file_.elf.get(), static_cast<int>(i), &segment) ||
+                segment.p_type != PT_LOAD || range.begin < segment.p_vaddr ||
+                range.end > segment.p_vaddr + segment.p_filesz)
+                continue;
+            std::vector<std::uint8_t> bytes(range.size());
+            for (std::size_t done = 0; done < bytes.size();) {
+                const auto offset =
+                    static_cast<off_t>(segment.p_offset + range.begin - segment.p_vaddr + done);
+                const ssize_t got =
+                    pread(file_.fd.get(), bytes.data() + done, bytes.size() - done, offset);
+                if (got <= 0) fail(kPath, got ? std::strerror(errno) : "ends early");
+                done += static_cast<std::size_t>(got);
+            }
+            return bytes;
+        }
+        fail(kPath, fmt::format("does not hold {:#x}..{:#x}", range.begin, range.end));
+    }
+
+  private:
+    static constexpr const char* kPath = "/proc/kcore";
+
+    OpenElf file_ = open_elf(kPath);
+};
+
 std::uint64_t find_symbol(const Kallsyms& symbols, std::string_view name, const std::string& path) {
     for (const Symbol& symbol : symbols.symbols())
         if (symbol.name == name) return symbol.address;
@@ -155,30 +187,9 @@ KernelImage KernelImage::from_running_kernel() {
 }
 
 void KernelImage::load_running_parts() {
-    const char* const path = "/proc/kcore";
-    const OpenElf file = open_elf(path);
+    const Kcore kcore;
     const auto read_part = [&](const char* name, std::uint64_t begin, std::uint64_t end) {
-        std::size_t count = 0;
-        elf_getphdrnum(file.elf.get(), &count);
-        for (std::size_t i = 0; i < count; ++i) {
-            GElf_Phdr segment;
-            if (!gelf_getphdr(file.elf.get(), static_cast<int>(i), &segment) ||
-                segment.p_type != PT_LOAD || begin < segment.p_vaddr ||
-                end > segment.p_vaddr + segment.p_filesz)
-                continue;
-            Part part{name, begin, std::vector<std::uint8_t>(end - begin)};
-            for (std::size_t done = 0; done < part.bytes.size();) {
-                const auto offset =
-                    static_cast<off_t>(segment.p_offset + begin - segment.p_vaddr + done);
-                const ssize_t got = pread(file.fd.get(), part.bytes.data() + done,
-                                          part.bytes.size() - done, offset);
-                if (got <= 0) fail(path, got ? std::strerror(errno) : "ends early");
-                done += static_cast<std::size_t>(got);
-            }
-            parts_.push_back(std::move(part));
-            return;
-        }
-        fail(path, fmt::format("does not hold {:#x}..{:#x}", begin, end));
+        parts_.push_back({name, begin, kcore.read({begin, end})});
     };
     const auto at = [&](const char* name) { return find_symbol(symbols_, name, "/proc/kallsyms"); };
     if (at("_stext") == 0) fail("/proc/kallsyms", "addresses are hidden: run as root");
@@ -188,6 +199,24 @@ void KernelImage::load_running_parts() {
     // Init data, which the kernel keeps where it may need it.
     if (booted_on_one_cpu() && address_of("__smp_locks") && address_of("__smp_locks_end"))
         read_part("smp locks", at("__smp_locks"), at("__smp_locks_end"));
+}
+
+bool KernelImage::add(LoadedModule& module) {
+    const Kcore kcore;
+    std::vector<std::uint8_t> text = kcore.read(module.text);
+    // Unmapped memory reads as zeros, and some follows each area that the kernel allocates.
+    constexpr std::ptrdiff_t page = 4096;
+    auto end = text.begin();
+    while (text.end() - end >= page && std::any_of(end, end + page, [](auto byte) { return byte; }))
+        end += page;
+    text.erase(end, text.end());
+    if (text.empty()) return false;
+    module.text.end = module.text.begin + text.size();
+    parts_.push_back({module.name, module.text.begin, std::move(text)});
+    for (const LoadedModule::Section& section : module.sections)
+        if (!module.text.contains(section.range.begin))
+            parts_.push_back({section.name, section.range.begin, kcore.read(section.range)});
+    return true;
 }
 
 std::span<const std::uint8_t> KernelImage::bytes(std::uint64_t begin, std::uint64_t end) const {

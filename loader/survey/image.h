@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel/kallsyms.h"
+#include "survey/loaded_module.h"
 
 namespace djprobe::loader {
 
@@ -22,6 +23,10 @@ class KernelImage {
 
     /// The running kernel, through /proc/kcore and /proc/kallsyms. Needs root. Throws likewise.
     static KernelImage from_running_kernel();
+
+    /// The same for the text and the tables of one of the running kernel's modules, whose symbols
+    /// are known already; tells where its text ends. False when it has gone.
+    [[nodiscard]] bool add(LoadedModule& module);
 
     [[nodiscard]] const Kallsyms& symbols() const noexcept { return symbols_; }
     /// Live text: boot-time patching (alternatives, ftrace, retpolines) has been done.

@@ -46,29 +46,35 @@ void count(const ReturnVerdict& verdict, ReturnCounts& counts) {
 
 }  // namespace
 
-ReturnCounts survey_returns(const ReturnFinder& finder, const TextMap& map,
-                            const SurveyScope& scope, Output* lines) {
-    std::vector<std::size_t> functions;
-    for (std::size_t i = 0; i < map.functions().size(); ++i)
-        if (in_scope(map, i, scope) && !finder.is_part(i)) functions.push_back(i);
+ReturnCounts survey_returns(const std::vector<ReturnFinder>& texts, const SurveyScope& scope,
+                            Output* lines) {
+    struct Function {
+        const ReturnFinder* finder;
+        std::size_t index;
+    };
+    std::vector<Function> functions;
+    for (const ReturnFinder& finder : texts)
+        for (std::size_t i = 0; i < finder.map().functions().size(); ++i)
+            if (in_scope(finder.map(), i, scope) && !finder.is_part(i))
+                functions.push_back({&finder, i});
     if (scope.sample) {
-        std::vector<std::size_t> chosen;
+        std::vector<Function> chosen;
         std::mt19937_64 random(scope.seed);
         std::ranges::sample(functions, std::back_inserter(chosen),
                             static_cast<std::ptrdiff_t>(scope.sample), random);
         functions = std::move(chosen);
     }
     ReturnCounts counts;
-    for (const std::size_t function : functions) {
-        const ReturnVerdict verdict = finder.judge(function);
+    for (const auto& [finder, index] : functions) {
+        const ReturnVerdict verdict = finder->judge(index);
         count(verdict, counts);
         if (!lines) continue;
-        const TextMap::Function& self = map.functions()[function];
+        const TextMap::Function& self = finder->map().functions()[index];
         fmt::format_to(std::back_inserter(lines->buffer()),
                        R"({{"function":"{}","address":"{:#x}","mode":"{}","reason":"{}",)"
                        R"("returns":{}}})"
                        "\n",
-                       self.name, self.code.address, mode_name(verdict.mode),
+                       finder->map().name(index), self.code.address, mode_name(verdict.mode),
                        djprobe::reason_name(verdict.reason), verdict.returns);
         lines->flush_if_full();
         if (lines->closed()) break;
@@ -81,7 +87,7 @@ std::string return_summary_text(const ReturnCounts& counts, const std::string& k
     std::string text = fmt::format("{}: the returns of {} functions\n", kernel, all);
     text += summary_line(0, "exact mode", counts.exact, all);
     text += summary_line(2, "by jumps only", counts.all_jumps, all);
-    text += summary_line(0, "shadow mode needed", counts.shadow, all);
+    text += summary_line(0, "shadow mode", counts.shadow, all);
     text += summary_line(2, "only tail calls", counts.only_tail_calls, all);
     text += summary_line(0, "refused", sum(counts.refused), all);
     for (const std::size_t reason : by_frequency(counts.refused))

@@ -55,6 +55,12 @@ bool ReturnFinder::is_compiled(std::size_t function) const {
     return false;
 }
 
+bool ReturnFinder::is_static_call(const Insn& insn) const {
+    const x86::Reserved* owner =
+        TextMap::Surroundings(map_, 0).reserved({insn.address, insn.end()});
+    return owner && owner->reason == Reason::STATIC_CALL;
+}
+
 void ReturnFinder::leave(std::uint64_t target, Walk& walk) const {
     const std::size_t index = map_.find(target);
     const bool known = index != map_.functions().size();
@@ -74,7 +80,10 @@ void ReturnFinder::visit(std::size_t function, Walk& walk) const {
         // From the part elsewhere control comes back.
         if (insn.rel_size && walk.home.contains(insn.target)) return true;
         if (insn.kind == Kind::Return) {
-            walk.returns.push_back({function, insn.address});
+            if (is_static_call(insn))
+                walk.tail_calls = true;
+            else
+                walk.returns.push_back({function, insn.address});
         } else if (insn.kind == Kind::IndirectJump) {
             walk.tail_calls = true;
         } else if (insn.kind == Kind::Jump || insn.kind == Kind::CondJump) {
@@ -91,6 +100,30 @@ void ReturnFinder::visit(std::size_t function, Walk& walk) const {
     walk.home = walk.own;
 }
 
+Refusal ReturnFinder::refuse_exact(const Walk& walk, bool& jumps) const {
+    if (walk.tail_calls) return Refusal{Reason::TAIL_CALL};
+    if (walk.undecodable) return walk.undecodable;
+    if (walk.returns.empty()) return Refusal{Reason::NO_RETURN};
+    jumps = true;
+    x86::Plan plan;
+    for (const Return& at : walk.returns) {
+        if (const Refusal refusal = map_.plan(at.function, at.address, plan)) return refusal;
+        jumps &= plan.may_jump();
+    }
+    return {};
+}
+
+Refusal ReturnFinder::refuse_shadow(std::size_t function, const Walk& walk) const {
+    if (walk.undecodable) return walk.undecodable;
+    if (walk.returns.empty() && !walk.tail_calls) return Refusal{Reason::NO_RETURN};
+    // The kernel's list for kretprobes has this one name on x86.
+    if (map_.functions()[function].name == "__switch_to") return Refusal{Reason::SPECIAL_RETURN};
+    const std::uint64_t entry = map_.entry(function);
+    if (!map_.arrivals({entry, entry + 1}).empty()) return Refusal{Reason::ENTRY_AGAIN};
+    x86::Plan plan;
+    return map_.plan(function, entry, plan);
+}
+
 ReturnVerdict ReturnFinder::judge(std::size_t function) const {
     using Mode = ReturnVerdict::Mode;
     // Functions that a compiler has not made may leave in ways of their own.
@@ -101,22 +134,12 @@ ReturnVerdict ReturnFinder::judge(std::size_t function) const {
 
     ReturnVerdict verdict;
     verdict.returns = walk.returns.size();
-    x86::Plan plan;
-    if (walk.tail_calls) {
-        const Refusal entry = map_.plan(function, map_.entry(function), plan);
-        verdict.mode = entry ? Mode::kRefused : Mode::kShadow;
-        verdict.reason = entry ? entry.reason : Reason::TAIL_CALL;
+    if (const Refusal exact = refuse_exact(walk, verdict.jumps)) {
+        const Refusal shadow = refuse_shadow(function, walk);
+        verdict.mode = shadow ? Mode::kRefused : Mode::kShadow;
+        verdict.reason = shadow ? shadow.reason : exact.reason;
+        verdict.jumps = false;
         return verdict;
-    }
-    verdict.reason = walk.undecodable       ? walk.undecodable.reason
-                     : walk.returns.empty() ? Reason::NO_RETURN
-                                            : Reason::NONE;
-    if (verdict.reason != Reason::NONE) return verdict;
-    verdict.jumps = true;
-    for (const Return& at : walk.returns) {
-        const Refusal refusal = map_.plan(at.function, at.address, plan);
-        if (refusal) return {Mode::kRefused, refusal.reason, walk.returns.size(), false};
-        verdict.jumps &= plan.may_jump();
     }
     verdict.mode = Mode::kExact;
     return verdict;

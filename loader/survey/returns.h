@@ -17,12 +17,12 @@ namespace djprobe::loader {
 struct ReturnVerdict {
     enum class Mode {
         kExact,    ///< probes at all returns
-        kShadow,   ///< tail calls: only a replaced return address sees all ways out
+        kShadow,   ///< tail calls, say: only a replaced return address sees all ways out
         kRefused,  ///< `reason` says why
     };
 
     Mode mode = Mode::kRefused;
-    Reason reason = Reason::NONE;  ///< why not exact
+    Reason reason = Reason::NONE;  ///< why not exact; of kRefused why not in shadow mode either
     std::size_t returns = 0;       ///< return instructions of its own
     bool jumps = false;            ///< exact: each of them gets a jump
 };
@@ -32,6 +32,7 @@ class ReturnFinder {
   public:
     ReturnFinder(const KernelImage& image, const TextMap& map);
 
+    [[nodiscard]] const TextMap& map() const noexcept { return map_; }
     /// NAME.cold and the like: their returns are those of another function.
     [[nodiscard]] bool is_part(std::size_t function) const;
     [[nodiscard]] ReturnVerdict judge(std::size_t function) const;
@@ -44,8 +45,13 @@ class ReturnFinder {
     };
 
     [[nodiscard]] bool is_compiled(std::size_t function) const;
+    /// In tail position it is a return while it leads nowhere.
+    [[nodiscard]] bool is_static_call(const x86::Insn& insn) const;
     void visit(std::size_t function, Walk& walk) const;
     void leave(std::uint64_t target, Walk& walk) const;
+    /// Otherwise `jumps` says whether all returns get one.
+    Refusal refuse_exact(const Walk& walk, bool& jumps) const;
+    [[nodiscard]] Refusal refuse_shadow(std::size_t function, const Walk& walk) const;
 
     const TextMap& map_;
     Range return_thunks_{};
@@ -62,9 +68,9 @@ struct ReturnCounts {
     ReasonTable refused{};
 };
 
-/// Judges the functions of the scope; with `lines` each becomes a line of JSON there.
-ReturnCounts survey_returns(const ReturnFinder& finder, const TextMap& map,
-                            const SurveyScope& scope, Output* lines);
+/// Judges the functions of the scope, text by text; with `lines` each becomes a line of JSON there.
+ReturnCounts survey_returns(const std::vector<ReturnFinder>& texts, const SurveyScope& scope,
+                            Output* lines);
 
 /// The summary for people, and the last line of JSON.
 std::string return_summary_text(const ReturnCounts& counts, const std::string& kernel);

@@ -3,7 +3,6 @@
 
 #include <fmt/compile.h>
 #include <fmt/format.h>
-#include <fnmatch.h>
 
 #include <algorithm>
 #include <functional>
@@ -12,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernel/glob.h"
 #include "survey/words.h"
 
 namespace djprobe::loader {
@@ -20,20 +20,25 @@ namespace {
 // Functions that a thread takes at a time: some ten thousand sites.
 constexpr std::size_t kChunk = 256;
 
+struct FunctionOf {
+    const SurveyedText* text;
+    std::size_t index;
+};
+
 struct Site {
-    std::size_t function;
+    FunctionOf function;
     std::uint64_t address;
 };
 
 /// One thread's share.
 class Worker {
   public:
-    Worker(const TextMap& map, const Mainline& mainline, bool lines)
-        : map_(map), mainline_(mainline), lines_(lines) {}
+    explicit Worker(bool lines) : lines_(lines) {}
 
     void judge(const Site& site) {
         x86::Plan plan;
-        const Refusal refusal = map_.plan(site.function, site.address, plan);
+        const FunctionOf& function = site.function;
+        const Refusal refusal = function.text->map.plan(function.index, site.address, plan);
         count(site, refusal, plan);
         if (lines_) write(site, refusal, plan);
     }
@@ -54,12 +59,14 @@ class Worker {
             if (plan.jump.reason == Reason::REGION_RESERVED)
                 ++counts_.int3_inner[reason_slot(plan.jump.detail[1])];
         }
-        const MainlineVerdict verdict = mainline_.judge(site.function, site.address);
+        const Mainline& mainline = site.function.text->mainline;
+        const MainlineVerdict verdict = mainline.judge(site.function.index, site.address);
         ++counts_.mainline[static_cast<std::size_t>(verdict.kind)];
     }
 
     void write(const Site& site, const Refusal& refusal, const x86::Plan& plan) {
-        const TextMap::Function& function = map_.functions()[site.function];
+        const TextMap& map = site.function.text->map;
+        const TextMap::Function& function = map.functions()[site.function.index];
         const bool jump = !refusal && plan.may_jump();
         const Reason reason = refusal ? refusal.reason : plan.jump.reason;
         fmt::format_to(
@@ -67,36 +74,34 @@ class Worker {
             FMT_COMPILE(R"({{"site":"{}+{:#x}","address":"{:#x}","verdict":"{}","tactic":"{}",)"
                         R"("reason":"{}","dcr":{}}})"
                         "\n"),
-            function.name, site.address - function.code.address, site.address,
+            map.name(site.function.index), site.address - function.code.address, site.address,
             verdict_name(refusal, plan), jump ? tactic_name(plan.tactic) : "none",
             djprobe::reason_name(reason), jump ? plan.region.length : 0);
     }
 
-    const TextMap& map_;
-    const Mainline& mainline_;
     bool lines_;
     SurveyCounts counts_;
     fmt::memory_buffer text_;
 };
 
 template <class Use>
-void for_each_site(const TextMap& map, std::size_t index, const SurveyScope& scope, Use&& use) {
-    const TextMap::Function& function = map.functions()[index];
+void for_each_site(const FunctionOf& of, const SurveyScope& scope, Use&& use) {
+    const TextMap& map = of.text->map;
+    const TextMap::Function& function = map.functions()[of.index];
     if (scope.entries_only) {
-        const std::uint64_t entry = map.entry(index);
-        if (entry < function.real_end) use(Site{index, entry});
+        const std::uint64_t entry = map.entry(of.index);
+        if (entry < function.real_end) use(Site{of, entry});
         return;
     }
     for (std::uint64_t at = function.code.address; at < function.real_end; ++at)
-        if (map.is_insn_start(at)) use(Site{index, at});
+        if (map.is_insn_start(at)) use(Site{of, at});
 }
 
-/// Sites of the scope, chosen at random, in the order of addresses.
-std::vector<Site> choose(const TextMap& map, const std::vector<std::size_t>& functions,
-                         const SurveyScope& scope) {
+/// Sites of the scope, chosen at random, in their order.
+std::vector<Site> choose(const std::vector<FunctionOf>& functions, const SurveyScope& scope) {
     std::vector<Site> all, chosen;
-    for (const std::size_t index : functions)
-        for_each_site(map, index, scope, [&](const Site& site) { all.push_back(site); });
+    for (const FunctionOf& function : functions)
+        for_each_site(function, scope, [&](const Site& site) { all.push_back(site); });
     std::mt19937_64 random(scope.seed);
     std::sample(all.begin(), all.end(), std::back_inserter(chosen), scope.sample, random);
     return chosen;
@@ -112,9 +117,7 @@ void add_each(Array& to, const Array& from) {
 bool in_scope(const TextMap& map, std::size_t function, const SurveyScope& scope) {
     const TextMap::Function& self = map.functions()[function];
     if (self.real_end == self.code.address) return false;  // padding only
-    if (!scope.glob) return true;
-    // A name is no C string: it views into the symbol table's text.
-    return fnmatch(scope.glob->c_str(), std::string(self.name).c_str(), 0) == 0;
+    return !scope.glob || is_like(*scope.glob, map.facts().module, self.name);
 }
 
 std::uint64_t SurveyCounts::jumps() const {
@@ -136,25 +139,24 @@ void SurveyCounts::add(const SurveyCounts& other) {
     add_each(mainline, other.mainline);
 }
 
-SurveyCounts run_survey(const TextMap& map, const Mainline& mainline, const SurveyScope& scope,
+SurveyCounts run_survey(const std::vector<SurveyedText>& texts, const SurveyScope& scope,
                         unsigned threads, Output* lines) {
-    std::vector<std::size_t> functions;
-    for (std::size_t i = 0; i < map.functions().size(); ++i)
-        if (in_scope(map, i, scope)) functions.push_back(i);
-    const std::vector<Site> chosen =
-        scope.sample ? choose(map, functions, scope) : std::vector<Site>{};
+    std::vector<FunctionOf> functions;
+    for (const SurveyedText& text : texts)
+        for (std::size_t i = 0; i < text.map.functions().size(); ++i)
+            if (in_scope(text.map, i, scope)) functions.push_back({&text, i});
+    const std::vector<Site> chosen = scope.sample ? choose(functions, scope) : std::vector<Site>{};
     const std::size_t items = scope.sample ? chosen.size() : functions.size();
 
     std::vector<Worker> workers;
     for (unsigned i = 0; i < threads; ++i)
-        workers.emplace_back(map, mainline, lines != nullptr);
+        workers.emplace_back(lines != nullptr);
     const auto work = [&](Worker& worker, std::size_t begin) {
         for (std::size_t i = begin; i < std::min(begin + kChunk, items); ++i)
             if (scope.sample)
                 worker.judge(chosen[i]);
             else
-                for_each_site(map, functions[i], scope,
-                              [&](const Site& site) { worker.judge(site); });
+                for_each_site(functions[i], scope, [&](const Site& site) { worker.judge(site); });
     };
     // In rounds of one chunk for each thread: the lines keep their order and little is buffered.
     for (std::size_t begin = 0; begin < items; begin += kChunk * threads) {

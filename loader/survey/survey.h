@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/output.h"
 #include "survey/counts.h"
@@ -14,6 +15,12 @@
 #include "survey/text_map.h"
 
 namespace djprobe::loader {
+
+/// A kernel's text, or a module's; both must outlive it.
+struct SurveyedText {
+    const TextMap& map;
+    const Mainline& mainline;
+};
 
 /// Which sites.
 struct SurveyScope {
@@ -42,9 +49,9 @@ struct SurveyCounts {
     void add(const SurveyCounts& other);
 };
 
-/// Surveys by `threads` threads. With `lines` each site becomes a line of JSON there, in the order
-/// of addresses whatever the number of threads.
-SurveyCounts run_survey(const TextMap& map, const Mainline& mainline, const SurveyScope& scope,
+/// Surveys by `threads` threads. With `lines` each site becomes a line of JSON there, text by text
+/// in the order of addresses whatever the number of threads.
+SurveyCounts run_survey(const std::vector<SurveyedText>& texts, const SurveyScope& scope,
                         unsigned threads, Output* lines);
 
 /// The summary for people, and the last line of JSON.

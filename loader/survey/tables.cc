@@ -19,15 +19,18 @@ std::uint64_t require(const KernelImage& image, std::string_view name) {
     throw std::runtime_error(fmt::format("the kernel has no symbol {}", name));
 }
 
-/// Calls use(address of the entry, its bytes) for each entry of a table between two symbols.
+Range between(const KernelImage& image, std::string_view begin, std::string_view end) {
+    return {require(image, begin), require(image, end)};
+}
+
+/// Calls use(address of the entry, its bytes) for each entry of a table.
 template <class Use>
-void for_each_entry(const KernelImage& image, std::uint64_t begin, std::uint64_t end,
-                    std::size_t size, Use&& use) {
-    const auto table = image.bytes(begin, end);
-    if (begin != end && table.empty())
-        throw std::runtime_error(fmt::format("the image does not hold {:#x}", begin));
+void for_each_entry(const KernelImage& image, Range place, std::size_t size, Use&& use) {
+    const auto table = image.bytes(place.begin, place.end);
+    if (place.size() > 0 && table.empty())
+        throw std::runtime_error(fmt::format("the image does not hold {:#x}", place.begin));
     for (std::size_t at = 0; at + size <= table.size(); at += size)
-        use(begin + at, table.data() + at);
+        use(place.begin + at, table.data() + at);
 }
 
 template <class T>
@@ -43,41 +46,32 @@ std::uint64_t relative(std::uint64_t entry, const std::uint8_t* bytes, std::size
            static_cast<std::uint64_t>(std::int64_t{get<std::int32_t>(bytes, offset)});
 }
 
-void read_fixups(const KernelImage& image, TextFacts& facts) {
+void read_fixups(const KernelImage& image, Range table, TextFacts& facts) {
     // struct exception_table_entry { int insn, fixup, data; }
-    for_each_entry(
-        image, require(image, "__start___ex_table"), require(image, "__stop___ex_table"), 12,
-        [&](auto at, auto bytes) {
-            const std::uint64_t insn = relative(at, bytes, 0);
-            facts.reserved.push_back({{insn, insn + 1}, Reason::EXTABLE_INSN});
-            facts.landings.push_back({Reason::FIXUP_INTO_REGION, 0, relative(at, bytes, 4)});
-        });
+    for_each_entry(image, table, 12, [&](auto at, auto bytes) {
+        const std::uint64_t insn = relative(at, bytes, 0);
+        facts.reserved.push_back({{insn, insn + 1}, Reason::EXTABLE_INSN});
+        facts.landings.push_back({Reason::FIXUP_INTO_REGION, 0, relative(at, bytes, 4)});
+    });
 }
 
-void read_labels(const KernelImage& image, TextFacts& facts) {
+void read_labels(const KernelImage& image, Range table, TextFacts& facts) {
     // struct jump_entry { s32 code, target; long key; }; the code is 2 or 5 bytes long.
-    for_each_entry(
-        image, require(image, "__start___jump_table"), require(image, "__stop___jump_table"), 16,
-        [&](auto at, auto bytes) {
-            const std::uint64_t code = relative(at, bytes, 0);
-            const auto live = image.bytes(code, code + 5);
-            const bool is_short = !live.empty() && (live[0] == 0xeb || live[0] == 0x66);
-            facts.reserved.push_back({{code, code + (is_short ? 2 : 5)}, Reason::JUMP_LABEL});
-            facts.landings.push_back({Reason::LABEL_INTO_REGION, code, relative(at, bytes, 4)});
-        });
+    for_each_entry(image, table, 16, [&](auto at, auto bytes) {
+        const std::uint64_t code = relative(at, bytes, 0);
+        const auto live = image.bytes(code, code + 5);
+        const bool is_short = !live.empty() && (live[0] == 0xeb || live[0] == 0x66);
+        facts.reserved.push_back({{code, code + (is_short ? 2 : 5)}, Reason::JUMP_LABEL});
+        facts.landings.push_back({Reason::LABEL_INTO_REGION, code, relative(at, bytes, 4)});
+    });
 }
 
-void read_static_calls(const KernelImage& image, TextFacts& facts) {
+void read_static_calls(const KernelImage& image, Range table, TextFacts& facts) {
     // struct static_call_site { s32 addr, key; }
-    for_each_entry(image, require(image, "__start_static_call_sites"),
-                   require(image, "__stop_static_call_sites"), 8, [&](auto at, auto bytes) {
-                       const std::uint64_t call = relative(at, bytes, 0);
-                       facts.reserved.push_back({{call, call + 5}, Reason::STATIC_CALL});
-                   });
-    // The calls' trampolines: the kernel BUGs on bytes there that it did not write.
-    facts.reserved.push_back(
-        {{require(image, "__static_call_text_start"), require(image, "__static_call_text_end")},
-         Reason::STATIC_CALL});
+    for_each_entry(image, table, 8, [&](auto at, auto bytes) {
+        const std::uint64_t call = relative(at, bytes, 0);
+        facts.reserved.push_back({{call, call + 5}, Reason::STATIC_CALL});
+    });
 }
 
 void read_alternatives(const KernelImage& image, TextFacts& facts) {
@@ -93,11 +87,9 @@ void read_alternatives(const KernelImage& image, TextFacts& facts) {
 }
 
 /// Lock prefixes, which a kernel that boots on one CPU takes away and puts back when a second one
-/// comes. One that has booted on several has thrown the table away.
-void read_smp_locks(const KernelImage& image, TextFacts& facts) {
-    const auto begin = image.address_of("__smp_locks"), end = image.address_of("__smp_locks_end");
-    if (!begin || !end || (image.is_live() && image.bytes(*begin, *end).empty())) return;
-    for_each_entry(image, *begin, *end, 4, [&](auto at, auto bytes) {
+/// comes.
+void read_smp_locks(const KernelImage& image, Range table, TextFacts& facts) {
+    for_each_entry(image, table, 4, [&](auto at, auto bytes) {
         const std::uint64_t prefix = relative(at, bytes, 0);
         facts.reserved.push_back({{prefix, prefix + 1}, Reason::ALTERNATIVE});
     });
@@ -135,15 +127,18 @@ void find_outer_arrivals(const KernelImage& image, TextFacts& facts) {
     }
 }
 
+void read_ftrace_calls(const KernelImage& image, Range table, TextFacts& facts) {
+    for_each_entry(image, table, 8, [&](auto, auto bytes) {
+        const auto call = get<std::uint64_t>(bytes, 0);
+        facts.reserved.push_back({{call, call + 5}, Reason::FTRACE_SITE});
+    });
+}
+
 /// Ftrace's calls are 5-byte nops while nobody traces. Where the list of them is gone (it is init
 /// data) every such nop counts that may begin a function, behind an endbr64 or what is left of one.
 void find_ftrace_calls(const KernelImage& image, TextFacts& facts) {
-    if (const auto begin = image.address_of("__start_mcount_loc"); begin && !image.is_live()) {
-        for_each_entry(image, *begin, require(image, "__stop_mcount_loc"), 8,
-                       [&](auto, auto bytes) {
-                           const auto call = get<std::uint64_t>(bytes, 0);
-                           facts.reserved.push_back({{call, call + 5}, Reason::FTRACE_SITE});
-                       });
+    if (image.address_of("__start_mcount_loc") && !image.is_live()) {
+        read_ftrace_calls(image, between(image, "__start_mcount_loc", "__stop_mcount_loc"), facts);
         return;
     }
     static constexpr std::uint8_t nop[5] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
@@ -160,13 +155,12 @@ void find_ftrace_calls(const KernelImage& image, TextFacts& facts) {
     }
 }
 
-void find_pointers(const KernelImage& image, TextFacts& facts) {
-    const std::uint64_t begin = require(image, "__start_rodata");
-    const auto rodata = image.bytes_up_to(begin, require(image, "__end_rodata"));
+void find_pointers(const KernelImage& image, Range place, TextFacts& facts) {
+    const auto rodata = image.bytes_up_to(place.begin, place.end);
     for (std::size_t at = 0; at + 8 <= rodata.size(); at += 8) {
         const auto target = get<std::uint64_t>(rodata.data(), at);
         if (facts.text.contains(target))
-            facts.landings.push_back({Reason::POINTER_INTO_REGION, begin + at, target});
+            facts.landings.push_back({Reason::POINTER_INTO_REGION, place.begin + at, target});
     }
 }
 
@@ -199,8 +193,8 @@ void read_blacklist(const KernelImage& image, TextFacts& facts) {
         }
     } else {
         std::vector<std::uint64_t> starts;
-        for_each_entry(image, require(image, "__start_kprobe_blacklist"),
-                       require(image, "__stop_kprobe_blacklist"), 8,
+        for_each_entry(image, between(image, "__start_kprobe_blacklist", "__stop_kprobe_blacklist"),
+                       8,
                        [&](auto, auto bytes) { starts.push_back(get<std::uint64_t>(bytes, 0)); });
         const auto& symbols = image.symbols().symbols();
         for (const std::uint64_t start : starts) {
@@ -215,25 +209,36 @@ void read_blacklist(const KernelImage& image, TextFacts& facts) {
               [](Range a, Range b) { return a.begin < b.begin; });
 }
 
+void sort_reserved(TextFacts& facts) {
+    std::stable_sort(
+        facts.reserved.begin(), facts.reserved.end(),
+        [](const Reserved& a, const Reserved& b) { return a.range.begin < b.range.begin; });
+}
+
 }  // namespace
 
 TextFacts read_facts(const KernelImage& image) {
     TextFacts facts;
-    facts.text = {require(image, "_stext"), require(image, "_etext")};
+    facts.text = between(image, "_stext", "_etext");
     if (image.bytes(facts.text.begin, facts.text.end).empty())
         throw std::runtime_error("the image does not hold the text from _stext to _etext");
-    read_fixups(image, facts);
-    read_labels(image, facts);
-    read_static_calls(image, facts);
+    read_fixups(image, between(image, "__start___ex_table", "__stop___ex_table"), facts);
+    read_labels(image, between(image, "__start___jump_table", "__stop___jump_table"), facts);
+    read_static_calls(
+        image, between(image, "__start_static_call_sites", "__stop_static_call_sites"), facts);
+    // The calls' trampolines: the kernel BUGs on bytes there that it did not write.
+    facts.reserved.push_back({between(image, "__static_call_text_start", "__static_call_text_end"),
+                              Reason::STATIC_CALL});
     read_alternatives(image, facts);
-    read_smp_locks(image, facts);
+    const auto locks = image.address_of("__smp_locks"), end = image.address_of("__smp_locks_end");
+    // A kernel that has booted on several CPUs has thrown the table away.
+    if (locks && end && !(image.is_live() && image.bytes(*locks, *end).empty()))
+        read_smp_locks(image, {*locks, *end}, facts);
     find_outer_arrivals(image, facts);
     find_ftrace_calls(image, facts);
-    find_pointers(image, facts);
+    find_pointers(image, between(image, "__start_rodata", "__end_rodata"), facts);
     read_blacklist(image, facts);
-    std::stable_sort(
-        facts.reserved.begin(), facts.reserved.end(),
-        [](const Reserved& a, const Reserved& b) { return a.range.begin < b.range.begin; });
+    sort_reserved(facts);
     const auto first = image.address_of("__x86_indirect_thunk_rax");
     const auto last = image.address_of("__x86_indirect_thunk_r15");
     if (first && last) facts.indirect_thunks = {*first, *last + 1};
@@ -241,6 +246,37 @@ TextFacts read_facts(const KernelImage& image) {
     facts.ibt =
         image.address_of("ibt_save").has_value() || image.address_of("__pfx_ibt_save").has_value();
     facts.no_jump_tables = facts.indirect_thunks.size() > 0 || facts.ibt;
+    return facts;
+}
+
+TextFacts read_module_facts(const KernelImage& image, const LoadedModule& module,
+                            const TextFacts& kernel) {
+    TextFacts facts;
+    facts.module = module.name;
+    facts.text = module.text;
+    facts.blacklist = kernel.blacklist;
+    facts.idle = kernel.idle;
+    facts.indirect_thunks = kernel.indirect_thunks;
+    facts.ibt = kernel.ibt;
+    facts.no_jump_tables = kernel.no_jump_tables;
+    read_fixups(image, module.section("__ex_table"), facts);
+    read_labels(image, module.section("__jump_table"), facts);
+    read_static_calls(image, module.section(".static_call_sites"), facts);
+    read_ftrace_calls(image, module.section("__mcount_loc"), facts);
+    // Those of the kernel are there as long as a second CPU may come.
+    const auto locks = image.address_of("__smp_locks"), end = image.address_of("__smp_locks_end");
+    if (locks && end && !image.bytes(*locks, *end).empty())
+        read_smp_locks(image, module.section(".smp_locks"), facts);
+    for (const LoadedModule::Section& section : module.sections)
+        if (section.name.starts_with(".rodata")) find_pointers(image, section.range, facts);
+    // A table's end is not known: what lies behind it leads nowhere.
+    std::erase_if(facts.reserved, [&](const Reserved& reserved) {
+        return !facts.text.contains(reserved.range.begin);
+    });
+    std::erase_if(facts.landings, [&](const x86::Landing& landing) {
+        return !facts.text.contains(landing.target);
+    });
+    sort_reserved(facts);
     return facts;
 }
 

@@ -10,7 +10,8 @@
 namespace djprobe::loader {
 
 struct TextFacts {
-    Range text;                           ///< core text, [_stext, _etext)
+    std::string module;                   ///< whose text it is, "" for the kernel itself
+    Range text;                           ///< core text, [_stext, _etext), or the module's
     std::vector<x86::Reserved> reserved;  ///< sorted by begin; bytes owned by others
     std::vector<Range> blacklist;         ///< sorted; noinstr, NOKPROBE, entry and idle code
     std::vector<Range> idle;
@@ -22,5 +23,9 @@ struct TextFacts {
 
 /// Read them all from the image. Throws std::runtime_error when one that must be there is not.
 TextFacts read_facts(const KernelImage& image);
+
+/// The same of a module, which has been added to the image; `kernel` are those of its kernel.
+TextFacts read_module_facts(const KernelImage& image, const LoadedModule& module,
+                            const TextFacts& kernel);
 
 }  // namespace djprobe::loader

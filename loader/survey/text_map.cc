@@ -109,8 +109,7 @@ void TextMap::find_trap_path() {
     };
     std::vector<u64> roots;
     const auto is_root = [](std::string_view name) {
-        return std::ranges::find(djprobe_trap_roots, name) != std::end(djprobe_trap_roots) ||
-               std::ranges::find(djprobe_trap_notifiers, name) != std::end(djprobe_trap_notifiers);
+        return std::ranges::find(djprobe_trap_roots, name) != std::end(djprobe_trap_roots);
     };
     for (const Function& function : functions_)
         if (is_root(function.name)) roots.push_back(function.code.address);
@@ -155,7 +154,12 @@ std::string TextMap::describe(std::uint64_t address) const {
     const std::size_t index = find(address);
     if (index == functions_.size()) return fmt::format("{:#x}", address);
     const Function& function = functions_[index];
-    return fmt::format("{}+{:#x}", function.name, address - function.code.address);
+    return fmt::format("{}+{:#x}", name(index), address - function.code.address);
+}
+
+std::string TextMap::name(std::size_t function) const {
+    const std::string_view name = functions_[function].name;
+    return facts_.module.empty() ? std::string(name) : fmt::format("{}:{}", facts_.module, name);
 }
 
 std::size_t TextMap::find(std::uint64_t address) const {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// A whole kernel's text, decoded once: what arch/x86/decide.h asks about any of its sites.
+// The whole text of a kernel or a module, decoded once: what arch/x86/decide.h asks about any of
+// its sites.
 #pragma once
 
 #include <span>
@@ -42,6 +43,9 @@ class TextMap {
 
     /// The first instruction behind a function's endbr64 and ftrace call: where its arguments are.
     [[nodiscard]] std::uint64_t entry(std::size_t function) const;
+
+    /// A function's name as the command line takes it: "SYM" or "MODULE:SYM".
+    [[nodiscard]] std::string name(std::size_t function) const;
 
     /// "SYM+0xOFF" of an address in the text, else "0xADDRESS".
     [[nodiscard]] std::string describe(std::uint64_t address) const;

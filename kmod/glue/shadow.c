@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "shadow.h"
+
+#ifdef CONFIG_RETHOOK
+
+#include <linux/err.h>
+#include <linux/irq_work.h>
+#include <linux/kprobes.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include <linux/rethook.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "handler.h"
+#include "hit.h"
+#include "imports.h"
+
+/*
+ * Some instances, which never leave their rethook. Only whole pools are added:
+ * newer kernels fix the number of instances when a rethook is made.
+ */
+struct pool {
+	struct pool *next; /* older */
+	struct rethook *rethook;
+};
+
+struct djk_shadow {
+	struct list_head in_all;
+	struct djk_handler *handler;
+	size_t data_size;   /* behind the node of each instance */
+	unsigned int most;  /* instances */
+	struct pool *pools; /* the newest first; hits read them without a lock */
+	unsigned int size;  /* instances in all of them */
+	bool running;	    /* hits look for instances */
+	bool is_short;	    /* the newest pool was found empty */
+};
+
+/* For one function; 64 bytes each. */
+#define MOST_INSTANCES (1u << 18)
+
+static unsigned int instances = 1024;
+module_param(instances, uint, 0600);
+MODULE_PARM_DESC(instances, "what a probe in shadow mode begins with; more are added on demand");
+
+static struct {
+	unsigned long trampoline, alloc, free, add_node, recycle;
+} rethook;
+
+static LIST_HEAD(all_shadows);
+static DEFINE_MUTEX(all_mutex);
+
+/* ---- At the entry ---- */
+
+static __always_inline struct rethook_node *take(struct pool *pool)
+{
+#ifdef DJK_RETHOOK_OBJPOOL
+	return objpool_pop(&pool->rethook->pool);
+#else
+	struct freelist_node *node = freelist_try_get(&pool->rethook->pool);
+
+	return node ? container_of(node, struct rethook_node, freelist) : NULL;
+#endif
+}
+
+static __always_inline void hook(struct rethook_node *node, unsigned long *return_address)
+{
+	node->ret_addr = *return_address;
+	node->frame = (unsigned long)return_address;
+	/* Only this task's list, which an interrupt leaves as it finds it. */
+	__llist_add(&node->llist, &current->rethooks);
+	/* An unwinder that meets the trampoline looks for the node. */
+	barrier();
+	*return_address = rethook.trampoline;
+}
+
+static void grow_all(struct work_struct *work);
+static DECLARE_WORK(grower, grow_all);
+
+static void kick_grower(struct irq_work *work)
+{
+	queue_work(system_highpri_wq, &grower);
+}
+/* A hit may come from within the scheduler or the workqueues. */
+static DEFINE_IRQ_WORK(grower_kick, kick_grower);
+
+/* The older pools are the reserve while the grower makes more. */
+static noinline struct rethook_node *take_of_reserve(struct djk_shadow *shadow, struct pool *pool)
+{
+	struct rethook_node *node = NULL;
+
+	if (!READ_ONCE(shadow->is_short)) {
+		WRITE_ONCE(shadow->is_short, true);
+		irq_work_queue(&grower_kick);
+	}
+	while (!node && (pool = pool->next))
+		node = take(pool);
+	return node;
+}
+NOKPROBE_SYMBOL(take_of_reserve);
+
+/* Enough for nobody: stopped, an NMI, for which the pools are not made, or none left. */
+static noinline struct rethook_node *take_or_miss(struct djk_handler *handler, struct pool *pool,
+						  bool allowed)
+{
+	struct rethook_node *node = NULL;
+
+	if (!READ_ONCE(handler->shadow->running))
+		return NULL;
+	if (allowed)
+		node = take_of_reserve(handler->shadow, pool);
+	if (!node)
+		this_cpu_inc(handler->counters->missed[allowed ? DJPROBE_MISS_NO_INSTANCE
+							       : DJPROBE_MISS_NMI]);
+	return node;
+}
+NOKPROBE_SYMBOL(take_or_miss);
+
+static __always_inline void enter(struct djk_handler *handler, struct pt_regs *regs,
+				  unsigned int nmi)
+{
+	struct pool *const pool = smp_load_acquire(&handler->shadow->pools);
+	const bool allowed = (preempt_count() & NMI_MASK) == nmi;
+	struct rethook_node *node = NULL;
+
+	if (likely(allowed && READ_ONCE(handler->shadow->running)))
+		node = take(pool);
+	if (unlikely(!node))
+		node = take_or_miss(handler, pool, allowed);
+	if (unlikely(!node))
+		return;
+	if (unlikely(handler->begins) && !djk_begin_call(handler, regs, node + 1)) {
+		djk_call(rethook.recycle, (unsigned long)node, 0, 0, 0, 0);
+		return;
+	}
+	hook(node, (unsigned long *)regs->sp);
+}
+
+void notrace __flatten djk_shadow_enter(struct djk_handler *handler, struct pt_regs *regs,
+					unsigned int nmi)
+{
+	enter(handler, regs, nmi);
+}
+NOKPROBE_SYMBOL(djk_shadow_enter);
+
+void notrace __flatten djk_shadow_entry(struct pt_regs *regs, struct djk_probe *probe)
+{
+	enter(container_of(probe, struct djk_handler, link), regs, 0);
+}
+NOKPROBE_SYMBOL(djk_shadow_entry);
+
+/* ---- Pools ---- */
+
+static void free_rethook(struct rethook *hook)
+{
+	/* Those under way keep it until they have returned. */
+	djk_call(rethook.free, (unsigned long)hook, 0, 0, 0, 0);
+}
+
+static struct rethook *make_rethook(struct djk_handler *handler, size_t data_size,
+				    unsigned int size)
+{
+	struct rethook *hook;
+#ifdef DJK_RETHOOK_OBJPOOL
+	hook = (void *)djk_call(rethook.alloc, (unsigned long)handler, (unsigned long)djk_on_return,
+				sizeof(struct rethook_node) + data_size, size, 0);
+	return IS_ERR(hook) ? NULL : hook;
+#else
+	struct rethook_node *node;
+
+	hook = (void *)djk_call(rethook.alloc, (unsigned long)handler, (unsigned long)djk_on_return,
+				0, 0, 0);
+	for (; hook && size; size--) {
+		node = kzalloc(sizeof(*node) + data_size, GFP_KERNEL);
+		if (!node) {
+			free_rethook(hook);
+			return NULL;
+		}
+		djk_call(rethook.add_node, (unsigned long)hook, (unsigned long)node, 0, 0, 0);
+		cond_resched();
+	}
+	return hook;
+#endif
+}
+
+static bool add_pool(struct djk_shadow *shadow, unsigned int size)
+{
+	struct pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL);
+
+	if (pool)
+		pool->rethook = make_rethook(shadow->handler, shadow->data_size, size);
+	if (!pool || !pool->rethook) {
+		kfree(pool);
+		return false;
+	}
+	pool->next = shadow->pools;
+	smp_store_release(&shadow->pools, pool);
+	shadow->size += size;
+	return true;
+}
+
+/* Twice the same: one to use, and one for the time that it takes to add more. */
+static bool grow(struct djk_shadow *shadow, unsigned int size)
+{
+	return add_pool(shadow, size) && add_pool(shadow, size);
+}
+
+static void grow_all(struct work_struct *work)
+{
+	struct djk_shadow *shadow;
+
+	mutex_lock(&all_mutex);
+	list_for_each_entry(shadow, &all_shadows, in_all)
+	{
+		if (!shadow->running || !READ_ONCE(shadow->is_short) ||
+		    shadow->size >= shadow->most)
+			continue;
+		/* Out of memory: the next time, when somebody misses. */
+		grow(shadow, shadow->size);
+		WRITE_ONCE(shadow->is_short, false);
+	}
+	mutex_unlock(&all_mutex);
+}
+
+/* ---- Lifetime ---- */
+
+static void free_pools(struct djk_shadow *shadow)
+{
+	struct pool *pool;
+
+	while ((pool = shadow->pools)) {
+		shadow->pools = pool->next;
+		free_rethook(pool->rethook);
+		kfree(pool);
+	}
+}
+
+struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_size,
+				     unsigned int most)
+{
+	struct djk_shadow *shadow = kzalloc(sizeof(*shadow), GFP_KERNEL);
+
+	if (!shadow)
+		return NULL;
+	shadow->handler = handler;
+	shadow->data_size = data_size;
+	shadow->most = most ? most : MOST_INSTANCES;
+	if (most ? !add_pool(shadow, most)
+		 : !grow(shadow, clamp(instances / 2, 1u, MOST_INSTANCES))) {
+		free_pools(shadow);
+		kfree(shadow);
+		return NULL;
+	}
+	mutex_lock(&all_mutex);
+	list_add(&shadow->in_all, &all_shadows);
+	mutex_unlock(&all_mutex);
+	return shadow;
+}
+
+/* Without a handler the kernel frees an instance that comes back, and runs nothing. */
+static void set_running(struct djk_shadow *shadow, bool running)
+{
+	struct pool *pool;
+
+	mutex_lock(&all_mutex);
+	for (pool = shadow->pools; pool; pool = pool->next)
+		rcu_assign_pointer(pool->rethook->handler, running ? djk_on_return : NULL);
+	smp_store_release(&shadow->running, running);
+	mutex_unlock(&all_mutex);
+}
+
+void djk_shadow_start(struct djk_shadow *shadow)
+{
+	set_running(shadow, true);
+}
+
+void djk_shadow_stop(struct djk_shadow *shadow)
+{
+	set_running(shadow, false);
+}
+
+void djk_shadow_destroy(struct djk_shadow *shadow)
+{
+	mutex_lock(&all_mutex);
+	list_del(&shadow->in_all);
+	mutex_unlock(&all_mutex);
+	free_pools(shadow);
+	kfree(shadow);
+}
+
+void djk_shadow_init(void)
+{
+	rethook.trampoline = djk_lookup("arch_rethook_trampoline");
+	rethook.alloc = djk_lookup("rethook_alloc");
+	rethook.free = djk_lookup("rethook_free");
+	rethook.add_node = djk_lookup("rethook_add_node");
+	rethook.recycle = djk_lookup("rethook_recycle");
+}
+
+bool djk_shadow_is_there(void)
+{
+	return rethook.trampoline && rethook.alloc && rethook.free && rethook.recycle &&
+	       (rethook.add_node || IS_ENABLED(DJK_RETHOOK_OBJPOOL));
+}
+
+void djk_shadow_exit(void)
+{
+	/* A hit that is still on its way out may have been short of instances. */
+	synchronize_rcu();
+	irq_work_sync(&grower_kick);
+	cancel_work_sync(&grower);
+}
+
+#endif

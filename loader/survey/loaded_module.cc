@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "survey/loaded_module.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+namespace djprobe::loader {
+namespace {
+
+using Section = LoadedModule::Section;
+
+constexpr std::uint64_t kPage = 4096;
+
+bool is_code(std::string_view name) {
+    return name.find("text") != name.npos || name.starts_with(".altinstr_");
+}
+
+std::vector<Section> read_sections(const std::string& module) {
+    std::vector<Section> sections;
+    std::error_code gone;
+    const auto folder = fmt::format("/sys/module/{}/sections", module);
+    for (const auto& file : std::filesystem::directory_iterator(folder, gone)) {
+        std::uint64_t begin = 0;
+        if (std::ifstream(file.path()) >> std::hex >> begin)
+            sections.push_back({file.path().filename().string(), {begin, begin}});
+    }
+    return sections;
+}
+
+}  // namespace
+
+Range LoadedModule::section(std::string_view wanted) const {
+    for (const Section& section : sections)
+        if (section.name == wanted) return section.range;
+    return {};
+}
+
+std::optional<LoadedModule> lay_out_module(std::string name, std::uint64_t base, std::uint64_t size,
+                                           std::vector<Section> begins) {
+    LoadedModule module{std::move(name), {base, base}, {}};
+    // What was freed after init may be somebody else's memory by now.
+    std::erase_if(begins, [](const Section& section) { return section.name.starts_with(".init"); });
+    std::ranges::stable_sort(begins, {},
+                             [](const Section& section) { return section.range.begin; });
+    for (std::size_t i = 0; i < begins.size(); ++i) {
+        Section& section = begins[i];
+        // Text, constants and data may lie apart.
+        section.range.end = section.range.begin + size;
+        if (i + 1 < begins.size())
+            section.range.end = std::min(section.range.end, begins[i + 1].range.begin);
+        if (is_code(section.name) && section.range.begin >= base &&
+            section.range.begin < base + size)
+            module.text.end = (section.range.end + kPage - 1) & ~(kPage - 1);
+        module.sections.push_back(section);
+    }
+    if (module.text.size() == 0) return std::nullopt;
+    return module;
+}
+
+std::vector<LoadedModule> loaded_modules() {
+    std::vector<LoadedModule> modules;
+    std::ifstream list("/proc/modules");
+    for (std::string line; std::getline(list, line);) {
+        std::istringstream fields(line);
+        std::string name, references, users, state;
+        std::uint64_t size = 0, base = 0;
+        fields >> name >> size >> references >> users >> state >> std::hex >> base;
+        if (!fields || name == "djprobe" || state != "Live") continue;
+        std::vector<Section> sections = read_sections(name);
+        if (auto module = lay_out_module(std::move(name), base, size, std::move(sections)))
+            modules.push_back(std::move(*module));
+    }
+    return modules;
+}
+
+}  // namespace djprobe::loader
