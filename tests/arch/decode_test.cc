@@ -50,6 +50,7 @@ TEST(DecodeKindTest, NopsOfAnyLengthAreNops) {
     EXPECT_EQ(kind({0x66, 0x2e, 0x0f, 0x1f, 0x84, 0, 0, 0, 0, 0}), Kind::Nop);
 }
 
+// Kernel commit 8a5c6cbfe4a3: REX.B nop is xchg %r8, %rax.
 TEST(DecodeKindTest, NopWithRexBIsAnExchange) {
     EXPECT_EQ(kind({0x41, 0x90}), Kind::Plain);
     EXPECT_EQ(kind({0x49, 0x90}), Kind::Plain);
@@ -144,6 +145,7 @@ TEST(DecodeKindTest, Transactions) {
 
 // --- branch targets ---
 
+// Kernel commit ae052e3ae095: a short displacement was read as unsigned.
 TEST(DecodeTargetTest, ShortDisplacementIsSigned) {
     EXPECT_EQ(decoded({0xeb, 0x7f}).target, kText + 2 + 127);
     EXPECT_EQ(decoded({0xeb, 0x80}).target, kText + 2 - 128);

@@ -121,6 +121,7 @@ TEST(DetourLayoutTest, SiteThatMayNotJumpHasAnOutOfLineCopy) {
 
 // --- the machine ---
 
+// Kernel commit d8a738689794: a handler ran with the AC flag of a user access.
 TEST(DetourSmapTest, ClacFollowsCldBeforeTheHandler) {
     const Plan plan = Scene(kPrologue).plan(0);
     DetourConfig config = kConfig;
@@ -286,7 +287,7 @@ Refusal emit_direct(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layo
                            .slow = text + 0x1100,
                            .argument = ~0ul,
                            .active = 8,
-                           .mark = 0x10000,
+                           .mark = -128,
                            .preempt_count = 16,
                            .hits = 0x100000000,
                            .stats = text + 0x1200,

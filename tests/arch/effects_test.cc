@@ -228,6 +228,10 @@ TEST(BodyTest, BehindWhatTheKernelPatches) {
     const auto find = [](const Bytes& code) { return find_body({kCode, view(code)}) - kCode; };
     EXPECT_EQ(find(test::join(nop, body)), 5u);
     EXPECT_EQ(find(test::join(endbr, nop, body)), 9u);
+    // In the place of what programs with tail calls begin with.
+    EXPECT_EQ(find(test::join(nop, Bytes{0x66, 0x90}, body)), 7u);
+    EXPECT_EQ(find(test::join(endbr, nop, Bytes{0x0f, 0x1f, 0x00}, body)), 12u);
+    EXPECT_EQ(find(test::join(nop, nop, body)), 5u);
     EXPECT_EQ(find(body), 0u);
     EXPECT_EQ(find(test::join(endbr, body)), 0u);
     // Somebody traces it already; its call counts as the program's.

@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 // libFuzzer: any bytes as a function, as a JIT's program and as BPF instructions. Nothing may
 // crash, and what is said of them must keep the promises of the headers.
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "arch/x86/detour.h"
 #include "kmod/context_use.h"
+#include "tests/arch/support/fuzz.h"
 
 namespace {
 
 using namespace djprobe;
 using namespace djprobe::x86;
-
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "broken promise: %s\n", what);
-    std::abort();
-}
-
-constexpr u64 kText = 0xffffffff81000000;
-constexpr u64 kSlot = kText + 0x100000;
 
 /// What the input's first bytes decide; the rest is code.
 struct Input {
@@ -34,7 +24,7 @@ struct Input {
     u8 clobbers[2];
 };
 
-enum : u8 { kWhole = 1, kRecord = 2, kSmap = 4, kThunks = 8, kFarHits = 16, kPreempt = 32 };
+enum : u8 { kWhole = 1, kRecord = 2, kSmap = 4, kFarHits = 16, kPreempt = 32 };
 
 bool is_everything(const Live& live) {
     return live.registers == kCallerSaved && live.flags && live.system_flags;
@@ -58,7 +48,7 @@ void check_direct(const Plan& plan, const Input& input, const Live& live) {
                            .slow = kSlot + 0x2000,
                            .argument = ~0ul,
                            .active = 8,
-                           .mark = 0x10000,
+                           .mark = -128,
                            .preempt_count = input.flags & kPreempt ? 16 : 0,
                            .hits = input.flags & kFarHits ? 0x100000000 : 24,
                            .stats = kSlot + 0x3000,
@@ -70,7 +60,6 @@ void check_direct(const Plan& plan, const Input& input, const Live& live) {
     std::memcpy(&config.context, input.context, sizeof(config.context));
     config.context &= kAllFields;
     std::memcpy(&config.clobbers, input.clobbers, sizeof(config.clobbers));
-    if (input.flags & kThunks) config.slow_clobbers = config.resched_clobbers = 0;
     buffer[kMaxDetour] = 0xaa;
     DetourLayout layout;
     const Refusal refusal =

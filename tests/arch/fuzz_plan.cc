@@ -1,27 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 // libFuzzer: any bytes as a function, any of them as the site. Nothing may crash, and whatever is
 // planned must keep the promises of the headers.
-#include <cstdio>
-#include <cstdlib>
 #include <initializer_list>
 
 #include "arch/x86/detour.h"
 #include "arch/x86/patch.h"
 #include "arch/x86/scan.h"
+#include "tests/arch/support/fuzz.h"
 
 namespace {
 
 using namespace djprobe;
 using namespace djprobe::x86;
-
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "broken promise: %s\n", what);
-    std::abort();
-}
-
-constexpr u64 kText = 0xffffffff81000000;
-constexpr u64 kSlot = kText + 0x100000;
 
 /// What the input's first bytes decide; the rest is code.
 struct Input {

@@ -58,6 +58,7 @@ TEST(RelocateTest, ShortConditionalJumpBecomesNear) {
     EXPECT_EQ(copy.bytes[1], 0x84);
 }
 
+// Kernel commit 8924779df820: jng was relocated as jnle.
 TEST(RelocateTest, JngKeepsItsCondition) {
     EXPECT_EQ(relocated({0x7e, 0x10}).bytes[1], 0x8e);
     EXPECT_EQ(relocated({0x7c, 0x10}).bytes[1], 0x8c);

@@ -103,6 +103,7 @@ TEST(ScanEndTest, Int3NopsAndZerosArePadding) {
     EXPECT_EQ(end_offset(join(kBody, Bytes(4, 0))), 5u);
 }
 
+// Kernel commits 63dc6325ff41, 1993bf97992d: an int3 behind a return ended the search.
 TEST(ScanEndTest, PaddingBetweenInstructionsIsInside) {
     EXPECT_EQ(end_offset(join(kBody, CODE("int3; nop; ret; int3"))), 8u);
 }

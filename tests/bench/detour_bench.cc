@@ -140,7 +140,7 @@ Shape make_direct(const char* name, u64 program, RegisterSet clobbers, FieldSet 
                                  .context = context,
                                  .slow = program,
                                  .active = GS(active),
-                                 .mark = 0x10000,
+                                 .mark = -128,
                                  .preempt_count = GS(preempt_count),
                                  .hits = GS(hits),
                                  .stats = address_of(data),

@@ -175,12 +175,11 @@ struct Statistics {
                                      .slow = slot + 0x2000,
                                      .argument = ~0ul,
                                      .active = 0x20000,
-                                     .mark = 0x10000,
+                                     .mark = -128,
                                      .preempt_count = 0x20008,
                                      .hits = 0x20010,
                                      .stats = slot + 0x3000,
                                      .resched = slot + 0x4000,
-                                     .resched_clobbers = 0,  // preempt_schedule_thunk
                                      .cs = 16,
                                      .ss = 24,
                                      .smap = true};

@@ -73,9 +73,6 @@ TEST(App, unknown_mode) {
 }
 
 TEST(App, mode_of_returns) {
-    expect_usage_error({"attach", "--ret-mode", "shadow", "f.o"},
-                       "--ret-mode: shadow is not supported yet: use exact, for functions without "
-                       "tail calls");
     expect_usage_error({"attach", "--ret-mode", "fast", "f.o"},
                        "--ret-mode: 'fast' is none of auto, exact, shadow");
 }
@@ -103,8 +100,8 @@ TEST(App, raw_and_json_exclude_each_other) {
 TEST(App, bench_takes_lists_of_known_names) {
     expect_usage_error({"bench", "--mechanism", "fentry,uprobe"},
                        "--mechanism: 'uprobe' is none of: djprobe-jump, djprobe-int3, "
-                       "kprobe-optimized, kprobe-int3, kprobe-ftrace, kretprobe, kprobe-multi, "
-                       "fentry, fexit, raw-tracepoint");
+                       "djprobe-return, djprobe-shadow, kprobe-optimized, kprobe-int3, "
+                       "kprobe-ftrace, kretprobe, kprobe-multi, fentry, fexit, raw-tracepoint");
     expect_usage_error({"bench", "--program", "full"},
                        "--program: 'full' is none of: empty, counter, ringbuf");
 }

@@ -188,15 +188,15 @@ TEST(Refusal, tail_call_is_named_with_a_way_round) {
         refuse("vfs_read", DJPROBE_REASON_TAIL_CALL, EACCES, 0xffffffff81001012, 0xffffffff81001100)
             .what(),
         "vfs_read: refused: the function also leaves by a jump to another one: not all its returns "
-        "are its own (vfs_read+0x12 -> vfs_readv+0x0); probe that jump instead (--func "
-        "vfs_read+0x12) or the returns of vfs_readv");
+        "are its own (vfs_read+0x12 -> vfs_readv+0x0); --ret-mode shadow sees those returns, "
+        "too");
 }
 
 TEST(Refusal, tail_call_to_who_knows_where) {
     EXPECT_STREQ(
         refuse("vfs_read", DJPROBE_REASON_TAIL_CALL, EACCES, 0xffffffff81001012).what(),
         "vfs_read: refused: the function also leaves by a jump to another one: not all its returns "
-        "are its own (at vfs_read+0x12); probe that jump instead (--func vfs_read+0x12)");
+        "are its own (at vfs_read+0x12); --ret-mode shadow sees those returns, too");
 }
 
 }  // namespace

@@ -67,6 +67,17 @@ TEST(AttachedLine, returns_of_a_function) {
               fmt::format("attached vfs_read: 3 returns, 2 by jump, 1 by int3: {}", kReason));
 }
 
+TEST(AttachedLine, returns_in_shadow_mode) {
+    AttachmentReport returns = report(Scope::kReturns, "vfs_read", {probe()});
+    returns.shadow = true;
+    EXPECT_EQ(attached(returns), "attached vfs_read: returns in shadow mode, by jump");
+    returns.total.missed[DJPROBE_MISS_NO_INSTANCE] = 2;
+    EXPECT_EQ(text(returns),
+              "vfs_read: returns in shadow mode, by jump; 100 hits, 2 missed (no-instance 2)\n");
+    EXPECT_EQ(json(returns)["ret_mode"], "shadow");
+    EXPECT_FALSE(json(returns).contains("returns")) << "its only probe is at the entry";
+}
+
 TEST(AttachedLine, functions_by_a_pattern_and_those_left_out) {
     AttachmentReport functions = report(Scope::kGlob, "vfs_*", {probe(), probe(), int3_probe()});
     EXPECT_EQ(attached(functions),
@@ -110,6 +121,7 @@ TEST(ReportJson, returns_with_their_sites) {
     const auto returns = json(report(Scope::kReturns, "vfs_read", {probe(), int3_probe()}));
     EXPECT_EQ(returns["function"], "vfs_read");
     EXPECT_EQ(returns["program"], "on_hit");
+    EXPECT_EQ(returns["ret_mode"], "exact");
     EXPECT_EQ(returns["returns"], 2);
     EXPECT_EQ(returns["mechanisms"], (nlohmann::ordered_json{{"jump", 1}, {"int3", 1}}));
     EXPECT_EQ(returns["hits"], 200);

@@ -36,8 +36,9 @@ TEST(Summary, missed_by_cause_even_by_one_that_is_newer) {
     summary.attachments[0].probes[0].missed[7] = 4;
     EXPECT_EQ(text(summary),
               "vfs_read+0x9: hits 100, missed 9 (recursion 2, bpf-busy 3, cause-7 4), by jump\n");
-    EXPECT_EQ(json(summary)["probes"][0]["missed"],
-              (nlohmann::ordered_json{{"recursion", 2}, {"bpf-busy", 3}, {"cause-7", 4}}));
+    EXPECT_EQ(
+        json(summary)["probes"][0]["missed"],
+        (nlohmann::ordered_json{{"recursion", 2}, {"bpf-busy", 3}, {"nmi", 0}, {"cause-7", 4}}));
 }
 
 TEST(Summary, unknown_loss_has_a_bound_and_says_what_to_add) {

@@ -47,14 +47,14 @@ class SurveyTest : public testing::Test {
         const UniqueFd fd(mkstemp(path));
         unlink(path);
         Output output(fd.get());
-        run_survey(map_, mainline_, scope, threads, &output);
+        run_survey({{map_, mainline_}}, scope, threads, &output);
         output.flush();
         std::string text(static_cast<std::size_t>(lseek(fd.get(), 0, SEEK_END)), 0);
         EXPECT_EQ(pread(fd.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
         return text;
     }
     SurveyCounts count(const SurveyScope& scope) {
-        return run_survey(map_, mainline_, scope, 1, nullptr);
+        return run_survey({{map_, mainline_}}, scope, 1, nullptr);
     }
 
     KernelImage image_;

@@ -55,6 +55,27 @@ TEST(Targets, returns_are_those_of_one_whole_function) {
               "own");
 }
 
+TEST(Targets, a_session_is_made_of_both_ends_of_a_function) {
+    AttachOptions options;
+    options.session = true;
+    const auto targets = choose_targets(options, {kEntry, kReturn});
+    ASSERT_EQ(targets.size(), 1U);
+    EXPECT_EQ(targets[0].program.name, "on_return");
+    EXPECT_TRUE(targets[0].at_returns);
+    ASSERT_TRUE(targets[0].entry);
+    EXPECT_EQ(targets[0].entry->name, "on_entry");
+    EXPECT_EQ(error(options, kReturn),
+              "--session: 'on_return' has no program SEC(\"kprobe/vfs_read\") to go with");
+    EXPECT_EQ(error(options, kEntry),
+              "--session: 'on_entry' has no program SEC(\"kretprobe/vfs_read\") to go with");
+    options.return_mode = ReturnMode::kExact;
+    EXPECT_EQ(error(options, kReturn),
+              "--session: is in shadow mode always: leave out --ret-mode exact");
+    options.sites = {parse_function("vfs_read")};
+    EXPECT_EQ(error(options, kReturn),
+              "--session: the programs' sections say where: leave out --func");
+}
+
 TEST(Targets, mode_of_returns_without_returns) {
     AttachOptions options;
     options.return_mode = ReturnMode::kExact;

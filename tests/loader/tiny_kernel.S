@@ -132,6 +132,11 @@ traced_function crowded
 1:	ret			/* +11: a branch's target, and code behind it */
 	inc eax
 	jmp 2b
+traced_function static_tail
+	mov eax, 1
+.Lstatic_tail:
+	ret			/* a static call that leads nowhere as yet */
+	.fill 4, 1, 0xcc
 traced_function endless
 1:	jmp 1b
 traced_function blacklisted_return
@@ -175,6 +180,7 @@ __start___jump_table:
 __stop___jump_table:
 	.globl __start_static_call_sites, __stop_static_call_sites
 __start_static_call_sites:
+	.long .Lstatic_tail - ., 0
 __stop_static_call_sites:
 	.globl __smp_locks, __smp_locks_end
 __smp_locks:
@@ -190,6 +196,7 @@ __start_mcount_loc:
 	.quad .Lftrace_call, .Lsealed_call
 	.quad .Lcall_two_returns, .Lcall_parted, .Lcall_sometimes_tail, .Lcall_always_tail
 	.quad .Lcall_into_the_middle, .Lcall_crowded, .Lcall_endless, .Lcall_blacklisted_return
+	.quad .Lcall_static_tail
 __stop_mcount_loc:
 	/* Its name alone says that the kernel was built for IBT, hence without jump tables. */
 	.globl ibt_save

@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <fstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "guarded.h"
 #include "kcore.h"
 #include "symbols.h"
 
@@ -125,10 +125,5 @@ int run(int argc, char** argv) {
 }  // namespace djprobe::vm
 
 int main(int argc, char** argv) {
-    try {
-        return djprobe::vm::run(argc, argv);
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "textsnap: %s\n", error.what());
-        return 2;
-    }
+    return djprobe::vm::guarded("textsnap", djprobe::vm::run, argc, argv);
 }

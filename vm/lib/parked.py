@@ -327,7 +327,7 @@ class Torture:
             stub.set_breakpoint(address)
         self.begin(operation, site)
         waits = not station.interrupts or (operation == "attach" and site.reader)
-        phase = self.drive(wanted, 20 if waits else 150)
+        phase = self.drive(wanted, 20 if waits else 600)
         if operation in ("attach", "optimize") and phase == "end":
             self.wait_for_optimizer()
         problems = []

@@ -15,14 +15,12 @@ extern "C" {
 extern const char djprobe_test_program[];
 extern const char djprobe_test_slow[];
 extern const char djprobe_test_resched[];
-extern const char djprobe_test_kind_slow[];
-extern const char djprobe_test_kind_resched[];
 void djprobe_test_see(djprobe::u64 who, const djprobe::u64* registers, djprobe::u64 flags,
                       const djprobe::u64* record);
 }
 
-// Each notes the nine caller-saved registers, which the program gets back and the others lose. The
-// stack is as the site left it: aligned for nobody.
+// Each notes the nine caller-saved registers and keeps them, as far as it must. The stack is as the
+// site left it: aligned for nobody.
 asm(R"(
 .intel_syntax noprefix
 .pushsection .text
@@ -58,36 +56,18 @@ asm(R"(
     pop rax
     lea rsp, [rsp + 8]
 .endm
-.macro djprobe_test_spoil
-    movabs rax, 0xdeadbeefdeadbeef
-    mov rcx, rax
-    mov rdx, rax
-    mov rsi, rax
-    mov rdi, rax
-    mov r8, rax
-    mov r9, rax
-    mov r10, rax
-    mov r11, rax
-    neg al
-.endm
 .globl djprobe_test_program, djprobe_test_slow, djprobe_test_resched
-.globl djprobe_test_kind_slow, djprobe_test_kind_resched
 djprobe_test_program:
     djprobe_test_note 0
     ret
 djprobe_test_slow:
     djprobe_test_note 1
-    djprobe_test_spoil
+    movabs rax, 0xdeadbeefdeadbeef
+    neg rax
     ret
 djprobe_test_resched:
     djprobe_test_note 2
-    djprobe_test_spoil
-    ret
-djprobe_test_kind_slow:
-    djprobe_test_note 1
-    ret
-djprobe_test_kind_resched:
-    djprobe_test_note 2
+    neg byte ptr [rsp - 8]
     ret
 .popsection
 .att_syntax prefix
@@ -108,7 +88,8 @@ djprobe::test::Seen seen[3];
     djprobe::test::Seen& one = seen[who];
     ++one.count;
     one.context = registers[4];
-    one.argument = registers[5];
+    // The slow function gets it in rax, a function that takes one in rsi.
+    one.argument = registers[who == 1 ? 8 : 5];
     const u64 stack = reinterpret_cast<u64>(registers);
     // Above the registers, not far away: nothing else is a frame.
     if (one.context > stack && one.context < stack + 0x400)
@@ -125,7 +106,7 @@ namespace djprobe::test {
 namespace {
 
 constexpr u64 kProgram = 0x6300, kProgramThunk = 0x6400, kSlow = 0x6440, kResched = 0x6480;
-constexpr u64 kKindSlow = 0x64c0, kKindResched = 0x6500, kStats = 0x6540;
+constexpr u64 kStats = 0x64c0;
 
 Bytes long_jump(const char* target) {
     Bytes code = {0xff, 0x25, 0, 0, 0, 0};  // jmp [rip]
@@ -171,8 +152,6 @@ DirectBench::DirectBench(Bench& bench) : bench_(bench) {
     write(kProgramThunk, long_jump(djprobe_test_program));
     write(kSlow, long_jump(djprobe_test_slow));
     write(kResched, long_jump(djprobe_test_resched));
-    write(kKindSlow, long_jump(djprobe_test_kind_slow));
-    write(kKindResched, long_jump(djprobe_test_kind_resched));
     set_stats(false);
     reset();
 }
@@ -212,13 +191,6 @@ void DirectBench::move_hits_away(x86::DirectConfig& config) {
     // A mapping's address and a static object's differ by more than a displacement can hold.
     config.hits = reinterpret_cast<i64>(&far_hits()) - reinterpret_cast<i64>(&per_cpu_data);
     if (fits_i32(config.hits)) throw std::runtime_error("the far hits are near");
-}
-
-void DirectBench::use_thunks(x86::DirectConfig& config) const {
-    config.slow = bench_.text() + kKindSlow;
-    config.resched = bench_.text() + kKindResched;
-    // Arguments are the caller's to save.
-    config.slow_clobbers = config.resched_clobbers = 0;
 }
 
 void DirectBench::set_stats(bool on) {

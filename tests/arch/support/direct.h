@@ -18,7 +18,7 @@ struct PerCpu {
 };
 
 /// What the guard adds to `active`.
-inline constexpr i32 kMark = 0x10000;
+inline constexpr i8 kMark = -128;
 
 /// A call of the program, of the slow path, or of the scheduler.
 struct Seen {
@@ -57,9 +57,6 @@ class DirectBench {
     x86::DirectConfig config(x86::RegisterSet clobbers, x86::FieldSet context);
     /// Where the counter of hits lies too far from %gs for a displacement.
     void move_hits_away(x86::DirectConfig& config);
-
-    /// Thunks in the place of C functions: they keep all registers.
-    void use_thunks(x86::DirectConfig& config) const;
 
     /// Whether statistics are on.
     void set_stats(bool on);

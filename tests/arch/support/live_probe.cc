@@ -149,7 +149,7 @@ bool LiveProbe::optimize(const std::function<void()>& quiescence) {
     if (!holds(x86::TextForm::Breakpoint)) return false;
     if (is_slide()) x86::arm(port_, std::array{&std::as_const(patch_)});
     resume_ = arena_.slot() + layout_.displaced;
-    if (plan_.needs_quiescence()) quiescence();
+    quiescence();
     if (board_.length) x86::write_board(port_, board_);
     x86::optimize(port_, std::array{&std::as_const(patch_)});
     return holds(x86::TextForm::Jump);

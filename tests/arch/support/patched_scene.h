@@ -39,7 +39,8 @@ struct PatchedScene {
     void to_jump() {
         arm(port, batch);
         port.resume_behind(kText);
-        if (plan.needs_quiescence()) port.quiescence();
+        // A task may be preempted between two displaced instructions.
+        if (plan.region.count > 1) port.quiescence();
         optimize(port, batch);
     }
     /// Steps 8 to 13.

@@ -126,11 +126,11 @@ bool djk_has_kprobe(unsigned long address) {
     return kernel->kprobes.find(address);
 }
 
-bool djk_recover_foreign(unsigned long address, unsigned char bytes[16]) {
+bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_BYTES]) {
     const Kprobe* kprobe = kernel->kprobes.find(address);
     if (!kprobe || !kprobe->armed) return false;
-    memcpy(bytes, kernel->image.text(address), 16);
-    memcpy(bytes, kprobe->saved, kprobe->optimized ? kprobe->length : 1);
+    memcpy(bytes, kernel->image.text(address), DJK_KPROBE_BYTES);
+    memcpy(bytes, kprobe->saved, kprobe->optimized ? DJK_KPROBE_BYTES : 1);
     return true;
 }
 
@@ -171,6 +171,10 @@ bool djk_is_compiled(unsigned long function) {
     return found && found->start == function && found->compiled;
 }
 
+unsigned int djk_unshadowable(unsigned long) {
+    return 0;
+}
+
 bool djk_is_part(unsigned long symbol) {
     const Function* found = live_function(symbol);
     return found && found->start == symbol && found->part;
@@ -194,6 +198,7 @@ void djk_visit_kprobes(unsigned long, djk_flow_visit visit, void* context) {
 }
 
 bool djk_read(void* to, unsigned long address, size_t size) {
+    if (!kernel->text_locked) fail("%#lx: text is read while others may be changing it", address);
     if (!kernel->is_text(address) || !kernel->is_text(address + size - 1)) return false;
     memcpy(to, kernel->image.text(address), size);
     return true;
@@ -206,10 +211,10 @@ void djk_get_machine(djk_machine* machine) {
     machine->ss = 0x18;
     machine->smap = true;
     machine->hit_handler = outside;
-    machine->slow_handler = outside + 16;
+    machine->slow_thunk = outside + 16;
     machine->active = 0x1000;
     machine->preempt_count = 0x1008;
-    machine->mark = 0x10000;
+    machine->mark = -128;
     machine->stats = kernel->image.rodata().begin + 1024;
     machine->resched = outside + 32;
 }
@@ -247,6 +252,14 @@ void djk_probe_is_plain(djk_probe* probe) {
     if (handler_of(probe).needs_context) fail("a program is called plain that needs its context");
 }
 
+bool djk_probe_is_at_return(const djk_probe*) {
+    return false;
+}
+
+bool djk_probe_enters_shadow(const djk_probe*) {
+    return false;
+}
+
 bool djk_needs_run_context(int helper) {
     return helper == 7;
 }
@@ -254,6 +267,10 @@ bool djk_needs_run_context(int helper) {
 bool djk_probe_may_be_at(const djk_probe*, unsigned long, bool) {
     return true;
 }
+
+void djk_probe_start(djk_probe*) {}
+
+void djk_probe_stop(djk_probe*) {}
 
 void djk_probe_destroy(djk_probe* probe) {
     kernel->destroy(handler_of(probe));

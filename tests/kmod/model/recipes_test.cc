@@ -114,6 +114,67 @@ TEST(Recipes, AJumpGivesWayAndComesBack) {
     }
 }
 
+TEST(Recipes, AnOptimizationIsCancelledAndWantedAgain) {
+    // Kernel commit e4add247789e: cancelling took a site that waited for its jump for one that
+    // waited for its end, and the reverse.
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 0);
+    for (const bool optimized : {false, true}) {
+        Session session(found.seed);
+        Probe* const probe = session.attach_one({.address = found.address});
+        if (optimized) session.settle();
+        for (int i = 0; i < 3; ++i) {
+            session.set_optimization(false);
+            EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_ARMED);
+            EXPECT_EQ(session.query(*probe).reason, DJPROBE_REASON_OPTIMIZATION_OFF);
+            session.set_optimization(true);
+            EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZING);
+        }
+        // While the worker waits: it must not write what is not wanted any more.
+        session.kernel.on_quiesce = [&](bool locked) {
+            if (!locked && session.is_optimizing()) session.set_optimization(false);
+        };
+        session.settle();
+        EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_ARMED);
+        session.kernel.on_quiesce = {};
+        session.set_optimization(true);
+        session.settle();
+        EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+        session.finish();
+    }
+}
+
+TEST(Recipes, APlanIsMadeOfOriginalBytesWhateverStateANeighbourIsIn) {
+    // Kernel commit 868a6fc0ca24: the jump of a neighbour that was queued, but still in the text,
+    // was taken for its original bytes.
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 1);
+    Session session(found.seed);
+    const djp_verdict alone = session.explain(found.inside[0]);
+    const auto expect_same = [&](const char* when) {
+        const djp_verdict now = session.explain(found.inside[0]);
+        EXPECT_EQ(now.verdict, alone.verdict) << when;
+        EXPECT_EQ(now.region_len, alone.region_len) << when;
+        EXPECT_TRUE(std::ranges::equal(now.region, alone.region)) << when;
+    };
+    Probe* const probe = session.attach_one({.address = found.address});
+    session.kernel.on_quiesce = [&](bool locked) {
+        if (!locked) expect_same("in the quiescence");
+    };
+    expect_same("before the jump");
+    session.settle();
+    ASSERT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+    expect_same("with the jump");
+    session.set_optimization(false);
+    expect_same("without the jump");
+    session.set_optimization(true);
+    expect_same("wanted again");
+    session.settle();
+    session.detach({probe});
+    expect_same("detached");
+    session.settle();
+    expect_same("freed");
+    session.finish();
+}
+
 /// What may fail for want of memory.
 enum class Victim { Attach, Join, Batch, Enable, Detach, Disable, SetEnabled };
 
@@ -277,6 +338,72 @@ TEST(Recipes, AModuleGoesWhileItsSpringboardWaitsForQuiescence) {
         session.kernel.module_comes();
         EXPECT_EQ(session.kernel.watch.find_changed(session.kernel.image.module()), 0u);
     }
+}
+
+/// Whether the jump of a probe at `site` would overwrite `place` and not begin there.
+bool covers(Session& session, u64 site, u64 place) {
+    const djp_verdict verdict = session.explain(site);
+    return verdict.verdict == DJPROBE_VERDICT_JUMP && verdict.anchor < place &&
+           place < verdict.anchor + verdict.region_len;
+}
+
+TEST(Recipes, AnAddressThatAnEarlierKprobesJumpHidesIsStillTaken) {
+    int hidden[2] = {};
+    for (u64 seed = 0; seed < 16; ++seed) {
+        std::vector<x86::Insn> taking;
+        {
+            Session look(seed);
+            for (const Place& place : look.kernel.image.places)
+                if (place.insn.taken) taking.push_back(place.insn);
+        }
+        for (const x86::Insn& insn : taking) {
+            Session session(seed);
+            Kernel& kernel = session.kernel;
+            if (!kernel.kprobes.add(insn.address, true) || !kernel.kprobes.optimize(insn.address))
+                continue;
+            ++hidden[kernel.image.module().contains(insn.address)];
+            // The index is built now.
+            for (u64 site = insn.taken - x86::kMaxInsnLength; site < insn.taken; ++site)
+                if (kernel.image.place_at(site)) {
+                    EXPECT_FALSE(covers(session, site, insn.taken))
+                        << "image " << seed << ", " << std::hex << site << " over " << insn.taken;
+                }
+            ASSERT_TRUE(kernel.kprobes.remove(insn.address));
+            session.finish();
+        }
+    }
+    EXPECT_GT(hidden[false], 10);
+    EXPECT_GT(hidden[true], 10);
+}
+
+TEST(Recipes, NothingIsKeptOfAModuleWhoseKprobesTheIndexSaw) {
+    int seen = 0;
+    for (u64 seed = 0; seed < 16; ++seed) {
+        Session session(seed);
+        Kernel& kernel = session.kernel;
+        std::vector<u64> kprobes, called;
+        for (const Place& place : kernel.image.places) {
+            if (!kernel.image.module().contains(place.start()) || place.insn.rel_size != 4)
+                continue;
+            if (!kernel.image.core().contains(place.insn.target)) continue;
+            if (!kernel.kprobes.add(place.start(), true)) continue;
+            kprobes.push_back(place.start());
+            called.push_back(place.insn.target);
+        }
+        if (kprobes.empty()) continue;
+        ++seen;
+        (void)session.explain(called[0]);
+        for (const u64 address : kprobes)
+            kernel.kprobes.remove(address);
+        kernel.module_goes();
+        session.module_leaves();
+        // Whoever looks at freed text crashes.
+        for (const u64 start : called)
+            for (u64 site = start - 16; site < start + 16; ++site)
+                if (kernel.image.place_at(site)) (void)session.explain(site);
+        session.finish();
+    }
+    EXPECT_GT(seen, 10);
 }
 
 TEST(Recipes, ABatchThatIsUndoneGivesJumpsBack) {

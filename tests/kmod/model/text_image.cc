@@ -118,7 +118,9 @@ void TextImage::fill(Range range, bool in_module, Random& random) {
     u8* at = text(range.begin);
     u64 parent = 0;  // whose .cold part is to come, and the branch to it
     u8* parent_field = nullptr;
-    std::vector<u64> entries;
+    // A module calls the kernel, too, but nobody takes addresses of another's text.
+    std::vector<u64>& entries = entries_;
+    std::vector<u64> earlier;
     while (true) {
         Writer out(at, random);
         Function function;
@@ -170,6 +172,8 @@ void TextImage::fill(Range range, bool in_module, Random& random) {
                     out.insn({0xff, 0xe0});
                 } else if (kind == 8 && out.one_in(2)) {
                     out.insn({0xc3});
+                } else if (kind == 9 && out.one_in(2) && !earlier.empty()) {
+                    out.far({0x48, 0x8d, 0x05}, earlier[random() % earlier.size()]);
                 } else {
                     out.plain();
                 }
@@ -180,6 +184,7 @@ void TextImage::fill(Range range, bool in_module, Random& random) {
                 out.insn({0xc3});
             out.finish();
             entries.push_back(function.start);
+            earlier.insert(earlier.end(), out.starts().begin(), out.starts().end());
             if (cold) {
                 parent = out.starts()[random() % out.starts().size()];
                 parent_field = cold;
@@ -229,6 +234,7 @@ void TextImage::find_places() {
             places[i + 1].external = true;
         if (insn.rel_size)
             if (Place* target = place_at(insn.target)) target->external = true;
+        if (Place* target = place_at(insn.taken)) target->external = true;
     }
 }
 

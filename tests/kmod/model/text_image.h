@@ -87,6 +87,7 @@ class TextImage {
     void state_arrivals(Random& random);
 
     u64 base_;
+    std::vector<u64> entries_;  ///< of functions
     std::vector<u8> original_;
     std::vector<int> place_of_;     ///< by offset; -1: none
     std::vector<int> function_of_;  ///< the same

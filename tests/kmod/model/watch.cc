@@ -53,7 +53,7 @@ Watch::Form Watch::form_of(const Place& place) const {
         changed |= kprobes_.byte(at) != *image_.original(at);
     const u8 first = kprobes_.byte(place.start());
     if (first == *image_.original(place.start())) return changed ? Form::Garbled : Form::Original;
-    return first == x86::kInt3 && djp_find_trap(place.start()) ? Form::Trap : Form::Garbled;
+    return first == x86::kInt3 && djk_find_trap(place.start()) ? Form::Trap : Form::Garbled;
 }
 
 u64 Watch::find_changed(Range text) const {
@@ -79,7 +79,7 @@ u64 Watch::find_stray() {
             const auto board = boards_.upper_bound(at);
             if (board != boards_.begin() && at - std::prev(board)->first < x86::kJumpLength)
                 continue;
-            if (kprobes_.byte(at) == x86::kInt3 && djp_find_trap(at)) continue;
+            if (kprobes_.byte(at) == x86::kInt3 && djk_find_trap(at)) continue;
             return at;
         }
     }
@@ -99,7 +99,7 @@ const Reached& Watch::look() {
 
 void Watch::look_at_table() {
     for (const u64 address : asked_)
-        if (const djk_trap* trap = djp_find_trap(address))
+        if (const djk_trap* trap = djk_find_trap(address))
             allocation_of(trap, "a trap").last_reached = now_;
 }
 
@@ -114,7 +114,7 @@ void Watch::look_at_function(const Function& function) {
         falls = false;
         // The bytes of a jump's tail look like anything.
         Form form = inside ? Form::Garbled : form_of(place);
-        if (inside && kprobes_.byte(place.start()) == x86::kInt3 && djp_find_trap(place.start()))
+        if (inside && kprobes_.byte(place.start()) == x86::kInt3 && djk_find_trap(place.start()))
             form = Form::Trap;
         if (!arrives) {
             if (form == Form::Jump) covered = follow_jump(place);
@@ -139,7 +139,7 @@ void Watch::look_at_function(const Function& function) {
 }
 
 void Watch::follow_trap(const Place& place) {
-    const djk_trap* trap = djp_find_trap(place.start());
+    const djk_trap* trap = djk_find_trap(place.start());
     allocation_of(trap, "a trap").last_reached = now_;
     if (trap->address != place.start()) fail("%#lx: found a trap for elsewhere", place.start());
     if (trap->site) reach_site(trap->site, place.start());
@@ -211,7 +211,7 @@ u64 Watch::follow_code(u64 address, u64 first) {
     }
     for (u64 at = address; at < blob.end;) {
         x86::Insn insn;
-        if (const djk_trap* trap = djp_find_trap(at)) {
+        if (const djk_trap* trap = djk_find_trap(at)) {
             // The call is left out.
             if (trap->site || trap->resume <= at || trap->resume >= blob.end)
                 fail("%#lx: an int3 in a slot leads to %#lx", at, trap->resume);
@@ -264,7 +264,7 @@ void Watch::reach_detour(const Blob& blob, u64 anchor) {
     const djk_site* site = nullptr;
     const Handler* direct = nullptr;
     for (u64 at = blob.begin; at < blob.end; ++at)
-        if (djp_find_trap(at)) return;
+        if (djk_find_trap(at)) return;
     for (u64 at = blob.begin; at + 8 <= blob.end; ++at) {
         const u64 word = load<u64>(at) & ~DJK_AFTER;
         if (const auto found = handlers_.find(reinterpret_cast<const djk_probe*>(word));
@@ -279,7 +279,7 @@ void Watch::reach_detour(const Blob& blob, u64 anchor) {
     for (size_t i = 0; i < function->place_count && !address; ++i) {
         const u64 start = image_.places[function->first_place + i].start();
         if (start < anchor) continue;
-        const djk_trap* trap = djp_find_trap(start);
+        const djk_trap* trap = djk_find_trap(start);
         if (!trap || !trap->site) continue;
         if (site ? trap->site == site : trap->site->probes == &direct->link) address = start;
     }
@@ -322,7 +322,7 @@ bool Watch::is_first(u64 address, const u8* bytes, size_t size) {
     if (size != 1 || !image_.place_at(address)) return false;
     const u8 now = *image_.text(address);
     // Distances may look like an int3.
-    return (bytes[0] == x86::kInt3 || now == x86::kInt3) && djp_find_trap(address);
+    return (bytes[0] == x86::kInt3 || now == x86::kInt3) && djk_find_trap(address);
 }
 
 void Watch::check_first(const Place& place, u8 byte) const {
@@ -333,7 +333,7 @@ void Watch::check_first(const Place& place, u8 byte) const {
     if (byte != x86::kInt3 && !trap) fail("%#lx: %02x over %02x, without an int3", at, byte, now);
     if (trap && written != written_.end() && written->second > synced_)
         fail("%#lx: written twice without a core sync", at);
-    if (byte == x86::kInt3 && !djp_find_trap(at)) fail("%#lx: an int3 that nobody would know", at);
+    if (byte == x86::kInt3 && !djk_find_trap(at)) fail("%#lx: an int3 that nobody would know", at);
     if (const Kprobe* kprobe = kprobes_.find(at); kprobe && kprobe->armed)
         fail("%#lx: written over a kprobe of the kernel's", at);
 }
@@ -366,7 +366,7 @@ void Watch::before_write(u64 address, const u8* bytes, size_t size) {
     if (image_.exec().contains(address)) {
         look();
         if (size == 1 && bytes[0] == x86::kInt3) {
-            if (!djp_find_trap(address)) fail("%#lx: an int3 that nobody would know", address);
+            if (!djk_find_trap(address)) fail("%#lx: an int3 that nobody would know", address);
             return;
         }
         for (const auto& [begin, blob] : blobs_)

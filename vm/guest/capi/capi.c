@@ -157,6 +157,89 @@ static int test_many(void)
 	return 0;
 }
 
+/* ---- Returns ---- */
+
+static int begun, ended;
+static unsigned long returned_value;
+
+struct kept {
+	int value;
+	char more[40];
+};
+
+/* Even arguments are of no interest. */
+static int begin(struct djretprobe *probe, struct pt_regs *regs, void *data)
+{
+	struct kept *kept = data;
+
+	begun++;
+	kept->value = regs->di;
+	return !(regs->di & 1);
+}
+
+static void end(struct djretprobe *probe, struct pt_regs *regs, void *data)
+{
+	const struct kept *kept = data;
+
+	ended += kept->value;
+	returned_value = regs->ax;
+	regs->ax += 1000;
+}
+
+static void count_return(struct djretprobe *probe, struct pt_regs *regs, void *data)
+{
+	ended++;
+}
+
+static __attribute__((noipa)) int descend(int depth)
+{
+	asm volatile("nopl 0x12345678(%%rax)" : "+r"(depth));
+	if (depth)
+		depth = descend(depth - 1);
+	asm volatile("" : "+r"(depth));
+	return depth;
+}
+
+static int test_returns(void)
+{
+	struct djretprobe probe = { .addr = target,
+				    .entry_handler = begin,
+				    .handler = end,
+				    .data_size = sizeof(struct kept) };
+	unsigned long hits, missed;
+	int i;
+
+	begun = ended = 0;
+	EXPECT(register_djretprobe(&probe) == 0);
+	for (i = 0; i < 2; i++) {
+		EXPECT(target(7) == 1022 && returned_value == 22);
+		EXPECT(target(6) == 19);
+		msleep(300);
+	}
+	EXPECT(begun == 4 && ended == 14);
+	djretprobe_counts(&probe, &hits, &missed);
+	EXPECT(hits == 2 && missed == 0);
+	unregister_djretprobe(&probe);
+	EXPECT(target(7) == 22 && begun == 4);
+
+	ended = 0;
+	probe = (struct djretprobe){ .addr = descend, .handler = count_return, .maxactive = 4 };
+	EXPECT(register_djretprobe(&probe) == 0);
+	for (i = 0; i < 2; i++) {
+		EXPECT(descend(9) == 0);
+		msleep(300);
+	}
+	djretprobe_counts(&probe, &hits, &missed);
+	EXPECT(hits == 8 && ended == 8 && missed == 12);
+	unregister_djretprobe(&probe);
+
+	probe = (struct djretprobe){ .addr = descend };
+	EXPECT(register_djretprobe(&probe) == -EINVAL);
+	probe = (struct djretprobe){ .symbol_name = "do_exit", .handler = count_return };
+	EXPECT(register_djretprobe(&probe) == -EACCES && probe.reason == DJPROBE_REASON_NO_RETURN);
+	return 0;
+}
+
 static int test_refusals(void)
 {
 	struct djprobe probe = { .addr = target };
@@ -180,6 +263,8 @@ static int run(const char *value, const struct kernel_param *parameter)
 
 	if (!error)
 		error = test_many();
+	if (!error)
+		error = test_returns();
 	return error ? error : test_refusals();
 }
 

@@ -10,12 +10,15 @@
 #include <linux/uaccess.h>
 
 #include "functions.h"
+#include "ways_out.h"
 
 #define DECLARE(name) asmlinkage u64 hostile_##name(u64 argument);
 HOSTILE_FUNCTIONS(DECLARE)
+WAYS_OUT(DECLARE)
 
 #define COUNT(name) NUMBER_##name,
 enum { HOSTILE_FUNCTIONS(COUNT) };
+enum { LAST_BEFORE = FIRST_WAY_OUT - 1, WAYS_OUT(COUNT) };
 
 /* Direct calls: the functions begin with the bytes that they are about, no endbr64. */
 static u64 call(unsigned int number, u64 argument)
@@ -25,6 +28,7 @@ static u64 call(unsigned int number, u64 argument)
 	case NUMBER_##name:                                                                        \
 		return hostile_##name(argument);
 		HOSTILE_FUNCTIONS(CALL)
+		WAYS_OUT(CALL)
 	}
 	return 0;
 }

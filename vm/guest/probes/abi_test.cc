@@ -99,7 +99,8 @@ TEST_F(Abi, WhatIsReservedMustBeZero) {
     };
     refuses("flags", [](djprobe_attach& request) { request.flags = 2; });
     refuses("flags", [](djprobe_attach& request) { request.flags = 1u << 31; });
-    refuses("reserved", [](djprobe_attach& request) { request.reserved = 1; });
+    refuses("an entry program without a session",
+            [](djprobe_attach& request) { request.entry_prog_fd = 1; });
     refuses("mode", [](djprobe_attach& request) { request.mode = 2; });
     refuses("symbol and address", [](djprobe_attach& request) { request.address = 1; });
     refuses("offset without symbol", [](djprobe_attach& request) {

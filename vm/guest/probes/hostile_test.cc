@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 // Every instruction of the module of hostile functions (vm/guest/hostile): its verdict, and that a
 // probe there counts exactly and changes nothing, by int3 and by jump. The script has loaded it.
-#include <fcntl.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include <cerrno>
+#include <fstream>
 #include <map>
+#include <sstream>
 
 #include "../hostile/functions.h"
 #include "fixture.h"
+#include "hostile_caller.h"
 #include "hostile_sites.h"
 
 namespace djprobe::vm {
@@ -22,24 +23,6 @@ constexpr const char* kFunctions[] = {
 #undef NAME
 };
 constexpr size_t kCount = std::size(kFunctions);
-
-/// Calls one function by its number.
-class Caller {
-  public:
-    Caller() : file_(open("/sys/kernel/debug/hostile/run", O_RDWR | O_CLOEXEC)) {}
-    uint64_t operator()(size_t number, uint64_t argument) const {
-        const std::string text = std::to_string(number) + " " + std::to_string(argument);
-        uint64_t result = 0;
-        EXPECT_EQ(pwrite(file_.get(), text.data(), text.size(), 0),
-                  static_cast<ssize_t>(text.size()));
-        EXPECT_EQ(pread(file_.get(), &result, sizeof result, 0),
-                  static_cast<ssize_t>(sizeof result));
-        return result;
-    }
-
-  private:
-    Fd file_;
-};
 
 constexpr const char* kTactics[] = {"window", "slide", "springboard"};
 
@@ -68,12 +51,28 @@ bool has_mechanism(const HostileSite& site, const djprobe_query& query, djprobe_
     return found == expected;
 }
 
+/// Of the module's functions, out of one pass over kallsyms, which takes the guest a second.
+std::map<std::string, uint64_t> hostile_addresses() {
+    std::map<std::string, uint64_t> addresses;
+    std::ifstream file("/proc/kallsyms");
+    for (std::string line; std::getline(file, line);) {
+        if (!line.ends_with("[hostile]")) continue;
+        std::istringstream fields(line);
+        uint64_t address = 0;
+        std::string type, name;
+        fields >> std::hex >> address >> type >> name;
+        addresses[name] = address;
+    }
+    return addresses;
+}
+
 class Hostile : public ProbeTest {
   protected:
     void SetUp() override {
+        const auto addresses = hostile_addresses();
         for (size_t i = 0; i < kCount; ++i) {
-            starts_[i] = address_of(kFunctions[i], "hostile");
-            ASSERT_NE(starts_[i], 0u) << kFunctions[i];
+            ASSERT_TRUE(addresses.contains(kFunctions[i])) << kFunctions[i];
+            starts_[i] = addresses.at(kFunctions[i]);
         }
     }
     djprobe_explain explain(uint64_t address) const {
@@ -83,15 +82,11 @@ class Hostile : public ProbeTest {
         EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &answer), 0) << std::hex << address;
         return answer;
     }
-    /// The sites of a function that take a probe, in order.
-    static std::vector<const HostileSite*> sites_of(const char* function) {
-        std::vector<const HostileSite*> sites;
-        for (const HostileSite& site : kHostileSites)
-            if (std::string("hostile_") + site.function == function &&
-                !std::string(site.verdict).starts_with("no "))
-                sites.push_back(&site);
-        return sites;
-    }
+    using Sites = std::map<uint64_t, const HostileSite*>;  ///< by address
+    /// All that take a probe, in rounds of such as cannot be in each other's way.
+    std::vector<Sites> rounds() const;
+    void probe_at_once(const Sites& sites, djprobe_mode mode);
+
     using Results = std::map<std::pair<size_t, uint64_t>, uint64_t>;
     Results run_all() const {
         Results results;
@@ -102,8 +97,75 @@ class Hostile : public ProbeTest {
     }
 
     uint64_t starts_[kCount] = {};
-    Caller caller_;
+    HostileCaller caller_;
+    Results unprobed_;
+    size_t tested_ = 0, jumps_ = 0;
 };
+
+std::vector<Hostile::Sites> Hostile::rounds() const {
+    // A springboard takes its bytes from anywhere within reach of a short jump, others from the
+    // instructions around them.
+    constexpr uint64_t kNear = 48, kFar = 300;
+    const auto is_board = [](const HostileSite& site) {
+        return std::string(site.verdict) == "springboard";
+    };
+    Sites left;
+    for (size_t i = 0; i < kCount; ++i)
+        for (const HostileSite& site : kHostileSites)
+            if (std::string("hostile_") + site.function == kFunctions[i] &&
+                !std::string(site.verdict).starts_with("no "))
+                left[starts_[i] + site.offset] = &site;
+    std::vector<Sites> rounds;
+    while (!left.empty()) {
+        Sites& round = rounds.emplace_back();
+        std::erase_if(left, [&](const auto& next) {
+            if (!round.empty()) {
+                const auto& [address, site] = *round.rbegin();
+                // Springboards keep among themselves: what is near and what is far is then plain.
+                if (is_board(*site) != is_board(*next.second)) return false;
+                if (next.first - address < (is_board(*site) ? kFar : kNear)) return false;
+            }
+            round.insert(next);
+            return true;
+        });
+    }
+    return rounds;
+}
+
+void Hostile::probe_at_once(const Sites& sites, djprobe_mode mode) {
+    std::vector<djprobe_site> requests;
+    for (const auto& [address, site] : sites) {
+        djprobe_site request = {};
+        request.address = address;
+        requests.push_back(request);
+    }
+    const ManyAnswer answer = device_.attach_many(requests, counter(), mode);
+    ASSERT_EQ(answer.error, 0) << describe(static_cast<djprobe_reason>(answer.request.reason));
+    (void)answer.probes.settle();
+    bool as_promised = true;
+    uint32_t index = 0;
+    for (const auto& [address, site] : sites) {
+        const djprobe_query query = answer.probes.query(index++);
+        as_promised &= has_mechanism(*site, query, mode);
+        jumps_ += query.mechanism == DJPROBE_MECHANISM_JUMP;
+    }
+    // A wrong jump is not to be run through.
+    if (!as_promised) return;
+    const Results results = run_all();
+    for (const auto& [key, value] : unprobed_)
+        EXPECT_EQ(results.at(key), value)
+            << kFunctions[key.first] << "(" << key.second << ") with probes from "
+            << sites.begin()->second->function << "+" << sites.begin()->second->offset << " on";
+    index = 0;
+    for (const auto& [address, site] : sites) {
+        const djprobe_query query = answer.probes.query(index++);
+        EXPECT_EQ(query.address, address);
+        EXPECT_EQ(query.hits, site->hits)
+            << site->function << "+" << site->offset << " mode " << mode;
+        EXPECT_EQ(missed(query), 0u);
+        ++tested_;
+    }
+}
 
 TEST_F(Hostile, EachInstructionHasItsVerdict) {
     std::map<std::string, int> seen;
@@ -136,42 +198,19 @@ TEST_F(Hostile, EachInstructionHasItsVerdict) {
 }
 
 TEST_F(Hostile, ProbesCountExactlyAndChangeNothing) {
-    // Springboards take their bytes from the neighbourhood: only distant functions at once.
-    constexpr size_t kApart = 4;
-    const Results unprobed = run_all();
-    EXPECT_EQ(run_all(), unprobed) << "the functions are not functions";
-    size_t tested = 0, jumps = 0;
+    unprobed_ = run_all();
+    EXPECT_EQ(run_all(), unprobed_) << "the functions are not functions";
+    // One quiescence for each round, not for each site.
+    const std::vector<Sites> all = rounds();
+    size_t sites = 0;
+    for (const Sites& round : all)
+        sites += round.size();
     for (const djprobe_mode mode : kBothModes)
-        for (size_t group = 0; group < kApart; ++group)
-            for (size_t nth = 0;; ++nth) {
-                std::map<const HostileSite*, Probe> probes;
-                for (size_t i = group; i < kCount; i += kApart) {
-                    const auto sites = sites_of(kFunctions[i]);
-                    if (nth >= sites.size()) continue;
-                    probes[sites[nth]] =
-                        device_.must_attach(at_address(starts_[i] + sites[nth]->offset, mode));
-                }
-                if (probes.empty()) break;
-                // A wrong jump is not to be run through.
-                std::erase_if(probes, [&](const auto& probe) {
-                    return !has_mechanism(*probe.first, probe.second.settle(), mode);
-                });
-                for (const auto& [site, probe] : probes)
-                    jumps += probe.query().mechanism == DJPROBE_MECHANISM_JUMP;
-                const Results results = run_all();
-                for (const auto& [key, value] : unprobed)
-                    EXPECT_EQ(results.at(key), value)
-                        << kFunctions[key.first] << "(" << key.second << ") with probe " << nth;
-                for (const auto& [site, probe] : probes) {
-                    const djprobe_query query = probe.query();
-                    EXPECT_EQ(query.hits, site->hits)
-                        << site->function << "+" << site->offset << " mode " << mode;
-                    EXPECT_EQ(missed(query), 0u);
-                    ++tested;
-                }
-            }
-    EXPECT_EQ(run_all(), unprobed) << "afterwards";
-    std::printf("%zu probes, %zu of them jumps\n", tested, jumps);
+        for (const Sites& round : all)
+            probe_at_once(round, mode);
+    EXPECT_EQ(tested_, sites * std::size(kBothModes));
+    EXPECT_EQ(run_all(), unprobed_) << "afterwards";
+    std::printf("%zu probes in %zu rounds, %zu of them jumps\n", tested_, all.size(), jumps_);
 }
 
 }  // namespace

@@ -3,9 +3,12 @@
 // other refuse; they must not make each other lose calls or corrupt text.
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <thread>
 
 #include "fixture.h"
 
@@ -204,6 +207,45 @@ TEST_F(Optimized, KprobesThatComeAfter) {
                 std::printf("ours at +%lu mode %d, theirs after it%s: %s\n", ours_at, mode,
                             at_once ? " at once" : "", accepted ? "accepted" : "refused");
             }
+}
+
+// While the kernel writes its jump, the bytes behind its int3 are of two minds: no instruction may
+// seem to begin in the middle of another.
+TEST_F(Optimized, BoundariesWhileTheirJumpComesAndGoes) {
+    constexpr uint64_t kBytes = 48;
+    constexpr auto kDuration = std::chrono::seconds(4);
+    const uint64_t start_at = address_of(kFunction);
+    const auto explain = [&](uint64_t offset) {
+        djprobe_explain answer = {};
+        answer.size = sizeof answer;
+        answer.address = start_at + offset;
+        EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &answer), 0);
+        return answer;
+    };
+    std::vector<uint64_t> within;
+    for (uint64_t offset = 0; offset < kBytes; ++offset)
+        if (explain(offset).reason == DJPROBE_REASON_NOT_BOUNDARY) within.push_back(offset);
+    ASSERT_FALSE(within.empty());
+
+    std::atomic<bool> stop{false};
+    unsigned came = 0;
+    std::thread theirs([&] {
+        for (useconds_t wait = 0; !stop; wait = (wait + 37'000) % kUntilOptimized, ++came) {
+            Kernels kprobe;
+            start(kprobe, theirs_at_, kFunction);
+            usleep(wait);
+        }
+    });
+    uint64_t asked = 0;
+    const auto end = std::chrono::steady_clock::now() + kDuration;
+    while (std::chrono::steady_clock::now() < end)
+        for (const uint64_t offset : within) {
+            EXPECT_EQ(explain(offset).verdict, DJPROBE_VERDICT_REFUSED) << "+" << offset;
+            ++asked;
+        }
+    stop = true;
+    theirs.join();
+    std::printf("asked %lu times while a kprobe came %u times\n", asked, came);
 }
 
 // A kprobe stands on the very branch that keeps us from jumping. (Their jumps never displace one:

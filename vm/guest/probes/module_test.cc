@@ -94,6 +94,7 @@ TEST_F(Module, ItMayGoWhileItIsProbed) {
     }
 }
 
+// Kernel commit 325f3fb551f8: a module was freed while its kprobe was on the optimizer's list.
 TEST_F(Module, ItMayGoWhileTheJumpIsComing) {
     for (int round = 0; round < 10; ++round) {
         const Probe probe = device_.must_attach(at(kFunction));

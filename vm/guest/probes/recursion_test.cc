@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 // Probes on what handlers themselves run through.
+#include <unistd.h>
+
+#include <atomic>
+#include <fstream>
+#include <thread>
+
 #include "fixture.h"
 
 namespace djprobe::vm {
@@ -106,6 +112,44 @@ TEST_F(Recursion, FromManyThreadsAtOnce) {
     EXPECT_EQ(missed(after), 0u);
     for (const Probe& probe : probes)
         EXPECT_GE(missed(probe.query()), 20000u);
+}
+
+// An NMI comes while this CPU runs a handler: what it hits is missed, and counted as that.
+TEST_F(Recursion, HitsFromAnNmiDuringAHandler) {
+    // It asks all other CPUs by NMI where they are.
+    const auto backtrace = [] {
+        std::ofstream trigger("/proc/sysrq-trigger");
+        trigger << 'l';
+        trigger.close();
+        EXPECT_TRUE(trigger);
+    };
+    const Object slow("slow");
+    for (const djprobe_mode outer_mode : kBothModes)
+        for (const djprobe_mode inner_mode : kBothModes) {
+            SCOPED_TRACE("modes " + std::to_string(outer_mode) + ", " + std::to_string(inner_mode));
+            Request request = at(kGetpgid, 0, outer_mode);
+            request.prog_fd = slow.program("slow");
+            const Probe outer = device_.must_attach(request);
+            expect_mechanism(outer, outer_mode);
+            const Probe inner = device_.must_attach(at("show_regs", 0, inner_mode));
+            expect_mechanism(inner, inner_mode);
+            std::atomic<bool> stop{false};
+            std::thread caller([&stop] {
+                while (!stop)
+                    getpgid(0);
+            });
+            // Between two calls it is no handler that an NMI interrupts.
+            for (int i = 0; i < 20 && !missed(inner.query()); ++i) {
+                backtrace();
+                usleep(20'000);
+            }
+            stop = true;
+            caller.join();
+            const djprobe_query query = inner.query();
+            EXPECT_GE(query.missed[DJPROBE_MISS_NMI], 1u);
+            EXPECT_EQ(missed(query), query.missed[DJPROBE_MISS_NMI]);
+            EXPECT_EQ(missed(outer.query()), 0u);
+        }
 }
 
 }  // namespace

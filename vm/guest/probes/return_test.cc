@@ -11,10 +11,10 @@
 #include <cstdio>
 #include <fstream>
 #include <map>
-#include <random>
 #include <thread>
 
 #include "observer.h"
+#include "random_functions.h"
 
 namespace djprobe::vm {
 namespace {
@@ -32,20 +32,7 @@ class Return : public ObserverTest {
         timespec time = {0, milliseconds * 1000000};
         clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
     }
-    static std::vector<std::string> random_functions(size_t count);
 };
-
-std::vector<std::string> Return::random_functions(size_t count) {
-    std::ifstream names("/sys/kernel/tracing/available_filter_functions");
-    std::vector<std::string> functions;
-    std::string name, line;
-    while (std::getline(names, line))
-        if (line.find(' ') == line.npos) functions.push_back(line);
-    std::mt19937_64 random(functions.size());
-    std::shuffle(functions.begin(), functions.end(), random);
-    functions.resize(std::min(count, functions.size()));
-    return functions;
-}
 
 TEST_F(Return, EveryCallIsOneHit) {
     for (const djprobe_mode mode : {DJPROBE_MODE_AUTO, DJPROBE_MODE_INT3}) {
@@ -71,6 +58,26 @@ TEST_F(Return, TheValueAndTheFunctionAreSeen) {
         EXPECT_EQ(seen.regs[OBSERVE_AX], static_cast<uint64_t>(group));
         EXPECT_EQ(seen.func_ip, address_of(kGetpgid));
         EXPECT_EQ(symbol_at(seen.stack[1]), "do_syscall_64");
+    }
+}
+
+// Where return addresses are replaced each level shows the replacement.
+TEST_F(Return, StacksOfNestedReturnsAreTrue) {
+    for (const djprobe_mode mode : kBothModes) {
+        const auto attach = [&](const char* function, uint64_t cookie) {
+            Request request = observed(function, 0, mode, cookie);
+            request.flags = DJPROBE_ATTACH_RETURN;
+            forget(cookie);
+            return device_.must_attach(request);
+        };
+        const Probe outer = attach(kGetpgid, 2);
+        const Probe inner = attach("do_getpgid", 3);
+        expect_mechanism(outer, mode);
+        expect_mechanism(inner, mode);
+        getpgid(0);
+        EXPECT_EQ(symbol_at(seen(2).stack[1]), "do_syscall_64");
+        EXPECT_EQ(symbol_at(seen(3).stack[1]), kGetpgid);
+        EXPECT_EQ(symbol_at(seen(3).stack[2]), "do_syscall_64");
     }
 }
 

@@ -28,6 +28,7 @@ class Sites : public ProbeTest {
 };
 
 // Before the recursion guard nothing could stop an int3 from hitting itself.
+// Kernel commit 819f5f8cfbcf: what handles the int3 could be traced itself.
 TEST_F(Sites, TheTrapPath) {
     for (const char* symbol :
          {"notify_die", "atomic_notifier_call_chain", "__rcu_read_lock", "__rcu_read_unlock",
@@ -42,6 +43,7 @@ TEST_F(Sites, CodeThatMustNotBeTraced) {
         expect_forbidden(symbol, {DJPROBE_REASON_BLACKLISTED});
 }
 
+// Kernel commits 9e667624c291, 2bee6d16e437: probes in init text that had been freed.
 TEST_F(Sites, InitText) {
     expect_refused(at("start_kernel"), -EACCES, DJPROBE_REASON_INIT_TEXT);
     expect_refused(at_address(address_of("start_kernel")), -EACCES, DJPROBE_REASON_INIT_TEXT);
@@ -142,6 +144,7 @@ TEST_F(Sites, AddressesThatAreNoText) {
 }
 
 // In these functions there is one of each; none of them may be taken.
+// Kernel commit e336b4027775: a probe on a BUG's instruction hid it.
 TEST_F(Sites, WhatTheKernelRewritesOrTrapsOn) {
     std::map<djprobe_reason, int> seen;
     const std::vector<const char*> functions = {"try_to_wake_up", "kfree", "do_exit"};

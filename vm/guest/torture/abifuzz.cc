@@ -20,10 +20,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <stdexcept>
 #include <thread>
 
+#include "../guarded.h"
 #include "../probes/load.h"
 #include "../probes/object.h"
 #include "../probes/probe.h"
@@ -428,10 +428,5 @@ int run(int argc, char** argv) {
 }  // namespace djprobe::vm
 
 int main(int argc, char** argv) {
-    try {
-        return djprobe::vm::run(argc, argv);
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "abifuzz: %s\n", error.what());
-        return 2;
-    }
+    return djprobe::vm::guarded("abifuzz", djprobe::vm::run, argc, argv);
 }

@@ -31,7 +31,7 @@ class Dice {
 
 /// What a field of an argument means: which values are tried in it, and what is wrong with them.
 enum class FieldKind : uint8_t {
-    Return,    ///< DJPROBE_ATTACH_RETURN or 0, else EINVAL
+    Return,    ///< a set of DJPROBE_ATTACH_* that makes sense, else EINVAL
     Zero,      ///< must be zero, else EINVAL
     Site,      ///< __u64 symbol, offset, address, in this order
     Program,   ///< fd of a BPF program

@@ -17,10 +17,10 @@ constexpr size_t kNames = 3072;
     { FieldKind::kind, offsetof(type, member), sizeof(type{}.member) }
 
 constexpr Field kAttach[] = {
-    FIELD(Return, djprobe_attach, flags),  FIELD(Site, djprobe_attach, symbol),
-    FIELD(Any, djprobe_attach, cookie),    FIELD(Program, djprobe_attach, prog_fd),
-    FIELD(Mode, djprobe_attach, mode),     FIELD(Any, djprobe_attach, reason),
-    FIELD(Zero, djprobe_attach, reserved), FIELD(Any, djprobe_attach, detail[0]),
+    FIELD(Return, djprobe_attach, flags),       FIELD(Site, djprobe_attach, symbol),
+    FIELD(Any, djprobe_attach, cookie),         FIELD(Program, djprobe_attach, prog_fd),
+    FIELD(Mode, djprobe_attach, mode),          FIELD(Any, djprobe_attach, reason),
+    FIELD(Zero, djprobe_attach, entry_prog_fd), FIELD(Any, djprobe_attach, detail[0]),
 };
 constexpr Field kExplain[] = {
     FIELD(Zero, djprobe_explain, flags),
@@ -212,11 +212,15 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
             value = mistake ? 2 + dice.below(1u << 31) : dice.below(2);
             if (mistake) model.must_fail(EINVAL);
             break;
-        case FieldKind::Return:
-            value = mistake ? 2 + dice.below(1u << 31) : dice.below(2);
+        case FieldKind::Return: {
+            static constexpr uint64_t kGood[] = {0, DJPROBE_ATTACH_RETURN,
+                                                 DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW};
+            static constexpr uint64_t kBad[] = {DJPROBE_ATTACH_SHADOW, 4};
+            value = mistake ? dice.of(kBad) | dice.below(1u << 29) << 2 : dice.of(kGood);
             if (mistake) model.must_fail(EINVAL);
             if (value & DJPROBE_ATTACH_RETURN) model.errors.insert(EINVAL);  // offset must be 0
             break;
+        }
         case FieldKind::Index:
             // Which fd it is asked of decides how many there are.
             value = mistake ? 6 + dice.below(1u << 31) : dice.below(3);

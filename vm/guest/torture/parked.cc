@@ -15,7 +15,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <exception>
 #include <fstream>
 #include <map>
 #include <stdexcept>
@@ -23,6 +22,7 @@
 #include <thread>
 #include <vector>
 
+#include "../guarded.h"
 #include "../probes/object.h"
 #include "../probes/probe.h"
 
@@ -239,10 +239,5 @@ int run(int argc, char** argv) {
 }  // namespace djprobe::vm
 
 int main(int argc, char** argv) {
-    try {
-        return djprobe::vm::run(argc, argv);
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "parked: %s\n", error.what());
-        return 2;
-    }
+    return djprobe::vm::guarded("parked", djprobe::vm::run, argc, argv);
 }

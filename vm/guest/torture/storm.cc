@@ -17,12 +17,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <exception>
 #include <functional>
 #include <stdexcept>
 #include <thread>
 #include <vector>
 
+#include "../guarded.h"
 #include "../probes/load.h"
 #include "../probes/object.h"
 #include "../probes/probe.h"
@@ -273,10 +273,5 @@ int run(int argc, char** argv) {
 }  // namespace djprobe::vm
 
 int main(int argc, char** argv) {
-    try {
-        return djprobe::vm::run(argc, argv);
-    } catch (const std::exception& error) {
-        std::fprintf(stderr, "storm: %s\n", error.what());
-        return 2;
-    }
+    return djprobe::vm::guarded("storm", djprobe::vm::run, argc, argv);
 }

@@ -1,0 +1,77 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# The machine sleeps, and is restored from an image of its memory, while probes are in the text, on
+# their way into it, and being hit. All of them go on and count exactly.
+set -euo pipefail
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+truncate -s 1G "$work/swap"
+
+# shellcheck disable=SC2016  # the guest is to expand that
+guest='. ./lib.sh
+knobs=/sys/kernel/debug/djprobe
+listed() { grep -Eq -- "$1" $knobs/list; }
+attach() {
+    probeload attach --func "$@" bpf/count.bpf.o >/dev/null 2>/tmp/err &
+    loaders="$loaders $!"
+}
+sleep_in_ram() {
+    echo 0 >/sys/class/rtc/rtc0/wakealarm
+    echo +8 >/sys/class/rtc/rtc0/wakealarm
+    echo mem >/sys/power/state || fail "mem: $?"
+}
+# Kernels before 6.4 write the image, but do not read it back in the same boot: the disk is the
+# swap of a running system. They go on as they do when a hibernation fails.
+hibernate() {
+    echo test_resume >/sys/power/disk
+    echo disk >/sys/power/state || dmesg | tail -n 20 | grep -q "Image not found (code -16)" ||
+        fail "disk: $(dmesg | tail -n 20)"
+}
+
+insmod virtio_blk.ko
+within 10 test -b /dev/vda || fail "no disk"
+mkswap /dev/vda >/dev/null
+swapon /dev/vda
+readload --threads 2 --count 100 >/tmp/warm
+oracle_begin
+for down in "$@"; do
+    loaders=
+    attach __x64_sys_getpgid
+    attach do_getpgid --mode int3
+    within 30 listed " __x64_sys_getpgid\+.*OPTIMIZED" || fail "$(cat $knobs/list /tmp/err)"
+    within 30 listed " do_getpgid\+.*mechanism=int3" || fail "$(cat $knobs/list /tmp/err)"
+    readload --call getpgid --threads 2 >/tmp/calls &
+    load=$!
+    attach vfs_read
+    attach vfs_write
+    sleep 1
+    $down
+    within 30 listed " vfs_read\+.*OPTIMIZED" || fail "$down: $(cat $knobs/list /tmp/err)"
+    within 30 listed " vfs_write\+.*OPTIMIZED" || fail "$down: $(cat $knobs/list /tmp/err)"
+    sleep 1
+    kill -TERM $load
+    wait $load || fail "$down: the callers noticed: $(cat /tmp/calls)"
+    expect_line "^calls [1-9][0-9]{3,} wrong 0$" /tmp/calls
+    calls=$(sed -n "s/^calls \([0-9]*\) .*/\1/p" /tmp/calls)
+    for probe in "__x64_sys_getpgid\+.*OPTIMIZED" "do_getpgid\+.*mechanism=int3"; do
+        listed " $probe.* hits=$calls missed=0\$" || fail "$down: not $calls hits: $(cat $knobs/list)"
+    done
+    kill -INT $loaders
+    wait $loaders || true
+done
+oracle_end'
+# The RT kernel does not always come back from S3, whether or not anything is probed: QEMU resets.
+ways=(sleep_in_ram hibernate)
+[[ $KERNEL != *-rt ]] || ways=(hibernate)
+"$top/vm/run" --kernel "$KERNEL" --mem 512 --timeout 300 --append no_console_suspend --kmod virtio_blk \
+    --qemu -drive --qemu "file=$work/swap,format=raw,if=virtio" --console "$work/console" \
+    --add "$top/vm/tests/lib.sh" -- sh -c "$guest" sh "${ways[@]}"
+# What is restored does not remember how.
+expected='Image loading done'
+[[ $KERNEL != 6.1 ]] || expected='Image saving done'
+grep -aq "$expected" "$work/console" || {
+    echo "FAIL: no '$expected'"
+    exit 1
+}
