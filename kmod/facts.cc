@@ -19,29 +19,31 @@ struct Neighbours {
     Code code[kMax];
     size_t count = 0;
 
-    Refusal load(u64 address, const SiteTable& sites) {
+    Refusal load(u64 address, Range text, const SiteTable& sites) {
         if (count == kMax) return Refusal{Reason::UNSCANNABLE, address};
         FunctionCopy& copy = copies[count];
-        if (!copy.load(address)) return Refusal{Reason::UNSCANNABLE, address};
+        // A module's first symbol may lie behind nops for the kernel to patch.
+        u64 start, size;
+        const bool named = djk_symbol_range(address, &start, &size);
+        if (!(named ? copy.load(address) : copy.load(Range{text.begin, address + 1})))
+            return Refusal{Reason::UNSCANNABLE, address};
         copy.recover_own(sites);
         code[count++] = copy.code();
         return {};
     }
 
-    /// Of those from which a short branch reaches `region`.
-    Refusal collect(Range function, Range region, const SiteTable& sites) {
+    /// Of those in `text` from which a short branch reaches `region`.
+    Refusal collect(Range text, Range function, Range region, const SiteTable& sites) {
         count = 0;
-        djk_extent text;
-        if (!djk_text_extent(region.begin, &text)) return Refusal{Reason::NOT_TEXT};
         const u64 reach = x86::kShortReach;
         const u64 low = region.begin > text.begin + reach ? region.begin - reach : text.begin;
         const u64 high = region.end + reach;
         for (u64 at = function.begin; at > low;) {
-            if (const Refusal refusal = load(at - 1, sites)) return refusal;
+            if (const Refusal refusal = load(at - 1, text, sites)) return refusal;
             at = code[count - 1].address;
         }
         for (u64 at = function.end; at < high && at < text.end;) {
-            if (const Refusal refusal = load(at, sites)) return refusal;
+            if (const Refusal refusal = load(at, text, sites)) return refusal;
             at = code[count - 1].range().end;
         }
         return {};
@@ -117,9 +119,15 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     snapshot.function = function.code();
     snapshot.no_jump_tables = machine_.no_jump_tables;
     snapshot.indirect_thunks = {machine_.indirect_thunks.begin, machine_.indirect_thunks.end};
+    djk_extent extent;
+    if (!djk_text_extent(site, &extent)) return Refusal{Reason::NOT_TEXT};
+    const Range text = {extent.begin, extent.end};
     // Facts are expensive: those for the plain window first, which nearly always fits.
     const auto plan_within = [&](Range known, u8 tactics) {
-        const Refusal unknown = neighbours.collect(function.code().range(), known, sites);
+        // Of what lies around all text nothing is known, nor asked.
+        if (known.begin < text.begin) known.begin = text.begin;
+        if (known.end > text.end) known.end = text.end;
+        const Refusal unknown = neighbours.collect(text, function.code().range(), known, sites);
         snapshot.neighbours = {neighbours.code, neighbours.count};
         landings.count = 0;
         const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, landings);

@@ -19,11 +19,19 @@ bool FunctionCopy::load(u64 address, const KernelText& text) {
     return allocate(address) && read(text);
 }
 
+bool FunctionCopy::load(Range range) {
+    return allocate(range) && read(KernelText{});
+}
+
 bool FunctionCopy::allocate(u64 address) {
-    u64 size;
-    if (!djk_symbol_range(address, &start_, &size) || size == 0 || size > kMaxFunction)
-        return false;
-    bytes_ = Array<u8>(size);
+    u64 start, size;
+    return djk_symbol_range(address, &start, &size) && allocate({start, start + size});
+}
+
+bool FunctionCopy::allocate(Range range) {
+    if (range.size() == 0 || range.size() > kMaxFunction) return false;
+    start_ = range.begin;
+    bytes_ = Array<u8>(range.size());
     out_of_memory_ = !bytes_;
     return !out_of_memory_;
 }

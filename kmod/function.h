@@ -18,6 +18,8 @@ class FunctionCopy {
     /// other instructions of all that follows.
     [[nodiscard]] bool load(u64 address);
     [[nodiscard]] bool load(u64 address, const KernelText& text);
+    /// The same with text that no symbol holds.
+    [[nodiscard]] bool load(Range range);
 
     /// Whether load() failed for want of memory.
     bool out_of_memory() const { return out_of_memory_; }
@@ -29,6 +31,7 @@ class FunctionCopy {
 
   private:
     bool allocate(u64 address);
+    bool allocate(Range range);
     bool read(const KernelText& text);
     void overwrite(u64 address, Span<const u8> bytes);
     void recover_foreign();

@@ -247,9 +247,6 @@ Refusal LandingIndex::find(Range targets, const SiteTable& sites, Landings& out)
     if (text.begin != core_text().begin)
         return find_in_module({text.begin, text.end}, targets, sites, out);
     if (const Refusal refusal = ensure()) return refusal;
-    // Around the first and the last functions.
-    if (targets.begin < text_.begin) targets.begin = text_.begin;
-    if (targets.end > text_.end) targets.end = text_.end;
     find_in_core(targets, sites, out);
     return {};
 }

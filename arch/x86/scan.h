@@ -15,12 +15,14 @@ struct Boundary {
 
 /// Decode `code` from its first byte up to `stop` and call visit(const Insn&) -> bool (false:
 /// enough). UNSCANNABLE when an instruction before `stop` cannot be decoded or runs past the code's
-/// end.
+/// end; but for a last byte that is zero, half of what fills a module's last page.
 template <class Visit>
 Refusal for_each_insn(const Code& code, u64 stop, Visit&& visit) {
     for (u64 at = code.address; at < stop;) {
         Insn insn;
-        if (!decode(code.from(at), at, insn)) return Refusal{Reason::UNSCANNABLE, at};
+        const Span<const u8> bytes = code.from(at);
+        if (bytes.size() == 1 && bytes[0] == 0) break;
+        if (!decode(bytes, at, insn)) return Refusal{Reason::UNSCANNABLE, at};
         if (!visit(insn)) break;
         at = insn.end();
     }

@@ -213,6 +213,8 @@ bool KernelImage::add(LoadedModule& module) {
     if (text.empty()) return false;
     module.text.end = module.text.begin + text.size();
     parts_.push_back({module.name, module.text.begin, std::move(text)});
+    for (const Range constants : module.constants())
+        parts_.push_back({"constants", constants.begin, kcore.read(constants)});
     for (const LoadedModule::Section& section : module.sections)
         if (!module.text.contains(section.range.begin))
             parts_.push_back({section.name, section.range.begin, kcore.read(section.range)});

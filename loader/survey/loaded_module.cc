@@ -40,6 +40,27 @@ Range LoadedModule::section(std::string_view wanted) const {
     return {};
 }
 
+std::vector<Range> LoadedModule::constants() const {
+    std::vector<Range> areas;
+    bool constant = false;
+    for (auto section = sections.begin(); section != sections.end(); ++section) {
+        // Each kind of memory begins with a page of its own; what lies there does not tell by its
+        // name which it is.
+        if (section->range.begin % kPage == 0) {
+            const auto is_next = [](const Section& other) {
+                return other.range.begin % kPage == 0;
+            };
+            const auto end = std::find_if(std::next(section), sections.end(), is_next);
+            constant = std::any_of(section, end, [](const Section& other) {
+                return other.name.starts_with(".rodata");
+            });
+            if (constant) areas.push_back({section->range.begin, section->range.begin});
+        }
+        if (constant) areas.back().end = section->range.end;
+    }
+    return areas;
+}
+
 std::optional<LoadedModule> lay_out_module(std::string name, std::uint64_t base, std::uint64_t size,
                                            std::vector<Section> begins) {
     LoadedModule module{std::move(name), {base, base}, {}};

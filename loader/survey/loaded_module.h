@@ -27,6 +27,9 @@ struct LoadedModule {
 
     /// Empty when there is none of that name.
     [[nodiscard]] Range section(std::string_view wanted) const;
+
+    /// The memory that holds the constants, tables that are never written included.
+    [[nodiscard]] std::vector<Range> constants() const;
 };
 
 /// One whose text begins at `base`, whose sections begin where `begins` says, and that has `size`

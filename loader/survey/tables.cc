@@ -267,8 +267,8 @@ TextFacts read_module_facts(const KernelImage& image, const LoadedModule& module
     const auto locks = image.address_of("__smp_locks"), end = image.address_of("__smp_locks_end");
     if (locks && end && !image.bytes(*locks, *end).empty())
         read_smp_locks(image, module.section(".smp_locks"), facts);
-    for (const LoadedModule::Section& section : module.sections)
-        if (section.name.starts_with(".rodata")) find_pointers(image, section.range, facts);
+    for (const Range constants : module.constants())
+        find_pointers(image, constants, facts);
     // A table's end is not known: what lies behind it leads nowhere.
     std::erase_if(facts.reserved, [&](const Reserved& reserved) {
         return !facts.text.contains(reserved.range.begin);

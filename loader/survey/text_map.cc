@@ -53,6 +53,13 @@ TextMap::TextMap(const KernelImage& image, const TextFacts& facts)
     }
     for (Function& function : functions_)
         scan(function);
+    if (!functions_.empty()) {
+        // Of no name, and nobody's to probe.
+        Function padding{};
+        const std::uint64_t size = functions_.front().code.address - facts.text.begin;
+        padding.code = {facts.text.begin, {text.data(), size}};
+        scan(padding);
+    }
     std::sort(landings_.begin(), landings_.end(),
               [](const Landing& a, const Landing& b) { return a.target < b.target; });
     for (const Reserved& reserved : facts.reserved)

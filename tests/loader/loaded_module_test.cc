@@ -26,6 +26,21 @@ TEST(LoadedModule, all_in_one_area) {
     EXPECT_EQ(module->section("__jump_table").size(), 0U) << "none";
 }
 
+TEST(LoadedModule, constants_are_all_that_lies_with_them) {
+    const auto module = lay_out_module("ext4", kBase, 0x9000,
+                                       {{".text", {kBase, 0}},
+                                        {"__patchable_function_entries", {kBase + 0x2000, 0}},
+                                        {".data", {kBase + 0x2100, 0}},
+                                        {".note.Linux", {kBase + 0x4000, 0}},
+                                        {".rodata", {kBase + 0x4020, 0}},
+                                        {".parainstructions", {kBase + 0x4100, 0}},
+                                        {".bss", {kBase + 0x5000, 0}}});
+    ASSERT_TRUE(module);
+    ASSERT_EQ(module->constants().size(), 1U);
+    EXPECT_EQ(module->constants().front().begin, kBase + 0x4000);
+    EXPECT_EQ(module->constants().front().end, kBase + 0x5000);
+}
+
 TEST(LoadedModule, an_area_for_each_kind_of_memory) {
     const auto module = lay_out_module("ext4", kBase, 0x3000,
                                        {{".text", {kBase, 0}},
