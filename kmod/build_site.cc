@@ -44,7 +44,8 @@ Refusal Registry::emit(const Site& site, const SiteCode& code, u64 address, Span
     return emit_direct_detour(site.plan, direct, site.live, address, out, layout);
 }
 
-/// Make the code that `code.shape` asks for. The cores do not know of the slot's content yet.
+/// Make the code that `code.shape` asks for. It is in its slot when the writer has been flushed,
+/// and the cores do not know of it then.
 Refusal Registry::build(Site& site, SiteCode& code) {
     u8 bytes[x86::kMaxDetour];
     // A first pass for the size, which does not depend on the place.
@@ -63,8 +64,7 @@ Refusal Registry::build(Site& site, SiteCode& code) {
             return refusal;
     if (site.plan.may_jump() && site.plan.tactic == x86::Tactic::Springboard)
         if (const Refusal refusal = make_board(site.plan, code.entry(), code.board)) return refusal;
-    KernelText text;
-    text.write(code.slot.address(), {bytes, code.layout.size});
+    writer_.add(code.slot.address(), {bytes, code.layout.size});
     return {};
 }
 
@@ -87,6 +87,7 @@ Refusal Registry::reshape(Site& site, const djk_probe* joining) {
     if (!old) return Refusal{Reason::NO_MEMORY};
     const Refusal before = site.plan.jump;
     if (const Refusal refusal = build(site, code)) return refusal;
+    writer_.flush();
     // A plan that no longer fits the jump has changed what the site is; that is for new sites only.
     if (site.plan.jump.reason != before.reason) {
         site.plan.jump = before;

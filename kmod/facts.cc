@@ -10,6 +10,9 @@ using x86::Plan;
 using x86::Reserved;
 using x86::Snapshot;
 
+// Of the largest functions the rest is decoded when it is asked for.
+constexpr size_t kMaxDecoded = 4096;
+
 /// The symbols from which a short branch reaches `region`.
 struct Neighbours {
     // Symbols may be as short as a byte, but more than a few within reach of a short branch on
@@ -26,7 +29,7 @@ struct Neighbours {
         u64 start, size;
         const bool named = djk_symbol_range(address, &start, &size);
         if (!(named ? copy.load(address) : copy.load(Range{text.begin, address + 1})))
-            return Refusal{Reason::UNSCANNABLE, address};
+            return Refusal{copy.out_of_memory() ? Reason::NO_MEMORY : Reason::UNSCANNABLE, address};
         copy.recover_own(sites);
         code[count++] = copy.code();
         return {};
@@ -87,6 +90,8 @@ u64 kprobe_right_before(u64 address) {
 }  // namespace
 
 struct Analyst::Scratch {
+    FunctionCopy function;
+    Code code;  ///< of the function
     Neighbours neighbours;
     ReservedBytes reserved;
     Landings landings;
@@ -98,25 +103,35 @@ Analyst::~Analyst() = default;
 Refusal Analyst::start() {
     djk_get_machine(&machine_);
     scratch_ = Box<Scratch>::create();
-    if (!scratch_) return Refusal{Reason::NO_MEMORY};
+    decoded_ = Array<x86::Insn>(kMaxDecoded);
+    if (!scratch_ || !decoded_) return Refusal{Reason::NO_MEMORY};
     return trap_path_.compute();
+}
+
+Refusal Analyst::read(u64 site, const SiteTable& sites) {
+    FunctionCopy& function = scratch_->function;
+    if (!function.load(site))
+        return Refusal{function.out_of_memory() ? Reason::NO_MEMORY : Reason::NOT_TEXT};
+    function.recover_own(sites);
+    Code& code = scratch_->code;
+    code = function.code();
+    code.decoded = decoded_.all().first(x86::decode_ahead(code, decoded_.all()));
+    return {};
 }
 
 Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     if (const unsigned int reason = djk_forbidden(site))
         return Refusal{static_cast<Reason>(reason)};
-    FunctionCopy function;
-    if (!function.load(site))
-        return Refusal{function.out_of_memory() ? Reason::NO_MEMORY : Reason::NOT_TEXT};
-    if (trap_path_.contains(function.code().address)) return Refusal{Reason::TRAP_PATH};
-    function.recover_own(sites);
+    if (const Refusal refusal = read(site, sites)) return refusal;
+    const Code& function = scratch_->code;
+    if (trap_path_.contains(function.address)) return Refusal{Reason::TRAP_PATH};
 
     Neighbours& neighbours = scratch_->neighbours;
     ReservedBytes& reserved = scratch_->reserved;
     Landings& landings = scratch_->landings;
     Snapshot snapshot;
     snapshot.site = site;
-    snapshot.function = function.code();
+    snapshot.function = function;
     snapshot.no_jump_tables = machine_.no_jump_tables;
     snapshot.indirect_thunks = {machine_.indirect_thunks.begin, machine_.indirect_thunks.end};
     djk_extent extent;
@@ -127,7 +142,7 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
         // Of what lies around all text nothing is known, nor asked.
         if (known.begin < text.begin) known.begin = text.begin;
         if (known.end > text.end) known.end = text.end;
-        const Refusal unknown = neighbours.collect(text, function.code().range(), known, sites);
+        const Refusal unknown = neighbours.collect(text, function.range(), known, sites);
         snapshot.neighbours = {neighbours.code, neighbours.count};
         landings.count = 0;
         const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, landings);
@@ -135,12 +150,14 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
         snapshot.landings = {landings.all, landings.count};
         snapshot.reserved = {reserved.all, reserved.count};
         snapshot.tactics = tactics;
+        if (unknown.reason == Reason::NO_MEMORY) return unknown;
+        if (no_index.reason == Reason::NO_MEMORY) return no_index;
         const Refusal refusal = make_plan(snapshot, plan);
         if (!refusal && plan.may_jump() && unknown) plan.jump = unknown;
         if (!refusal && plan.may_jump() && no_index) plan.jump = no_index;
         return refusal;
     };
-    const Range window = {site, x86::replaced_bytes(function.code(), site).end};
+    const Range window = {site, x86::replaced_bytes(function, site).end};
     if (const Refusal refusal = plan_within(window, tactic_bit(x86::Tactic::Window)))
         return refusal;
     if (!plan.may_jump())
@@ -155,6 +172,10 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
                 Refusal{Reason::REGION_RESERVED, kprobe, static_cast<u64>(Reason::FOREIGN_PATCH)};
 
     return {};
+}
+
+x86::Live Analyst::find_live(u64 site, const SiteTable& sites) const {
+    return find_live_at(site, scratch_->code, machine_, index_, sites);
 }
 
 Refusal Analyst::check_no_landing(u64 address, const SiteTable& sites) {

@@ -23,10 +23,8 @@ class Analyst {
     /// every instruction that would be displaced.
     Refusal analyse(u64 site, const SiteTable& sites, x86::Plan& plan);
 
-    /// What anybody still needs at a site that has been analysed.
-    x86::Live find_live(u64 site, const SiteTable& sites) const {
-        return find_live_at(site, machine_, index_, sites);
-    }
+    /// What anybody still needs at the site that has been analysed last.
+    x86::Live find_live(u64 site, const SiteTable& sites) const;
 
     /// ENTRY_AGAIN when anything but falling through leads to `address`.
     Refusal check_no_landing(u64 address, const SiteTable& sites);
@@ -37,7 +35,11 @@ class Analyst {
     /// What one analysis needs and the next one can use again.
     struct Scratch;
 
+    /// Read the function of a site.
+    Refusal read(u64 site, const SiteTable& sites);
+
     Box<Scratch> scratch_;
+    Array<x86::Insn> decoded_;  ///< the first instructions of that function
     djk_machine machine_{};
     TrapPath trap_path_;
     LandingIndex index_;

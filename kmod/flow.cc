@@ -51,24 +51,20 @@ bool may_be_rewritten(Range range, const LandingIndex& index) {
 
 }  // namespace
 
-x86::Live find_live_at(u64 site, const djk_machine& machine, const LandingIndex& index,
-                       const SiteTable& sites) {
+x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
+                       const LandingIndex& index, const SiteTable& sites) {
+    // Assembly is left alone.
+    if (!djk_is_compiled(code.address)) return {};
     struct Scratch {
-        FunctionCopy function, cold;
+        FunctionCopy cold;
         Callees callees;
         Rewrites rewrites;
     };
     const Box<Scratch> scratch = Box<Scratch>::create();
     if (!scratch) return {};
-    FunctionCopy& function = scratch->function;
     FunctionCopy& cold = scratch->cold;
     Callees& callees = scratch->callees;
     Rewrites& rewrites = scratch->rewrites;
-    if (!function.load(site)) return {};
-    function.recover_own(sites);
-    const Code code = function.code();
-    // Assembly is left alone.
-    if (!djk_is_compiled(code.address)) return {};
 
     Exits exits(code.range(), machine);
     bool whole = !x86::for_each_insn(code, code.range().end, [&](const Insn& insn) {

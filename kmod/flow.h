@@ -8,8 +8,9 @@
 
 namespace djprobe::kmod {
 
-/// Under the registry lock; the caller has pinned the site's module.
-x86::Live find_live_at(u64 site, const djk_machine& machine, const LandingIndex& index,
-                       const SiteTable& sites);
+/// `function` holds the site, without anybody's probes. Under the registry lock; the caller has
+/// pinned the site's module.
+x86::Live find_live_at(u64 site, const Code& function, const djk_machine& machine,
+                       const LandingIndex& index, const SiteTable& sites);
 
 }  // namespace djprobe::kmod

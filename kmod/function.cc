@@ -6,6 +6,7 @@ namespace {
 
 // The largest functions of Debian's kernels have some 30 KB; more is a hole between sections.
 constexpr u64 kMaxFunction = 1 << 20;
+constexpr u64 kUsualFunction = 1024;
 constexpr u8 kJumpOpcode = 0xe9;
 
 }  // namespace
@@ -24,6 +25,7 @@ bool FunctionCopy::load(Range range) {
 }
 
 bool FunctionCopy::allocate(u64 address) {
+    out_of_memory_ = false;
     u64 start, size;
     return djk_symbol_range(address, &start, &size) && allocate({start, start + size});
 }
@@ -31,27 +33,29 @@ bool FunctionCopy::allocate(u64 address) {
 bool FunctionCopy::allocate(Range range) {
     if (range.size() == 0 || range.size() > kMaxFunction) return false;
     start_ = range.begin;
-    bytes_ = Array<u8>(range.size());
-    out_of_memory_ = !bytes_;
+    size_ = range.size();
+    if (room_.size() < size_) room_ = Array<u8>(size_ < kUsualFunction ? kUsualFunction : size_);
+    out_of_memory_ = room_.size() < size_;
+    if (out_of_memory_) size_ = 0;
     return !out_of_memory_;
 }
 
 bool FunctionCopy::read(const KernelText&) {
-    if (!djk_read(bytes_.data(), start_, bytes_.size())) return false;
+    if (!djk_read(room_.data(), start_, size_)) return false;
     recover_foreign();
     return true;
 }
 
 void FunctionCopy::overwrite(u64 address, Span<const u8> bytes) {
     for (size_t i = 0; i < bytes.size(); ++i)
-        if (code().range().contains(address + i)) bytes_[address + i - start_] = bytes[i];
+        if (code().range().contains(address + i)) room_[address + i - start_] = bytes[i];
 }
 
 void FunctionCopy::recover_foreign() {
     if (djk_list_kprobes(nullptr, 0) == 0) return;
     u8 original[DJK_KPROBE_BYTES];
-    for (size_t i = 0; i < bytes_.size(); ++i)
-        if ((bytes_[i] == x86::kInt3 || bytes_[i] == kJumpOpcode) &&
+    for (size_t i = 0; i < size_; ++i)
+        if ((room_[i] == x86::kInt3 || room_[i] == kJumpOpcode) &&
             djk_recover_foreign(start_ + i, original))
             overwrite(start_ + i, original);
 }

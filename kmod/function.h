@@ -27,7 +27,7 @@ class FunctionCopy {
     /// Replace our own probes by what they hide. Under the registry lock.
     void recover_own(const SiteTable& sites);
 
-    Code code() const { return {start_, bytes_.all()}; }
+    Code code() const { return {start_, room_.all().first(size_)}; }
 
   private:
     bool allocate(u64 address);
@@ -37,7 +37,8 @@ class FunctionCopy {
     void recover_foreign();
 
     u64 start_ = 0;
-    Array<u8> bytes_;
+    size_t size_ = 0;
+    Array<u8> room_;  ///< kept for the next function
     bool out_of_memory_ = false;
 };
 

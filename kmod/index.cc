@@ -46,14 +46,15 @@ Refusal for_each_hidden(Range range, const KernelText& text, Use&& use) {
     constexpr size_t max = 4096;
     if (djk_list_kprobes(nullptr, 0) == 0) return {};
     Array<u64> kprobes(max);
-    if (!kprobes) return Refusal{Reason::NO_INDEX};
+    if (!kprobes) return Refusal{Reason::NO_MEMORY};
     const size_t count = djk_list_kprobes(kprobes.data(), max);
     if (count > max) return Refusal{Reason::NO_INDEX};
     for (size_t i = 0; i < count; ++i) {
         // Whatever is noted of other text may be gone when it is looked at again.
         if (!range.contains(kprobes[i])) continue;
         FunctionCopy function;
-        if (!function.load(kprobes[i], text)) return Refusal{Reason::NO_INDEX};
+        if (!function.load(kprobes[i], text))
+            return Refusal{function.out_of_memory() ? Reason::NO_MEMORY : Reason::NO_INDEX};
         const Code code = function.code();
         // What cannot be decoded was text before somebody patched it: nothing is known of it.
         if (x86::for_each_insn(code, code.range().end, [&](const x86::Insn& insn) {
@@ -66,21 +67,29 @@ Refusal for_each_hidden(Range range, const KernelText& text, Use&& use) {
 }
 
 /// The 4 bytes at `field`, an address of `function`, as what they may lead to in `targets`;
-/// decoding the function tells what they are. What cannot be decoded counts as a branch.
-void find_arrivals(u64 field, Range targets, const SiteTable& sites, Landings& out) {
+/// decoding the function tells what they are. What cannot be decoded counts as a branch. NO_MEMORY
+/// when the function cannot be read.
+Refusal find_arrivals(u64 field, Range targets, const SiteTable& sites, Landings& out) {
     FunctionCopy function;
     if (!function.load(field)) {
-        out.add({Reason::BRANCH_INTO_REGION, field, targets.begin});
-        return;
+        if (function.out_of_memory()) return Refusal{Reason::NO_MEMORY};
+        // Between functions, where nobody has a probe.
+        x86::find_long_branches({field, in_place<u8>(field, field + 4)}, targets,
+                                [&](u64, u64 target) {
+                                    out.add({Reason::BRANCH_INTO_REGION, field, target});
+                                    return true;
+                                });
+        return {};
     }
     function.recover_own(sites);
     const Code piece = {field, function.code().from(field)};
-    if (piece.bytes.size() < 4) return;
+    if (piece.bytes.size() < 4) return {};
     x86::find_long_branches({field, {piece.bytes.data(), 4}}, targets, [&](u64, u64 target) {
         if (const Refusal arrival = x86::find_long_arrival(function.code(), field, target))
             out.add({arrival.reason, arrival.detail[0], target});
         return true;
     });
+    return {};
 }
 
 struct Search {
@@ -108,12 +117,14 @@ void find_displaced_branches(Range targets, const SiteTable& sites, Landings& ou
 /// A module is small and only its own text branches into its functions: no index.
 Refusal find_in_module(Range text, Range targets, const SiteTable& sites, Landings& out) {
     find_displaced_branches(targets, sites, out);
+    Refusal unknown;
     for_each_piece(text, [&](const Code& piece) {
         x86::find_long_branches(piece, targets, [&](u64 field, u64) {
-            find_arrivals(field, targets, sites, out);
-            return true;
+            if (!unknown) unknown = find_arrivals(field, targets, sites, out);
+            return !unknown;
         });
     });
+    if (unknown) return unknown;
     Search search{targets, &out};
     djk_visit_landings(targets.begin, collect, &search);
     return for_each_hidden(text, KernelText{}, [&](const x86::Insn& insn) {
@@ -165,8 +176,9 @@ struct LandingIndex::Builder {
     Refusal visit() {
         stated = 0;
         for_each_piece(index.text_, [this](const Code& piece) {
-            x86::find_long_branches(piece, index.text_, [this](u64 field, u64 target) {
-                add(target, distance(field));
+            x86::find_long_branches(piece, index.text_, [&](u64 field, u64 target) {
+                // What optimized kprobes of the kernel have overwritten is found below.
+                if (x86::looks_like_branch(piece, field, target)) add(target, distance(field));
                 return true;
             });
         });
@@ -188,14 +200,14 @@ Refusal LandingIndex::build() {
     const size_t lines = line(text_.end - 1) + 1;
     begin_ = Array<u32>(lines + 2);
     rewritten_ = Array<u8>(text_.size() / kRewritten / 8 + 1);
-    if (!begin_ || !rewritten_) return Refusal{Reason::NO_INDEX};
+    if (!begin_ || !rewritten_) return Refusal{Reason::NO_MEMORY};
     Builder builder{*this, unchanged};
     if (const Refusal refusal = builder.visit()) return refusal;
     for (size_t i = 2; i < lines + 2; ++i)
         begin_[i] += begin_[i - 1];
     stated_ = Array<Stated>(builder.stated);
     entries_ = Array<u32>(begin_[lines + 1]);
-    if (!stated_ || !entries_) return Refusal{Reason::NO_INDEX};
+    if (!stated_ || !entries_) return Refusal{Reason::NO_MEMORY};
     builder.counting = false;
     if (const Refusal refusal = builder.visit()) return refusal;
     djk_visit_rewritten(Builder::rewrite, &builder);
@@ -209,19 +221,19 @@ Refusal LandingIndex::ensure() {
     return refusal;
 }
 
-void LandingIndex::check(u32 entry, size_t line, Range targets, const SiteTable& sites,
-                         Landings& out) const {
+Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const SiteTable& sites,
+                            Landings& out) const {
     if (entry & kStatedBit) {
         const Stated& stated = stated_[entry & ~kStatedBit];
         if (targets.contains(stated.target))
             out.add({static_cast<Reason>(stated.kind), stated.source, stated.target});
-        return;
+        return {};
     }
     const u64 place = text_.begin + entry;
     if (!text_.contains(place)) {
         const u64 word = *reinterpret_cast<const u64*>(place);
         if (targets.contains(word)) out.add({Reason::POINTER_INTO_REGION, place, word});
-        return;
+        return {};
     }
     bool changed = true;
     bool leads = false;
@@ -232,13 +244,14 @@ void LandingIndex::check(u32 entry, size_t line, Range targets, const SiteTable&
         return true;
     });
     // What has been displaced or hidden since then is found in the function as it was.
-    if (leads || changed) find_arrivals(place, targets, sites, out);
+    return leads || changed ? find_arrivals(place, targets, sites, out) : Refusal{};
 }
 
-void LandingIndex::find_in_core(Range targets, const SiteTable& sites, Landings& out) const {
+Refusal LandingIndex::find_in_core(Range targets, const SiteTable& sites, Landings& out) const {
     for (size_t at = line(targets.begin); at <= line(targets.end - 1); ++at)
         for (u32 i = begin_[at]; i < begin_[at + 1]; ++i)
-            check(entries_[i], at, targets, sites, out);
+            if (const Refusal refusal = check(entries_[i], at, targets, sites, out)) return refusal;
+    return {};
 }
 
 Refusal LandingIndex::find(Range targets, const SiteTable& sites, Landings& out) {
@@ -247,8 +260,7 @@ Refusal LandingIndex::find(Range targets, const SiteTable& sites, Landings& out)
     if (text.begin != core_text().begin)
         return find_in_module({text.begin, text.end}, targets, sites, out);
     if (const Refusal refusal = ensure()) return refusal;
-    find_in_core(targets, sites, out);
-    return {};
+    return find_in_core(targets, sites, out);
 }
 
 bool LandingIndex::may_be_rewritten(u64 address) const {

@@ -30,12 +30,13 @@ struct Landings {
 class LandingIndex {
   public:
     /// Build it on first use: two passes over text and rodata, some 5 bytes for each branch.
-    /// NO_INDEX when out of memory.
+    /// NO_MEMORY; NO_INDEX when kprobes of the kernel hide too much.
     Refusal ensure();
 
     /// All that may land in `targets`, with its true source: look-alikes are weeded out by decoding
     /// the function that they lie in. `targets` may be core or module text. Branches that `sites`
     /// have displaced count as if they were still in the text. At most Landings::kMax addresses.
+    /// NO_INDEX or NO_MEMORY when that is not known.
     Refusal find(Range targets, const SiteTable& sites, Landings& out);
 
     /// A jump label or a static call may lie at `address`.
@@ -58,8 +59,9 @@ class LandingIndex {
 
     size_t line(u64 target) const { return (target - text_.begin) / kLineSize; }
     Refusal build();
-    void find_in_core(Range targets, const SiteTable& sites, Landings& out) const;
-    void check(u32 entry, size_t line, Range targets, const SiteTable& sites, Landings& out) const;
+    Refusal find_in_core(Range targets, const SiteTable& sites, Landings& out) const;
+    Refusal check(u32 entry, size_t line, Range targets, const SiteTable& sites,
+                  Landings& out) const;
 
     Range text_{};
     Array<u32> begin_;  ///< for each line, and one behind: its first entry

@@ -118,8 +118,12 @@ size_t Registry::place_pinned(Probes probes, Refusal& refusal) {
         djk_breathe();
     }
     const Site* refused = nullptr;
-    if (!refusal) refusal = arm(fresh, refused);
+    if (!refusal) {
+        writer_.flush();
+        refusal = arm(fresh, refused);
+    }
     if (refusal) {
+        writer_.drop();
         size_t index = placed;
         for (size_t i = placed; refused && i-- > 0;)
             if (probes[i]->site == refused) index = i;

@@ -2,6 +2,7 @@
 // The registry: which sites exist, who probes them, and every transition between their states.
 #pragma once
 
+#include "code_writer.h"
 #include "direct_call.h"
 #include "facts.h"
 #include "site.h"
@@ -136,6 +137,7 @@ class Registry {
 
     Analyst analyst_;
     SlotPool slots_;
+    CodeWriter writer_;
     SiteTable sites_;
     DirectCalls calls_;
     Garbage garbage_;
@@ -143,7 +145,8 @@ class Registry {
     djp_probe* probes_ = nullptr;
     bool enabled_ = true;
     bool optimization_ = true;
-    bool unsettled_ = false;  ///< some site has a jump that should have gone
+    /// Some site has a jump that should have gone, or held others back until it went.
+    bool unsettled_ = false;
 };
 
 }  // namespace djprobe::kmod

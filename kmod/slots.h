@@ -32,12 +32,14 @@ class Slot {
 /// Grows by a chunk when full, gives a chunk back when its last slot goes. Under the registry lock.
 class SlotPool {
   public:
+    /// Slots begin at multiples of it.
+    static constexpr size_t kGranule = 16;
+
     /// A slot of at least `size` bytes; an empty one when out of memory.
     [[nodiscard]] Slot take(size_t size);
 
   private:
     friend class Slot;
-    static constexpr size_t kGranule = 16;
     static constexpr size_t kChunkSize = 16384;
     static constexpr size_t kGranules = kChunkSize / kGranule;
 

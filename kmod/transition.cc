@@ -196,6 +196,9 @@ void Registry::back_to_int3(KernelText& text, const SiteList& sites) {
         // Only now are the bytes behind the first instruction the original ones again.
         set_resume(site, site.out_of_line());
         set_state(site, State::Armed);
+        // Others that overlap may have waited for that, and not only those near the reason for it.
+        unsettled_ = true;
+        djk_optimizer_kick();
     }
 }
 

@@ -5,27 +5,6 @@
 
 namespace djprobe::x86 {
 
-void LandingMap::add_long_branches(const Code& code) {
-    find_long_branches(code, text_, [this](u64, u64 target) {
-        add(target);
-        return true;
-    });
-}
-
-void LandingMap::add_pointers(Span<const u64> words) {
-    for (const u64 word : words)
-        add(word);
-}
-
-bool LandingMap::any(Range targets) const {
-    for (u64 target = targets.begin; target < targets.end; ++target) {
-        if (!text_.contains(target)) continue;
-        const u64 bit = target - text_.begin;
-        if (bits_[bit / 8] & 1u << bit % 8) return true;
-    }
-    return false;
-}
-
 Refusal find_long_arrival(const Code& function, u64 field, u64 target) {
     Refusal found;
     const Refusal scan = for_each_insn(function, field + 1, [&](const Insn& insn) {

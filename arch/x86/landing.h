@@ -4,48 +4,15 @@
 //
 // A compiler moves parts of a function elsewhere (.cold, .part) and those jump back into its
 // middle. Rather than trusting symbol names to find them, every 4 bytes of the text are read as if
-// they were the displacement of a branch; where that branch would lead is marked. No direct long
-// branch can escape this, whatever its symbol; nor can an address of code that a 4-byte constant
-// gives (lea, mov), which is marked likewise. Short branches are the neighbours' business
-// (Snapshot). Bytes that only look like a branch mark too much, never too little:
-// find_long_branches() and find_long_arrival() tell.
+// they were the displacement of a branch. No direct long branch can escape this, whatever its
+// symbol; nor can an address of code that a 4-byte constant gives (lea, mov), which is found
+// likewise. Short branches are the neighbours' business (Snapshot). Bytes that only look like a
+// branch are found too: looks_like_branch() and find_long_arrival() weed them out.
 #pragma once
 
 #include "snapshot.h"
 
 namespace djprobe::x86 {
-
-/// One bit per byte of text: something may land there. The owner provides the memory.
-class LandingMap {
-  public:
-    LandingMap() = default;
-    /// @param bits zero-filled, bytes_needed(text) long
-    LandingMap(Range text, Span<u8> bits) : text_(text), bits_(bits) {}
-
-    static constexpr size_t bytes_needed(Range text) { return (text.size() + 7) / 8; }
-
-    /// Mark one target; ignored outside the text.
-    void add(u64 target) {
-        if (text_.contains(target)) {
-            const u64 bit = target - text_.begin;
-            bits_[bit / 8] = static_cast<u8>(bits_[bit / 8] | 1u << bit % 8);
-        }
-    }
-    /// Mark wherever a long branch or an address constant in these bytes could lead. Call it for
-    /// consecutive pieces with 3 bytes of overlap; linear in their size.
-    void add_long_branches(const Code& code);
-    /// Mark every aligned 8-byte word that points into the text (jump tables, stored labels).
-    void add_pointers(Span<const u64> words);
-
-    /// Whether anything may land in `targets`. An address outside the text is never marked.
-    bool any(Range targets) const;
-
-    Range text() const { return text_; }
-
-  private:
-    Range text_;
-    Span<u8> bits_;
-};
 
 /// Where in `code` 4 bytes could be a long branch's displacement into `targets`, or a sign-extended
 /// address there: calls found(address of the 4 bytes, target) -> bool (false: enough).
@@ -60,6 +27,26 @@ void find_long_branches(const Code& code, Range targets, Found&& found) {
         if (targets.contains(target) && !found(code.address + i, target)) return;
         if (targets.contains(value) && !found(code.address + i, value)) return;
     }
+}
+
+/// Whether the bytes before bytes[i] allow what find_long_branches() has found there, a way to
+/// `target`, to be one that find_long_arrival() would confirm. In the text an int3 may be in the
+/// place of its first byte. True for the first few bytes, before which nothing is known.
+constexpr bool looks_like_branch(const Code& code, u64 field, u64 target) {
+    const size_t i = field - code.address;
+    if (i < 2) return true;
+    const u8* const bytes = code.bytes.data() + i;
+    // An address of its own: anything may hold one.
+    i32 value;
+    __builtin_memcpy(&value, bytes, 4);
+    if (static_cast<u64>(static_cast<i64>(value)) == target) return true;
+    const u8 opcode = bytes[-1], before = bytes[-2];
+    const bool call_or_jump = opcode == 0xe8 || opcode == 0xe9;
+    const bool conditional = before == 0x0f && opcode >> 4 == 8;
+    const bool xbegin = before == 0xc7 && opcode == 0xf8;
+    const bool lea = before == 0x8d && (opcode & 0xc7) == 5;  // of disp32(%rip)
+    const bool hidden = opcode == kInt3 || before == kInt3;
+    return call_or_jump || conditional || xbegin || lea || hidden;
 }
 
 /// How the 4 bytes at `field` lead to `target` in `function`, in which they lie: as a branch's

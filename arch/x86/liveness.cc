@@ -83,9 +83,8 @@ class Exploration {
 
     void end(End how, Set open) { live_ |= how.live & open; }
 
-    Span<const u8> bytes_at(u64 address) const {
-        const Span<const u8> bytes = flow_.function.from(address);
-        return bytes.empty() ? flow_.cold.from(address) : bytes;
+    const Code& code_at(u64 address) const {
+        return flow_.function.range().contains(address) ? flow_.function : flow_.cold;
     }
 
     bool is_inside(u64 address) const {
@@ -118,10 +117,10 @@ class Exploration {
             // Here another walk has been or will be.
             if (!first && find(address)) return arrive(address, open);
             if (insns_++ == kMaxInsns) return end(kUnknown, open);
-            const Span<const u8> bytes = bytes_at(address);
+            const Code& code = code_at(address);
             Insn insn;
-            if (!decode(bytes, address, insn)) return end(kUnknown, open);
-            if (!step(insn, bytes, open)) return;
+            if (!insn_at(code, address, insn)) return end(kUnknown, open);
+            if (!step(insn, code.from(address), open)) return;
             address = insn.end();
             open &= ~live_;
         }

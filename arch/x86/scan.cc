@@ -68,6 +68,28 @@ bool has_no_indirect_jump(const Code& function, Range thunks) {
 
 }  // namespace
 
+size_t decode_ahead(const Code& code, Span<Insn> out) {
+    size_t count = 0;
+    u64 at = code.address;
+    while (count < out.size() && decode(code.from(at), at, out[count]))
+        at = out[count++].end();
+    return count;
+}
+
+bool insn_at(const Code& code, u64 at, Insn& out) {
+    size_t first = 0;
+    for (size_t last = code.decoded.size(); first < last;) {
+        const size_t middle = (first + last) / 2;
+        if (code.decoded[middle].address < at)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    const bool known = first < code.decoded.size() && code.decoded[first].address == at;
+    if (known) out = code.decoded[first];
+    return known || decode(code.from(at), at, out);
+}
+
 Refusal find_boundary(const Code& function, u64 address, Boundary& out) {
     out = {function.address, function.range().end};
     return for_each_insn(function, address + 1, [&](const Insn& insn) {

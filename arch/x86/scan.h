@@ -18,7 +18,12 @@ struct Boundary {
 /// end; but for a last byte that is zero, half of what fills a module's last page.
 template <class Visit>
 Refusal for_each_insn(const Code& code, u64 stop, Visit&& visit) {
-    for (u64 at = code.address; at < stop;) {
+    u64 at = code.address;
+    for (const Insn& insn : code.decoded) {
+        if (at >= stop || !visit(insn)) return {};
+        at = insn.end();
+    }
+    while (at < stop) {
         Insn insn;
         const Span<const u8> bytes = code.from(at);
         if (bytes.size() == 1 && bytes[0] == 0) break;
@@ -28,6 +33,14 @@ Refusal for_each_insn(const Code& code, u64 stop, Visit&& visit) {
     }
     return {};
 }
+
+/// Decode instructions from the code's first on into `out`, as many as there is room for, up to the
+/// first that cannot be decoded: what Code::decoded may hold. How many.
+size_t decode_ahead(const Code& code, Span<Insn> out);
+
+/// The instruction at `at`, which need not be one that for_each_insn() visits. False when it cannot
+/// be decoded or lies outside.
+[[nodiscard]] bool insn_at(const Code& code, u64 at, Insn& out);
 
 /// Find the instruction boundaries around `address` within `function`.
 Refusal find_boundary(const Code& function, u64 address, Boundary& out);

@@ -53,10 +53,16 @@ struct Range {
     constexpr bool overlaps(Range other) const { return begin < other.end && other.begin < end; }
 };
 
+namespace x86 {
+struct Insn;
+}
+
 /// Bytes of code and the address they run at (which need not be where they lie now).
 struct Code {
     u64 address = 0;
     Span<const u8> bytes;
+    /// Its first instructions, for whoever would decode them again. May be empty.
+    Span<const x86::Insn> decoded = {};
 
     constexpr Range range() const { return {address, address + bytes.size()}; }
     /// The bytes from `at` on, empty outside.

@@ -251,7 +251,8 @@ void djk_free(void *memory);
 void *djk_alloc_large(size_t size);
 void djk_free_large(void *memory);
 void djk_breathe(void);		     /* a place to reschedule in long loops */
-void djk_optimizer_kick(void);	     /* have djp_optimizer_run() run soon */
+/* Have djp_optimizer_run() run soon, when the registry lock is free again. Under it. */
+void djk_optimizer_kick(void);
 void djk_optimizer_kick_later(void); /* the same after a second */
 void djk_optimizer_done(void);	     /* wake those who wait for djp_is_settled() */
 void djk_keep_module(void);	     /* one more reason not to unload us */

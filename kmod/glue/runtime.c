@@ -20,6 +20,16 @@
 
 static DEFINE_MUTEX(registry_mutex);
 
+static struct workqueue_struct *optimizer_queue;
+/* Under the registry lock, without which its worker can do nothing. */
+static bool optimizer_wanted;
+
+static void run_optimizer(struct work_struct *work)
+{
+	djp_optimizer_run();
+}
+static DECLARE_DELAYED_WORK(optimizer, run_optimizer);
+
 void djk_registry_lock(void)
 {
 	mutex_lock(&registry_mutex);
@@ -27,7 +37,12 @@ void djk_registry_lock(void)
 
 void djk_registry_unlock(void)
 {
+	const bool kick = optimizer_wanted;
+
+	optimizer_wanted = false;
 	mutex_unlock(&registry_mutex);
+	if (kick)
+		mod_delayed_work(optimizer_queue, &optimizer, 0);
 }
 
 void *djk_alloc(size_t size)
@@ -62,18 +77,12 @@ void djk_warn(const char *what, unsigned long address)
 
 /* ---- The optimizer's worker ---- */
 
-static struct workqueue_struct *optimizer_queue;
 static DECLARE_WAIT_QUEUE_HEAD(settled);
-
-static void run_optimizer(struct work_struct *work)
-{
-	djp_optimizer_run();
-}
-static DECLARE_DELAYED_WORK(optimizer, run_optimizer);
 
 void djk_optimizer_kick(void)
 {
-	mod_delayed_work(optimizer_queue, &optimizer, 0);
+	lockdep_assert_held(&registry_mutex);
+	optimizer_wanted = true;
 }
 
 void djk_optimizer_kick_later(void)

@@ -59,16 +59,28 @@ static DEFINE_MUTEX(all_mutex);
 
 /* ---- At the entry ---- */
 
-static __always_inline struct rethook_node *take(struct pool *pool)
+/* One that this CPU has at hand. Preemption is off. */
+static __always_inline struct rethook_node *take_own(struct pool *pool)
 {
 #ifdef DJK_RETHOOK_OBJPOOL
-	return objpool_pop(&pool->rethook->pool);
+	/* Whoever gives back has interrupts off; whoever takes need not. */
+	return __objpool_try_get_slot(&pool->rethook->pool, raw_smp_processor_id());
 #else
 	struct freelist_node *node = freelist_try_get(&pool->rethook->pool);
 
 	return node ? container_of(node, struct rethook_node, freelist) : NULL;
 #endif
 }
+
+static struct rethook_node *take(struct pool *pool)
+{
+#ifdef DJK_RETHOOK_OBJPOOL
+	return objpool_pop(&pool->rethook->pool);
+#else
+	return take_own(pool);
+#endif
+}
+NOKPROBE_SYMBOL(take);
 
 static __always_inline void hook(struct rethook_node *node, unsigned long *return_address)
 {
@@ -91,12 +103,12 @@ static void kick_grower(struct irq_work *work)
 /* A hit may come from within the scheduler or the workqueues. */
 static DEFINE_IRQ_WORK(grower_kick, kick_grower);
 
-/* The older pools are the reserve while the grower makes more. */
-static noinline struct rethook_node *take_of_reserve(struct djk_shadow *shadow, struct pool *pool)
+/* Those of other CPUs; the older pools are the reserve while the grower makes more. */
+static struct rethook_node *take_of_reserve(struct djk_shadow *shadow, struct pool *pool)
 {
-	struct rethook_node *node = NULL;
+	struct rethook_node *node = take(pool);
 
-	if (!READ_ONCE(shadow->is_short)) {
+	if (!node && !READ_ONCE(shadow->is_short)) {
 		WRITE_ONCE(shadow->is_short, true);
 		irq_work_queue(&grower_kick);
 	}
@@ -106,16 +118,16 @@ static noinline struct rethook_node *take_of_reserve(struct djk_shadow *shadow, 
 }
 NOKPROBE_SYMBOL(take_of_reserve);
 
-/* Enough for nobody: stopped, an NMI, for which the pools are not made, or none left. */
-static noinline struct rethook_node *take_or_miss(struct djk_handler *handler, struct pool *pool,
-						  bool allowed)
+/* NULL: stopped, an NMI, for which the pools are not made, or none left. */
+static struct rethook_node *take_or_miss(struct djk_handler *handler, bool allowed)
 {
+	struct djk_shadow *const shadow = handler->shadow;
 	struct rethook_node *node = NULL;
 
-	if (!READ_ONCE(handler->shadow->running))
+	if (!READ_ONCE(shadow->running))
 		return NULL;
 	if (allowed)
-		node = take_of_reserve(handler->shadow, pool);
+		node = take_of_reserve(shadow, smp_load_acquire(&shadow->pools));
 	if (!node)
 		this_cpu_inc(handler->counters->missed[allowed ? DJPROBE_MISS_NO_INSTANCE
 							       : DJPROBE_MISS_NMI]);
@@ -123,24 +135,34 @@ static noinline struct rethook_node *take_or_miss(struct djk_handler *handler, s
 }
 NOKPROBE_SYMBOL(take_or_miss);
 
+/* What enter() leaves to others, which is shorter by it. `node`: what it has taken. */
+static noinline void enter_slowly(struct djk_handler *handler, struct pt_regs *regs, bool allowed,
+				  struct rethook_node *node)
+{
+	if (!node)
+		node = take_or_miss(handler, allowed);
+	if (!node)
+		return;
+	if (handler->begins && !djk_begin_call(handler, regs, node + 1))
+		djk_call(rethook.recycle, (unsigned long)node, 0, 0, 0, 0);
+	else
+		hook(node, (unsigned long *)regs->sp);
+}
+NOKPROBE_SYMBOL(enter_slowly);
+
 static __always_inline void enter(struct djk_handler *handler, struct pt_regs *regs,
 				  unsigned int nmi)
 {
-	struct pool *const pool = smp_load_acquire(&handler->shadow->pools);
+	struct djk_shadow *const shadow = handler->shadow;
 	const bool allowed = (preempt_count() & NMI_MASK) == nmi;
 	struct rethook_node *node = NULL;
 
-	if (likely(allowed && READ_ONCE(handler->shadow->running)))
-		node = take(pool);
-	if (unlikely(!node))
-		node = take_or_miss(handler, pool, allowed);
-	if (unlikely(!node))
-		return;
-	if (unlikely(handler->begins) && !djk_begin_call(handler, regs, node + 1)) {
-		djk_call(rethook.recycle, (unsigned long)node, 0, 0, 0, 0);
-		return;
-	}
-	hook(node, (unsigned long *)regs->sp);
+	if (likely(allowed && READ_ONCE(shadow->running)))
+		node = take_own(smp_load_acquire(&shadow->pools));
+	if (unlikely(!node || handler->begins))
+		enter_slowly(handler, regs, allowed, node);
+	else
+		hook(node, (unsigned long *)regs->sp);
 }
 
 void notrace __flatten djk_shadow_enter(struct djk_handler *handler, struct pt_regs *regs,

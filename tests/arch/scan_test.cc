@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <random>
+#include <vector>
+
 #include "support/printers.h"
 #include "support/scene.h"
 
@@ -69,6 +72,50 @@ TEST(ScanBoundaryTest, InsideAnInstructionLiesBetweenTwo) {
 
 TEST(ScanBoundaryTest, LastInstructionEndsAtTheFunctionsEnd) {
     EXPECT_EQ(boundary(kBody, 4).after, kText + 5);
+}
+
+/// Everything that for_each_insn() says.
+std::vector<u64> visits(const Code& code, u64 stop) {
+    std::vector<u64> addresses;
+    const Refusal refusal = for_each_insn(code, stop, [&](const Insn& insn) {
+        addresses.push_back(insn.address);
+        addresses.push_back(insn.length);
+        return true;
+    });
+    addresses.push_back(static_cast<u64>(refusal.reason));
+    addresses.push_back(refusal.detail[0]);
+    return addresses;
+}
+
+TEST(ScanDecodedTest, WhatHasBeenDecodedChangesNothing) {
+    std::mt19937_64 random(3);
+    for (int round = 0; round < 300; ++round) {
+        Bytes bytes(40);
+        for (u8& byte : bytes)
+            byte = static_cast<u8>(random());
+        Code known = code_at_text(bytes);
+        const Code plain = known;
+        std::vector<Insn> insns(random() % 12);
+        known.decoded = {insns.data(), decode_ahead(plain, {insns.data(), insns.size()})};
+        for (u64 offset = 0; offset <= bytes.size(); ++offset) {
+            EXPECT_EQ(visits(known, kText + offset), visits(plain, kText + offset));
+            Insn expected, actual;
+            const bool decodable = insn_at(plain, kText + offset, expected);
+            ASSERT_EQ(insn_at(known, kText + offset, actual), decodable);
+            EXPECT_EQ(actual.length, decodable ? expected.length : 0u);
+            Boundary a, b;
+            EXPECT_EQ(find_boundary(known, kText + offset, a),
+                      find_boundary(plain, kText + offset, b));
+            EXPECT_EQ(a.before, b.before);
+        }
+    }
+}
+
+TEST(ScanDecodedTest, DecodingAheadStopsAtWhatIsNone) {
+    Insn insns[8];
+    const Bytes bytes = CODE("nop; nop; .byte 0x06; nop");
+    EXPECT_EQ(decode_ahead(code_at_text(bytes), insns), 2u);
+    EXPECT_EQ(decode_ahead(code_at_text(bytes), Span<Insn>(insns).first(1)), 1u);
 }
 
 Range replaced(const Bytes& bytes, size_t site) {

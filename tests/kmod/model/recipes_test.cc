@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "arch/x86/plan.h"
 #include "session.h"
 #include "uapi/djprobe.h"
 
@@ -112,6 +113,46 @@ TEST(Recipes, AJumpGivesWayAndComesBack) {
         EXPECT_EQ(state_of(session, *jump), DJPROBE_STATE_OPTIMIZED);
         session.finish();
     }
+}
+
+/// The first window that a slide from behind would overlap, with neither's IA in the other's
+/// region.
+bool find_overlap(Session& session, u64& window, u64& slide) {
+    for (const Place& place : session.kernel.image.places) {
+        slide = place.start();
+        const djp_verdict late = session.explain(slide);
+        if (late.verdict != DJPROBE_VERDICT_JUMP || late.tactic != DJPROBE_TACTIC_SLIDE) continue;
+        for (window = late.anchor - 1; window > late.anchor - x86::kMaxRegion; --window) {
+            const Place* first = session.kernel.image.place_at(window);
+            if (!first) continue;
+            const djp_verdict early = session.explain(window);
+            const u64 end = early.anchor + early.region_len;
+            if (early.verdict == DJPROBE_VERDICT_JUMP && early.tactic == DJPROBE_TACTIC_WINDOW &&
+                end > late.anchor && end <= slide)
+                return true;
+        }
+    }
+    return false;
+}
+
+TEST(Recipes, WhoWaitsForAJumpToGoGetsItsOwn) {
+    size_t seen = 0;
+    for (u64 seed = 0; seed < 32; ++seed) {
+        Session session(seed);
+        u64 window = 0, slide = 0;
+        if (!find_overlap(session, window, slide)) continue;
+        session.attach_one({.address = slide, .program = 0});
+        Probe* waiting = session.attach_one({.address = window, .program = 0});
+        session.settle();
+        // Another slide than the one found may have given way already.
+        if (session.query(*waiting).reason != DJPROBE_REASON_OVERLAP) continue;
+        session.attach_one({.address = slide, .int3_only = true, .program = 0});
+        session.settle();
+        // The session itself knows who may still be held.
+        seen += state_of(session, *waiting) == DJPROBE_STATE_OPTIMIZED;
+        session.finish();
+    }
+    EXPECT_GT(seen, 3u);
 }
 
 TEST(Recipes, AnOptimizationIsCancelledAndWantedAgain) {

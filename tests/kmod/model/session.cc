@@ -388,6 +388,10 @@ void Session::check_settled(const Probe& probe) {
             if (!lenient && !overlaps_another(probe.address))
                 fail("%#lx: held for an overlap that there is not", probe.address);
             return;
+        case DJPROBE_REASON_NO_INDEX:
+            // Wherever it was, it may have hidden what lands here.
+            if (disturbed_.empty()) fail("%#lx: held as if kprobes hid too much", probe.address);
+            return;
         default:
             break;
     }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+// In place of kmod/code_writer.cc: slot by slot, so that the watch knows where each begins. What is
+// flushed, what is dropped and when is the policy's, as there.
+#include "kmod/code_writer.h"
+
+#include <vector>
+
+#include "kmod/text_port.h"
+
+namespace djprobe::kmod {
+namespace {
+
+struct Piece {
+    u64 address;
+    std::vector<u8> code;
+};
+std::vector<Piece> pieces;
+
+}  // namespace
+
+void CodeWriter::add(u64 address, Span<const u8> code) {
+    if (!size_) pieces.clear();  // dropped
+    pieces.push_back({address, {code.begin(), code.end()}});
+    size_ += code.size();
+}
+
+void CodeWriter::flush() {
+    if (!size_) return;
+    KernelText text;
+    for (const Piece& piece : pieces)
+        text.write(piece.address, {piece.code.data(), piece.code.size()});
+    pieces.clear();
+    size_ = 0;
+}
+
+}  // namespace djprobe::kmod
