@@ -62,9 +62,11 @@ static DEFINE_MUTEX(all_mutex);
 /* One that this CPU has at hand. Preemption is off. */
 static __always_inline struct rethook_node *take_own(struct pool *pool)
 {
-#ifdef DJK_RETHOOK_OBJPOOL
+#if defined(DJK_OBJPOOL_INLINE)
 	/* Whoever gives back has interrupts off; whoever takes need not. */
 	return __objpool_try_get_slot(&pool->rethook->pool, raw_smp_processor_id());
+#elif defined(DJK_RETHOOK_OBJPOOL)
+	return objpool_pop(&pool->rethook->pool);
 #else
 	struct freelist_node *node = freelist_try_get(&pool->rethook->pool);
 

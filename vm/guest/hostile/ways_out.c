@@ -9,6 +9,7 @@ u64 hostile_dive_off(u64 depth);
 u64 hostile_land(u64 value);
 u64 hostile_hop(u64 value);
 u64 hostile_hop_far(u64 value);
+u64 hostile_again(u64 value);
 
 /* One return address of stack for each level: a thousand fit. */
 __attribute__((noipa)) u64 hostile_deeper(u64 depth)
@@ -58,4 +59,11 @@ __attribute__((noipa)) u64 hostile_hop_far(u64 value)
 {
 	asm volatile("" : "+r"(value));
 	return hostile_hop(value * 2);
+}
+
+/* A loop from its very beginning on. */
+__attribute__((noipa)) u64 hostile_again(u64 value)
+{
+	asm volatile("1: dec %0\n\ttest $7, %0\n\tjnz 1b" : "+D"(value));
+	return value;
 }

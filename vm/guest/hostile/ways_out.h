@@ -8,7 +8,8 @@
 	X(dive)     \
 	X(dive_off) \
 	X(hop)      \
-	X(hop_far)
+	X(hop_far)  \
+	X(again)
 /* clang-format on */
 
 #define FIRST_WAY_OUT 1000

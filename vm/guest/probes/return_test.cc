@@ -13,13 +13,12 @@
 #include <map>
 #include <thread>
 
+#include "crowd.h"
 #include "observer.h"
 #include "random_functions.h"
 
 namespace djprobe::vm {
 namespace {
-
-constexpr const char* kSleep = "hrtimer_nanosleep";
 
 class Return : public ObserverTest {
   protected:
@@ -94,6 +93,20 @@ TEST_F(Return, SleepersAreCountedWhenTheyReturn) {
         sleeper.join();
     EXPECT_GE(entry.hits() - entered, static_cast<uint64_t>(kSleepers));
     EXPECT_EQ(probe.total().hits - left, entry.hits() - entered);
+}
+
+TEST_F(Return, TenThousandTasksInsideAtOnceAreAllCounted) {
+    constexpr unsigned kTasks = 10000;
+    const Probe entry = device_.must_attach(at(kSleep));
+    const Probe probe = device_.must_attach(at_return(kSleep));
+    expect_mechanism(entry, DJPROBE_MODE_AUTO);
+    const uint64_t entered = entry.hits(), left = probe.total().hits;
+    Crowd crowd(kTasks);
+    ASSERT_TRUE(crowd.gather([&] { return entry.hits() - entered; }));
+    EXPECT_LE(probe.total().hits - left, entry.hits() - entered - kTasks);
+    crowd.wake();
+    EXPECT_EQ(probe.total().hits - left, entry.hits() - entered);
+    EXPECT_EQ(missed(probe.query()), 0u);
 }
 
 TEST_F(Return, DetachingWhileTasksAreInsideIsSafe) {

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -14,6 +15,7 @@
 #include <thread>
 
 #include "../hostile/ways_out.h"
+#include "crowd.h"
 #include "hostile_caller.h"
 #include "observer.h"
 #include "random_functions.h"
@@ -37,7 +39,6 @@ class Instances {
     unsigned before_ = 0;
 };
 
-constexpr const char* kSleep = "hrtimer_nanosleep";
 constexpr const char* kCallee = "do_getpgid";
 constexpr uint32_t kShadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
 
@@ -145,6 +146,50 @@ TEST_F(Shadow, SleepersAreCountedWhenTheyReturnHoweverMany) {
     const uint64_t missed_at_first = no_instance(probe);
     account(200);
     EXPECT_EQ(no_instance(probe), missed_at_first);
+}
+
+TEST_F(Shadow, TenThousandTasksInsideAtOnceAreAllCounted) {
+    constexpr unsigned kTasks = 10000;
+    const Probe entry = device_.must_attach(at(kSleep));
+    const Probe probe = device_.must_attach(shadow(kSleep));
+    expect_mechanism(probe, DJPROBE_MODE_AUTO);
+    const uint64_t entered = entry.hits(), told = seen_or_missed(probe);
+    Crowd crowd(kTasks);
+    ASSERT_TRUE(crowd.gather([&] { return entry.hits() - entered; }));
+    EXPECT_LE(probe.total().hits, entry.hits() - kTasks);
+    crowd.wake();
+    EXPECT_NEAR(static_cast<double>(seen_or_missed(probe) - told),
+                static_cast<double>(entry.hits() - entered), 4);
+    std::printf("%lu of %u missed while the pool grew\n", no_instance(probe), kTasks);
+    EXPECT_LT(no_instance(probe), kTasks / 10);
+}
+
+TEST_F(Shadow, CallsAreCountedWhileACpuComesAndGoes) {
+    const Probe entry = device_.must_attach(at(kGetpgid));
+    const Probe probe = device_.must_attach(shadow(kGetpgid));
+    expect_mechanism(probe, DJPROBE_MODE_AUTO);
+    const Probe sleeps = device_.must_attach(shadow(kSleep));
+    Crowd crowd(200);
+    const auto set_online = [](bool online) {
+        std::ofstream file("/sys/devices/system/cpu/cpu1/online");
+        EXPECT_TRUE(file << online << std::flush);
+    };
+    std::atomic<bool> stop = false;
+    std::thread caller([&] {
+        while (!stop)
+            call_getpgid(200, 3);
+    });
+    for (int i = 0; i < 6; ++i) {
+        set_online(i % 2);
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    stop = true;
+    caller.join();
+    crowd.wake();
+    EXPECT_GT(entry.hits(), 1000u);
+    EXPECT_EQ(seen_or_missed(probe), entry.hits());
+    EXPECT_EQ(missed(probe.query()), 0u);
+    EXPECT_GE(seen_or_missed(sleeps), 200u);
 }
 
 TEST_F(Shadow, WhoIsKilledInsideGivesItsInstanceBack) {
@@ -292,6 +337,8 @@ TEST_F(Shadow, WhatMustNotBeReplacedIsRefused) {
     EXPECT_EQ(refused("__switch_to"), DJPROBE_REASON_SPECIAL_RETURN);
     EXPECT_EQ(refused("do_exit"), DJPROBE_REASON_NO_RETURN);
     EXPECT_EQ(refused("rethook_trampoline_handler"), DJPROBE_REASON_BLACKLISTED);
+    // Each round of its loop would begin like a call.
+    EXPECT_EQ(refused("hostile:hostile_again"), DJPROBE_REASON_ENTRY_AGAIN);
     Request request = shadow(kGetpgid);
     request.offset = 8;
     EXPECT_EQ(device_.attach(request).error, -EINVAL);
