@@ -50,36 +50,37 @@ void Registry::keep(djp_probe& probe) {
     probes_ = &probe;
 }
 
-size_t Registry::find_returns(djp_request& request, Array<u64>& returns) {
-    size_t count = 0;
+/// Find the function that the request names, and look(entry) into it while it cannot go away.
+template <class Look>
+Refusal Registry::look_into(djp_request& request, Look&& look) {
     u64 entry = 0;
     Refusal refusal = locate(request, entry);
     if (!refusal && !entry) refusal = Refusal{Reason::NO_FUNCTION, request.address};
     if (!refusal && !djk_pin_target(entry)) refusal = Refusal{Reason::MODULE_LEAVING};
     if (!refusal) {
         RegistryLock lock;
-        refusal = kmod::find_returns(entry, analyst_.machine(), sites_, returns, count);
+        refusal = look(entry);
         djk_unpin_target(entry);
     }
     tell(refusal, request);
     request.entry = entry;
+    return refusal;
+}
+
+size_t Registry::find_returns(djp_request& request, Array<u64>& returns) {
+    size_t count = 0;
+    const Refusal refusal = look_into(request, [&](u64 entry) {
+        return kmod::find_returns(entry, analyst_.machine(), sites_, returns, count);
+    });
     return refusal ? 0 : count;
 }
 
 bool Registry::find_shadow_entry(djp_request& request) {
-    u64 function = 0;
-    Refusal refusal = locate(request, function);
-    if (!refusal && !function) refusal = Refusal{Reason::NO_FUNCTION, request.address};
-    if (!refusal && !djk_pin_target(function)) refusal = Refusal{Reason::MODULE_LEAVING};
-    if (!refusal) {
-        RegistryLock lock;
-        refusal = check_shadow_entry({function, request.address}, analyst_, sites_);
-        djk_unpin_target(function);
-    }
-    tell(refusal, request);
+    const Refusal refusal = look_into(request, [&](u64 entry) {
+        return check_shadow_entry({entry, request.address}, analyst_, sites_);
+    });
     request.symbol = nullptr;
     request.offset = 0;
-    request.entry = function;
     return !refusal;
 }
 

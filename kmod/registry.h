@@ -99,6 +99,8 @@ class Registry {
   private:
     // registry.cc
     Refusal locate(djp_request& request, u64& function_entry);
+    template <class Look>
+    Refusal look_into(djp_request& request, Look&& look);
     void keep(djp_probe& probe);
     void describe(const djp_probe& probe, djp_status& status) const;
 

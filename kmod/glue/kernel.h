@@ -250,7 +250,7 @@ void *djk_alloc(size_t size); /* zero-filled; NULL when out of memory */
 void djk_free(void *memory);
 void *djk_alloc_large(size_t size);
 void djk_free_large(void *memory);
-void djk_breathe(void);		     /* a place to reschedule in long loops */
+void djk_breathe(void); /* a place to reschedule in long loops */
 /* Have djp_optimizer_run() run soon, when the registry lock is free again. Under it. */
 void djk_optimizer_kick(void);
 void djk_optimizer_kick_later(void); /* the same after a second */

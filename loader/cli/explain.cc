@@ -93,7 +93,7 @@ int run(const ExplainOptions& options) {
     // A copy that views into the image's symbols, which outlive it.
     Symbolizer symbolizer(image.symbols());
     const auto [start, module] = resolve(options.site, image, symbolizer);
-    const std::list<Analysis> texts = analyse_one(image, module);
+    const std::list<Analysis> texts = analyse_near(image, module, start + options.site.offset);
     if (texts.empty())
         refuse(options.site,
                module == "djprobe" ? DJPROBE_REASON_OWN_TEXT : DJPROBE_REASON_NOT_TEXT, 0, 0,

@@ -17,16 +17,17 @@ std::list<Analysis> analyse(KernelImage& image, const std::optional<std::string>
     return texts;
 }
 
-std::list<Analysis> analyse_one(KernelImage& image, std::string_view module) {
+std::list<Analysis> analyse_near(KernelImage& image, std::string_view module,
+                                 std::uint64_t address) {
     std::list<Analysis> texts;
     TextFacts facts = read_facts(image);
     if (module.empty()) {
-        texts.emplace_back(image, std::move(facts));
+        texts.emplace_back(image, std::move(facts), address);
         return texts;
     }
     for (LoadedModule& loaded : loaded_modules())
         if (loaded.name == module && image.add(loaded))
-            texts.emplace_back(image, read_module_facts(image, loaded, facts));
+            texts.emplace_back(image, read_module_facts(image, loaded, facts), address);
     return texts;
 }
 

@@ -2,6 +2,7 @@
 // All texts of one kernel: its own and, while it runs, those of its modules.
 #pragma once
 
+#include <cstdint>
 #include <list>
 #include <optional>
 #include <string>
@@ -14,8 +15,9 @@ namespace djprobe::loader {
 
 /// One text, analysed. Does not move: the map refers to the facts.
 struct Analysis {
-    Analysis(const KernelImage& image, TextFacts text_facts)
-        : facts(std::move(text_facts)), map(image, facts) {}
+    Analysis(const KernelImage& image, TextFacts text_facts,
+             std::optional<std::uint64_t> focus = std::nullopt)
+        : facts(std::move(text_facts)), map(image, facts, focus) {}
     Analysis(const Analysis&) = delete;
     Analysis& operator=(const Analysis&) = delete;
 
@@ -28,8 +30,9 @@ struct Analysis {
 /// itself where only functions of modules are `wanted`.
 std::list<Analysis> analyse(KernelImage& image, const std::optional<std::string>& wanted);
 
-/// Only the text in which a function lies: `module` is "" for the kernel itself. Empty when there
-/// is no such module.
-std::list<Analysis> analyse_one(KernelImage& image, std::string_view module);
+/// Only what has a say in the sites near an address, and the text in which it lies: `module` is ""
+/// for the kernel itself. Empty when there is no such module.
+std::list<Analysis> analyse_near(KernelImage& image, std::string_view module,
+                                 std::uint64_t address);
 
 }  // namespace djprobe::loader

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "../../arch/x86/closure.h"
+#include "../../arch/x86/landing.h"
 #include "../../arch/x86/trap_names.h"
 
 namespace djprobe::loader {
@@ -31,28 +32,16 @@ bool covers(const std::vector<Range>& sorted, std::uint64_t address) {
 
 }  // namespace
 
-TextMap::TextMap(const KernelImage& image, const TextFacts& facts)
+TextMap::TextMap(const KernelImage& image, const TextFacts& facts,
+                 std::optional<std::uint64_t> focus)
     : facts_(facts), starts_(facts.text.size() / 64 + 1), landings_(facts.landings) {
     const auto text = image.bytes(facts.text.begin, facts.text.end);
-    const auto& symbols = image.symbols().symbols();
-    std::size_t first = 0;  // symbol of this address; of several the kernel means the first
-    for (std::size_t i = 0; i < symbols.size(); ++i) {
-        const std::uint64_t begin = symbols[i].address;
-        if (symbols[first].address != begin) first = i;
-        if (!facts.text.contains(begin)) continue;
-        if (i + 1 < symbols.size() && symbols[i + 1].address == begin) continue;
-        const std::uint64_t end = i + 1 < symbols.size()
-                                      ? std::min(symbols[i + 1].address, facts.text.end)
-                                      : facts.text.end;
-        Function function{};
-        function.code = {begin, {text.data() + (begin - facts.text.begin), end - begin}};
-        function.name = symbols[first].name;
-        function.blacklisted = covers(facts.blacklist, begin);
-        function.idle = covers(facts.idle, begin);
-        functions_.push_back(function);
-    }
-    for (Function& function : functions_)
-        scan(function);
+    add_functions(image, text);
+    if (focus)
+        scan_around(*focus, text);
+    else
+        for (Function& function : functions_)
+            scan(function);
     if (!functions_.empty()) {
         // Of no name, and nobody's to probe.
         Function padding{};
@@ -65,6 +54,44 @@ TextMap::TextMap(const KernelImage& image, const TextFacts& facts)
     for (const Reserved& reserved : facts.reserved)
         longest_reserved_ = std::max(longest_reserved_, reserved.range.size());
     find_trap_path();
+}
+
+void TextMap::add_functions(const KernelImage& image, std::span<const u8> text) {
+    const auto& symbols = image.symbols().symbols();
+    std::size_t first = 0;  // symbol of this address; of several the kernel means the first
+    for (std::size_t i = 0; i < symbols.size(); ++i) {
+        const std::uint64_t begin = symbols[i].address;
+        if (symbols[first].address != begin) first = i;
+        if (!facts_.text.contains(begin)) continue;
+        if (i + 1 < symbols.size() && symbols[i + 1].address == begin) continue;
+        const std::uint64_t end = i + 1 < symbols.size()
+                                      ? std::min(symbols[i + 1].address, facts_.text.end)
+                                      : facts_.text.end;
+        Function function{};
+        function.code = {begin, {text.data() + (begin - facts_.text.begin), end - begin}};
+        function.name = symbols[first].name;
+        function.blacklisted = covers(facts_.blacklist, begin);
+        function.idle = covers(facts_.idle, begin);
+        functions_.push_back(function);
+    }
+}
+
+void TextMap::scan_around(std::uint64_t focus, std::span<const u8> text) {
+    // Tactics reach some way, and from there short branches.
+    constexpr std::uint64_t reach = 1024;
+    const Range near = {focus - std::min(focus, reach), focus + reach};
+    std::vector<bool> wanted(functions_.size());
+    for (std::size_t i = 0; i < functions_.size(); ++i)
+        wanted[i] = functions_[i].code.range().overlaps(near);
+    const Code all = {facts_.text.begin, {text.data(), text.size()}};
+    x86::find_long_branches(all, near, [&](u64 field, u64 target) {
+        const std::size_t source = find(field);
+        if (source < functions_.size() && x86::looks_like_branch(all, field, target))
+            wanted[source] = true;
+        return true;
+    });
+    for (std::size_t i = 0; i < functions_.size(); ++i)
+        if (wanted[i]) scan(functions_[i]);
 }
 
 void TextMap::scan(Function& function) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// The whole text of a kernel or a module, decoded once: what arch/x86/decide.h asks about any of
-// its sites.
+// The text of a kernel or a module, decoded once: what arch/x86/decide.h asks about its sites.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,8 +26,10 @@ class TextMap {
         bool trap_path;  ///< runs on every int3
     };
 
-    /// Decode every function. The image and the facts must outlive the map.
-    TextMap(const KernelImage& image, const TextFacts& facts);
+    /// Decode every function, or only what has a say in the sites near `focus`, of which alone the
+    /// map may be asked then. The image and the facts must outlive the map.
+    TextMap(const KernelImage& image, const TextFacts& facts,
+            std::optional<std::uint64_t> focus = std::nullopt);
 
     [[nodiscard]] const std::vector<Function>& functions() const noexcept { return functions_; }
     [[nodiscard]] bool is_insn_start(std::uint64_t address) const noexcept {
@@ -79,7 +81,9 @@ class TextMap {
     [[nodiscard]] std::size_t find(std::uint64_t address) const;
 
   private:
+    void add_functions(const KernelImage& image, std::span<const u8> text);
     void scan(Function& function);
+    void scan_around(std::uint64_t focus, std::span<const u8> text);
     void find_trap_path();
 
     const TextFacts& facts_;
