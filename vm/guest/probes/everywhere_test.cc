@@ -21,7 +21,7 @@ for i in 1 2 3 4 5; do
     dd if=/dev/zero of=/tmp/every.$i bs=4096 count=64 2>/dev/null
     cp /tmp/every.$i /tmp/every.copy
     cmp /tmp/every.$i /tmp/every.copy
-    ls -lR /proc/self /sys/kernel >/dev/null 2>&1 || true
+    ls -lR /proc/self /sys/kernel/mm /sys/kernel/slab >/dev/null 2>&1 || true
     (echo a; echo b; echo c) | sort -r | head -n 2 | tail -n 1
     mkdir -p /tmp/every.d && mv /tmp/every.$i /tmp/every.d/ && rm -r /tmp/every.d
     usleep 1000
