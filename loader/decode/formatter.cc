@@ -167,8 +167,8 @@ void Formatter::append_value(const Op& op, const std::byte* base, Buffer& out) {
         case OpKind::kString: {
             const std::size_t room =
                 op.count == kToRecordEnd ? static_cast<std::size_t>(record_end_ - from) : op.count;
-            const char* const text = reinterpret_cast<const char*>(from);
-            return append_quoted(out, {text, strnlen(text, room)}, format);
+            const std::string_view text(reinterpret_cast<const char*>(from), room);
+            return append_quoted(out, text.substr(0, text.find('\0')), format);
         }
         case OpKind::kBytes:
             return append_bytes(out, from, op.size, format);

@@ -10,13 +10,29 @@
 #include "decode/btf_util.h"
 
 namespace djprobe::loader {
+namespace {
+
+// Nobody's record is that deep or that wide; a struct that contains itself is without an end.
+constexpr int kDeepest = 32;
+constexpr std::size_t kMostOps = 32768;
+constexpr std::uint32_t kWidestBitfield = 64;
+
+bool is_flexible_array(const btf_type& type) {
+    return btf_is_array(&type) && btf_array(&type)->nelems == 0;
+}
+
+bool is_integer_size(std::uint32_t size) {
+    return size == 1 || size == 2 || size == 4 || size == 8;
+}
+
+}  // namespace
 
 class PlanCompiler {
   public:
     PlanCompiler(const btf& btf, Format format) : btf_(btf) { plan_.format_ = format; }
 
     Plan run(std::uint32_t type_id, std::string_view head, std::string_view tail) {
-        outermost_ = btf__type_by_id(&btf_, skip_modifiers(btf_, type_id));
+        outermost_ = &type_at(btf_, skip_modifiers(btf_, type_id));
         const std::int64_t size = btf__resolve_size(&btf_, type_id);
         if (size < 0) {
             fail(ExitCode::kBadFile, "BTF type {} has no size: it cannot be decoded", type_id);
@@ -41,11 +57,13 @@ class PlanCompiler {
         return static_cast<std::uint32_t>(
             std::max<std::int64_t>(0, btf__resolve_size(&btf_, type_id)));
     }
-    [[nodiscard]] const char* name_of(std::uint32_t at) const {
-        return btf__name_by_offset(&btf_, at);
+    [[nodiscard]] std::string_view name_of(std::uint32_t at) const {
+        return printable_name(btf_, at);
     }
 
     Op& add_op(Op op) {
+        if (plan_.ops_.size() >= kMostOps)
+            fail(ExitCode::kBadFile, "BTF describes a record of more than {} values", kMostOps);
         op.literal_at = static_cast<std::uint32_t>(plan_.literals_.size());
         op.literal_size = static_cast<std::uint32_t>(pending_.size());
         plan_.literals_ += pending_;
@@ -65,9 +83,25 @@ class PlanCompiler {
         add_op(op);
     }
 
+    // What is left of the nesting that is allowed, while it lives.
+    class Deeper {
+      public:
+        explicit Deeper(int& depth) : depth_(depth) {
+            if (depth_ == kDeepest)
+                fail(ExitCode::kBadFile, "BTF describes a record nested more than {} deep",
+                     kDeepest);
+            ++depth_;
+        }
+        ~Deeper() { --depth_; }
+        Deeper(const Deeper&) = delete;
+
+      private:
+        int& depth_;
+    };
+
     void add_value(std::uint32_t type_id, std::uint32_t offset, Place place) {
         type_id = skip_modifiers(btf_, type_id);
-        const btf_type& type = *btf__type_by_id(&btf_, type_id);
+        const btf_type& type = type_at(btf_, type_id);
         if (btf_is_composite(&type)) return add_struct(type, offset, place);
         if (btf_is_array(&type)) return add_array(type, offset, place, btf_array(&type)->nelems);
         const Op op = scalar(type_id, offset);
@@ -76,13 +110,13 @@ class PlanCompiler {
     }
 
     Op scalar(std::uint32_t type_id, std::uint32_t offset) {
-        const btf_type& type = *btf__type_by_id(&btf_, type_id);
+        const btf_type& type = type_at(btf_, type_id);
         Op op{.offset = offset};
         op.size = size_of(type_id);
-        const bool fits = op.size == 1 || op.size == 2 || op.size == 4 || op.size == 8;
+        const bool fits = is_integer_size(op.size);
         if (btf_is_ptr(&type)) {
             op.kind = OpKind::kPointer;
-        } else if (btf_is_any_enum(&type)) {
+        } else if (btf_is_any_enum(&type) && fits) {
             op.kind = OpKind::kEnum;
             op.enumeration = add_enumeration(type);
         } else if (btf_is_float(&type)) {
@@ -105,14 +139,15 @@ class PlanCompiler {
         for (std::uint32_t i = 0; i < btf_vlen(&type); ++i) {
             if (btf_is_enum64(&type)) {
                 const struct btf_enum64& entry = btf_enum64(&type)[i];
-                enumeration.entries.push_back({btf_enum64_value(&entry), name_of(entry.name_off)});
+                enumeration.entries.push_back(
+                    {btf_enum64_value(&entry), std::string(name_of(entry.name_off))});
             } else {
                 const struct btf_enum& entry = btf_enum(&type)[i];
                 // Compilers before enum64 do not tell the sign; a negative name does.
                 enumeration.is_signed |= entry.val < 0;
                 enumeration.entries.push_back(
                     {static_cast<std::uint64_t>(std::int64_t{entry.val}) & mask,
-                     name_of(entry.name_off)});
+                     std::string(name_of(entry.name_off))});
             }
         }
         // Stable: of several names for one value the first declared is the one to print.
@@ -131,13 +166,14 @@ class PlanCompiler {
     }
 
     void add_members(const btf_type& type, std::uint32_t offset, Place place, bool& first) {
+        const Deeper deeper(depth_);
         for (std::uint32_t i = 0; i < btf_vlen(&type); ++i) {
             const btf_member& member = btf_members(&type)[i];
             const std::uint32_t member_type = skip_modifiers(btf_, member.type);
-            const btf_type& resolved = *btf__type_by_id(&btf_, member_type);
+            const btf_type& resolved = type_at(btf_, member_type);
             const std::uint32_t bits = btf_member_bit_offset(&type, i);
-            const char* const name = name_of(member.name_off);
-            if (*name == '\0') {
+            const std::string_view name = name_of(member.name_off);
+            if (name.empty()) {
                 // C names the members of an anonymous struct or union as the outer one's.
                 if (btf_is_composite(&resolved)) {
                     add_members(resolved, offset + bits / 8, place, first);
@@ -145,20 +181,21 @@ class PlanCompiler {
                 continue;
             }
             add_member_name(name, first);
-            const bool last = &type == outermost_ && i + 1 == btf_vlen(&type);
+            const bool last =
+                place == Place::kMember && &type == outermost_ && i + 1 == btf_vlen(&type);
             if (last && is_flexible_array(resolved)) {
                 plan_.flexible_ = true;
                 add_array(resolved, offset + bits / 8, place, kToRecordEnd);
             } else if (const std::uint32_t width = bitfield_width(type, i, resolved)) {
                 const std::uint32_t inner = btf_is_int(&resolved) ? btf_int_offset(&resolved) : 0;
-                add_bitfield(member_type, offset * 8 + bits + inner, width, place);
+                add_bitfield(member_type, offset * std::uint64_t{8} + bits + inner, width, place);
             } else {
                 add_value(member_type, offset + bits / 8, place);
             }
         }
     }
 
-    void add_member_name(const char* name, bool& first) {
+    void add_member_name(std::string_view name, bool& first) {
         if (!first) pending_ += json() ? ',' : ' ';
         pending_ += json() ? fmt::format("\"{}\":", name) : fmt::format("{}=", name);
         first = false;
@@ -174,20 +211,24 @@ class PlanCompiler {
         return 0;
     }
 
-    void add_bitfield(std::uint32_t type_id, std::uint32_t bits, std::uint32_t width, Place place) {
-        Op op = scalar(type_id, bits / 8);
+    void add_bitfield(std::uint32_t type_id, std::uint64_t bits, std::uint32_t width, Place place) {
+        check_bounds(bits / 8, (bits % 8 + width + 7) / 8);
+        Op op = scalar(type_id, static_cast<std::uint32_t>(bits / 8));
+        if (width > kWidestBitfield || op.kind == OpKind::kBytes || op.kind == OpKind::kFloat)
+            fail(ExitCode::kBadFile, "BTF is inconsistent: {} bits of a type that has none", width);
         op.bit_size = static_cast<std::uint8_t>(width);
         op.bit_shift = static_cast<std::uint8_t>(bits % 8);
-        check_bounds(op.offset, (op.bit_shift + width + 7) / 8);
         add_leaf(op, place);
     }
 
     void add_array(const btf_type& type, std::uint32_t offset, Place place, std::uint32_t count) {
         const struct btf_array& array = *btf_array(&type);
         const std::uint32_t element = skip_modifiers(btf_, array.type);
+        const Deeper deeper(depth_);
         Op op{.offset = offset};
-        op.count = count;
         op.size = size_of(element);
+        // Elements of no size show nothing, however many they are said to be.
+        op.count = op.size == 0 ? 0 : count;
         check_bounds(offset, count == kToRecordEnd ? 0 : std::uint64_t{op.size} * count);
         if (is_char(btf_, element)) {
             op.kind = OpKind::kString;
@@ -205,12 +246,9 @@ class PlanCompiler {
         pending_ += ']';
     }
 
-    static bool is_flexible_array(const btf_type& type) {
-        return btf_is_array(&type) && btf_array(&type)->nelems == 0;
-    }
-
     const btf& btf_;
     const btf_type* outermost_ = nullptr;
+    int depth_ = 0;
     std::string pending_;
     bool has_head_ = false;
     std::uint32_t limit_ = 0;  // size of what offsets count in: the record, or an array's element

@@ -63,7 +63,8 @@ class Plan {
   public:
     /// Compiles a type for one output format. The head and tail are put around each value, e.g.
     /// {"type":"event","data": and }. The BTF need not outlive the plan.
-    /// Throws Error when the type has no size (void, a function, a forward declaration).
+    /// Throws Error when the type has no size (void, a function, a forward declaration) or the BTF
+    /// is inconsistent.
     static Plan compile(const btf& btf, std::uint32_t type_id, Format format,
                         std::string_view head = {}, std::string_view tail = {});
 

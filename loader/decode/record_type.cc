@@ -11,13 +11,13 @@ namespace djprobe::loader {
 namespace {
 
 bool is_record(const btf& btf, std::uint32_t type_id) {
-    return btf_is_composite(btf__type_by_id(&btf, type_id));
+    return btf_is_composite(&type_at(btf, type_id));
 }
 
 std::optional<RecordType> find_by_name(const btf& btf, const std::string& name) {
     // The program's own types are the last ones where names collide.
     for (std::uint32_t id = btf__type_cnt(&btf); id-- > 1;) {
-        const btf_type& type = *btf__type_by_id(&btf, id);
+        const btf_type& type = type_at(btf, id);
         if (!btf_is_composite(&type) && !btf_is_typedef(&type)) continue;
         if (name != btf_name(btf, type)) continue;
         const std::uint32_t resolved = skip_modifiers(btf, id);
@@ -29,16 +29,16 @@ std::optional<RecordType> find_by_name(const btf& btf, const std::string& name) 
 std::optional<RecordType> find_only_anchor(const btf& btf) {
     std::set<std::uint32_t> anchored;
     for (std::uint32_t id = 1; id < btf__type_cnt(&btf); ++id) {
-        const btf_type& variable = *btf__type_by_id(&btf, id);
+        const btf_type& variable = type_at(btf, id);
         if (!btf_is_var(&variable)) continue;
-        const btf_type& pointer = *btf__type_by_id(&btf, skip_modifiers(btf, variable.type));
+        const btf_type& pointer = type_at(btf, skip_modifiers(btf, variable.type));
         if (!btf_is_ptr(&pointer)) continue;
         const std::uint32_t target = skip_modifiers(btf, pointer.type);
         if (is_record(btf, target)) anchored.insert(target);
     }
     if (anchored.size() != 1) return std::nullopt;
     const std::uint32_t id = *anchored.begin();
-    const std::string name = btf_name(btf, *btf__type_by_id(&btf, id));
+    const std::string name(printable_name(btf, type_at(btf, id).name_off));
     return RecordType{id, name.empty() ? "record" : name};
 }
 

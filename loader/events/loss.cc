@@ -17,12 +17,13 @@ namespace {
 constexpr std::string_view kCounterNames[] = {"lost", "dropped"};
 
 bool is_counter(const btf& btf, const btf_type& variable) {
+    if (!btf_is_var(&variable)) return false;
     const std::string_view name = btf_name(btf, variable);
     bool named = false;
     for (const std::string_view counter : kCounterNames)
         named |= name == counter;
     if (!named || btf_var(&variable)->linkage == BTF_VAR_STATIC) return false;
-    const btf_type& type = *btf__type_by_id(&btf, skip_modifiers(btf, variable.type));
+    const btf_type& type = type_at(btf, skip_modifiers(btf, variable.type));
     return btf_is_int(&type) && (type.size == 4 || type.size == 8);
 }
 
@@ -54,14 +55,14 @@ std::optional<std::uint64_t> counted_by_program(const bpf_object* object) {
     if (types == nullptr) return std::nullopt;
     std::optional<std::uint64_t> total;
     for (__u32 id = 1; id < btf__type_cnt(types); ++id) {
-        const btf_type& section = *btf__type_by_id(types, id);
+        const btf_type& section = type_at(*types, id);
         if (!btf_is_datasec(&section)) continue;
         const std::string_view name = btf_name(*types, section);
         if (name != ".bss" && name != ".data") continue;
         const std::vector<char> bytes = read_section(object, name);
         for (__u32 i = 0; i < btf_vlen(&section); ++i) {
             const btf_var_secinfo& place = btf_var_secinfos(&section)[i];
-            if (!is_counter(*types, *btf__type_by_id(types, place.type))) continue;
+            if (!is_counter(*types, type_at(*types, place.type))) continue;
             if (place.size > 8 || std::size_t{place.offset} + place.size > bytes.size()) continue;
             std::uint64_t value = 0;
             std::memcpy(&value, bytes.data() + place.offset, place.size);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 
+#include "base/error.h"
 #include "decode/btf_util.h"
 #include "decode/formatter.h"
 #include "decode/hexdump.h"
@@ -36,16 +37,16 @@ Layout layout(const bpf_map* map) {
     }
 }
 
-// Decodes values of one type; bytes of an unknown type become hexadecimal.
+// Decodes values of one type; bytes of an unknown type, or of one that makes no sense, become
+// hexadecimal: what was counted is not lost for that.
 class ValuePrinter {
   public:
     ValuePrinter(const btf* btf, std::uint32_t type_id, std::size_t size) {
         if (btf == nullptr || type_id == 0) return;
-        Plan text = Plan::compile(*btf, type_id, Format::kText);
-        if (!text.accepts(size)) return;
-        text_.emplace(std::move(text));
-        json_.emplace(Plan::compile(*btf, type_id, Format::kJson));
-        is_integer_ = btf_is_int(btf__type_by_id(btf, skip_modifiers(*btf, type_id)));
+        try {
+            compile(*btf, type_id, size);
+        } catch (const Error&) {
+        }
     }
 
     [[nodiscard]] bool is_integer() const { return is_integer_; }
@@ -64,6 +65,14 @@ class ValuePrinter {
     }
 
   private:
+    void compile(const btf& btf, std::uint32_t type_id, std::size_t size) {
+        Plan text = Plan::compile(btf, type_id, Format::kText);
+        if (!text.accepts(size)) return;
+        text_.emplace(std::move(text));
+        json_.emplace(Plan::compile(btf, type_id, Format::kJson));
+        is_integer_ = btf_is_int(&type_at(btf, skip_modifiers(btf, type_id)));
+    }
+
     bool is_integer_ = false;
     std::optional<Formatter> text_;
     std::optional<Formatter> json_;

@@ -8,7 +8,9 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "object/btf_check.h"
 #include "object/compile.h"
+#include "object/crash_guard.h"
 #include "object/elf_check.h"
 #include "object/temp_dir.h"
 
@@ -16,6 +18,8 @@ namespace djprobe::loader {
 namespace {
 
 constexpr std::size_t kVerifierLines = 8;
+// Opening takes milliseconds.
+constexpr unsigned kSecondsToOpen = 30;
 // libbpf gives uprobes the same program type, which only the section tells. Those of many functions
 // are here for the module, which knows them better: by what they expect.
 constexpr std::string_view kSections[] = {"kprobe", "kretprobe", "kprobe.multi", "kretprobe.multi",
@@ -51,6 +55,18 @@ void check_section(const Program& program) {
          program.name, program.section);
 }
 
+// An object without types is fine, and what libbpf itself refuses it will say when it opens it.
+void check_types(const std::filesystem::path& object, const std::string& name) {
+    const std::unique_ptr<btf, decltype(&btf__free)> types(btf__parse(object.c_str(), nullptr),
+                                                           btf__free);
+    if (!types) return;
+    try {
+        check_btf(*types);
+    } catch (const Error& error) {
+        fail(error.code(), "{}: {}", name, error.what());
+    }
+}
+
 }  // namespace
 
 Object::Object(std::string name, bool verbose)
@@ -65,6 +81,8 @@ Object Object::open(const std::filesystem::path& file, bool verbose) {
         path = compile(file, directory->path());
     }
     check_bpf_elf(path);
+    const CrashGuard guard(object.name_, kSecondsToOpen);
+    check_types(path, object.name_);
     object.object_.reset(bpf_object__open_file(path.c_str(), nullptr));
     if (!object.object_) {
         const int error = errno;
@@ -131,6 +149,7 @@ std::vector<Program> Object::choose(const std::string& name, Several several) {
 
 void Object::load() {
     log_->clear();
+    const CrashGuard guard(name_);
     const int error = bpf_object__load(object_.get());
     if (error == 0) return;
     const std::string verifier = verifier_tail(log_->text(), kVerifierLines);

@@ -127,6 +127,14 @@ TEST(ObjectFile, garbage_behind_a_good_header_is_one_line) {
     EXPECT_EQ(message.find('\n'), message.npos);
 }
 
+// libbpf 1.1 crashes over this one.
+TEST(ObjectFile, types_that_refer_to_nowhere) {
+    const std::filesystem::path path = DJPROBE_FUZZ_CORPUS "/object/types_of_nowhere";
+    EXPECT_EQ(open_error(path), path.string() +
+                                    ": BTF is inconsistent: it refers to type "
+                                    "1680736261, but has only 50");
+}
+
 TEST(ObjectFile, example_has_its_program_and_site) {
     Object object = Object::open(kExamples / "vfs_read.bpf.o", false);
     const Program program = object.choose("", Several::kRefuse).front();

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: GPL-2.0
+// Does an object's BTF hang together? libbpf follows its references without a look.
+#pragma once
+
+#include <bpf/btf.h>
+
+namespace djprobe::loader {
+
+/// Each type refers to types that are there and fit, each name is one, each chain of typedefs and
+/// qualifiers has an end. Throws Error(kBadFile).
+void check_btf(const btf& btf);
+
+}  // namespace djprobe::loader

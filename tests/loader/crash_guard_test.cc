@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "object/crash_guard.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kLine = "^probeload: x.bpf.o: damaged: libbpf does not survive reading it\n$";
+
+// Each call of its own size; volatile, or a compiler sees that it never returns.
+volatile bool deeper = true;
+[[gnu::noinline]] int without_end(volatile char* from) {
+    volatile char more[4096] = {};
+    more[0] = from[0];
+    return deeper ? without_end(more) + more[1] : more[0];
+}
+
+TEST(CrashGuardDeathTest, ACrashIsALine) {
+    for (const int signal : {SIGSEGV, SIGABRT, SIGFPE}) {
+        EXPECT_EXIT(
+            {
+                const CrashGuard guard("x.bpf.o");
+                raise(signal);
+            },
+            testing::ExitedWithCode(3), kLine);
+    }
+}
+
+TEST(CrashGuardDeathTest, SoIsAStackThatEnds) {
+    EXPECT_EXIT(
+        {
+            const CrashGuard guard("x.bpf.o");
+            volatile char first[1] = {};
+            without_end(first);
+        },
+        testing::ExitedWithCode(3), kLine);
+}
+
+TEST(CrashGuardDeathTest, SoIsACircle) {
+    EXPECT_EXIT(
+        {
+            const CrashGuard guard("x.bpf.o", 1);
+            for (;;)
+                pause();
+        },
+        testing::ExitedWithCode(3), kLine);
+}
+
+TEST(CrashGuardDeathTest, ItEndsWithItsScope) {
+    EXPECT_EXIT(
+        {
+            { const CrashGuard guard("x.bpf.o", 1); }
+            if (alarm(0) != 0) _exit(1);
+            raise(SIGSEGV);
+        },
+        testing::KilledBySignal(SIGSEGV), "");
+}
+
+}  // namespace
+}  // namespace djprobe::loader
