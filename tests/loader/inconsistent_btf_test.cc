@@ -36,8 +36,8 @@ TEST_F(InconsistentBtf, TypesThatAreNotThere) {
 TEST_F(InconsistentBtf, TypedefsInACircle) {
     const int first = BtfBuilder::check(btf__add_typedef(btf_.get(), "a", u32_ + 2));
     BtfBuilder::check(btf__add_typedef(btf_.get(), "b", first));
-    EXPECT_THAT(check_error(), testing::HasSubstr("typedefs and qualifiers without an end"));
-    EXPECT_EQ(decode_error(first), check_error());
+    for (const std::string& line : {check_error(), decode_error(first)})
+        EXPECT_THAT(line, testing::HasSubstr("typedefs and qualifiers without an end"));
 }
 
 TEST_F(InconsistentBtf, AStructThatContainsItself) {

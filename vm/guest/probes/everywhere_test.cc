@@ -14,7 +14,8 @@
 namespace djprobe::vm {
 namespace {
 
-/// Some of everything that a kernel does: processes, files, pipes, timers, loopback.
+/// Some of everything that a kernel does: processes, files, pipes, timers, memory that is taken
+/// and reclaimed, a connection over loopback.
 constexpr const char* kWorkload = R"(
 set -e
 for i in 1 2 3 4 5; do
@@ -28,6 +29,11 @@ for i in 1 2 3 4 5; do
     sha256sum /bin/busybox | cut -c1-16
 done
 rm -f /tmp/every.copy
+head -c 9000000 /dev/zero | tail -c 8000000 | cksum
+echo 1 >/proc/sys/vm/drop_caches
+nc -l -p 4321 </dev/null | cksum &
+until head -c 300000 /bin/busybox | nc 127.0.0.1 4321 2>/dev/null; do usleep 10000; done
+wait
 )";
 
 std::string run_workload() {

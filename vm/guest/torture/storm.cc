@@ -16,7 +16,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <fstream>
 #include <functional>
 #include <stdexcept>
 #include <thread>
@@ -35,7 +35,8 @@ using Clock = std::chrono::steady_clock;
 constexpr const char* kUsage =
     "usage: storm [--seconds S] [--seed N] [--loaders N] [--no-kill] [WIND]...\n"
     "Loaders attach and detach while all CPUs hit the sites, and while the winds blow: ftrace,\n"
-    "kprobes, labels, hotplug (4 CPUs), module (binfmt_misc.ko here), memory.\n"
+    "kprobes, labels, perf, livepatch (djlivepatch.ko here), hotplug (4 CPUs), module\n"
+    "(binfmt_misc.ko here), memory.\n"
     "exit status: 0; 1 a count or a result is wrong; 2 error\n";
 
 constexpr size_t kMostProbes = 12;
@@ -80,9 +81,9 @@ class Loader {
     /// of an instruction and are refused, which is part of it.
     const char* function() {
         static const char* const functions[] = {
-            kGetpgid,   "do_getpgid",     "__x64_sys_pread64",
-            "vfs_read", "rw_verify_area", "binfmt_misc:bm_status_read"};
-        return functions[dice_() % 6];
+            kGetpgid,         "do_getpgid",        "__x64_sys_pread64",         "vfs_read",
+            "rw_verify_area", "cmdline_proc_show", "binfmt_misc:bm_status_read"};
+        return functions[dice_() % 7];
     }
     void attach() {
         Request request;
@@ -154,6 +155,7 @@ void load() {
         totals->wrong += call_getpgid(200);
         totals->calls += 200;
         totals->wrong += reader.read(20);
+        totals->wrong += std::ifstream("/proc/cmdline").get() < 0;
         usleep(1000);  // who attaches needs a CPU, too
     }
 }
@@ -187,9 +189,7 @@ Options parse(int argc, char** argv) {
         }
     }
     for (; optind < argc; ++optind) {
-        const Wind* found = nullptr;
-        for (const Wind& wind : winds())
-            if (!std::strcmp(wind.name, argv[optind])) found = &wind;
+        const Wind* const found = find_wind(argv[optind]);
         if (!found) throw std::runtime_error(kUsage);
         options.winds.push_back(found);
     }
@@ -213,7 +213,7 @@ void report(const Options& options, const djprobe_query& constant) {
         number(totals->many), number(totals->refused), number(totals->detached),
         number(totals->toggled), number(totals->waited), number(totals->kills));
     for (size_t i = 0; i < options.winds.size(); ++i)
-        std::printf(" %s %llu", options.winds[i]->name, number(totals->gusts[i]));
+        std::printf(" %s %llu", options.winds[i]->name.data(), number(totals->gusts[i]));
     std::printf("\n");
 }
 
@@ -265,7 +265,7 @@ int run(int argc, char** argv) {
     if (!well) throw std::runtime_error("a process of ours failed");
     for (size_t i = 0; i < options.winds.size(); ++i)
         if (!totals->gusts[i])
-            throw std::runtime_error(std::string("no ") + options.winds[i]->name);
+            throw std::runtime_error("no " + std::string(options.winds[i]->name));
     return query.hits + missed(query) != totals->calls || totals->wrong;
 }
 

@@ -7,6 +7,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace djprobe::vm {
 
@@ -22,13 +23,18 @@ struct StormTotals {
 
 /// One thing that others do to the kernel, again and again.
 struct Wind {
-    const char* name;
+    std::string_view name;
     void (*blow)(std::mt19937_64& dice);  ///< once; throws std::runtime_error
     void (*calm)();                       ///< as it was before
 };
 
-std::span<const Wind> winds();
+std::span<const Wind> text_winds();
+std::span<const Wind> machine_winds();
+/// Null: there is none of that name.
+const Wind* find_wind(std::string_view name);
 
+/// Throws std::runtime_error with what errno says.
+void must(bool done, const char* what);
 /// Writes to a file of /proc or /sys. False: the kernel refuses.
 bool write_file(const std::string& path, const std::string& text);
 
