@@ -29,26 +29,6 @@ struct Rewrites {
     }
 };
 
-/// The compiled functions that a function calls; more than fit count as others.
-struct Callees {
-    static constexpr size_t kMax = 64;
-    u64 all[kMax];
-    size_t count = 0;
-
-    void visit(const Insn& insn) {
-        if (insn.kind != x86::Kind::Call || count == kMax) return;
-        for (size_t i = 0; i < count; ++i)
-            if (all[i] == insn.target) return;
-        if (djk_is_compiled(insn.target)) all[count++] = insn.target;
-    }
-};
-
-bool may_be_rewritten(Range range, const LandingIndex& index) {
-    for (u64 at = range.begin; at < range.end; ++at)
-        if (index.may_be_rewritten(at)) return true;
-    return false;
-}
-
 }  // namespace
 
 x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
@@ -57,19 +37,16 @@ x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
     if (!djk_is_compiled(code.address)) return {};
     struct Scratch {
         FunctionCopy cold;
-        Callees callees;
         Rewrites rewrites;
     };
     const Box<Scratch> scratch = Box<Scratch>::create();
     if (!scratch) return {};
     FunctionCopy& cold = scratch->cold;
-    Callees& callees = scratch->callees;
     Rewrites& rewrites = scratch->rewrites;
 
     Exits exits(code.range(), machine);
     bool whole = !x86::for_each_insn(code, code.range().end, [&](const Insn& insn) {
         exits.classify(insn);
-        callees.visit(insn);
         return true;
     });
     Flow flow;
@@ -81,7 +58,6 @@ x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
         Exits back(flow.cold.range(), machine);
         whole &= !x86::for_each_insn(flow.cold, flow.cold.range().end, [&](const Insn& insn) {
             if (!code.range().contains(insn.target)) back.classify(insn);
-            callees.visit(insn);
             return true;
         });
         whole &= back.all_known() && !back.part();
@@ -96,11 +72,11 @@ x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
     rewrites.function = code.range();
     rewrites.cold = flow.cold.range();
     djk_visit_kprobes(code.address, Rewrites::visit, &rewrites);
-    if (may_be_rewritten(rewrites.function, index) || may_be_rewritten(rewrites.cold, index))
-        djk_visit_rewritten_flow(code.address, Rewrites::visit, &rewrites);
+    index.visit_rewritten(rewrites.function, Rewrites::visit, &rewrites);
+    if (rewrites.cold.size()) index.visit_rewritten(rewrites.cold, Rewrites::visit, &rewrites);
     if (!rewrites.complete) return {};
     flow.rewritten = {rewrites.all, rewrites.count};
-    flow.compiled_callees = {callees.all, callees.count};
+    flow.is_compiled = [](u64 callee) { return djk_is_compiled(callee); };
     return find_live(flow, site);
 }
 

@@ -163,15 +163,6 @@ struct LandingIndex::Builder {
             self.index.stated_[number] = {kind, source, target};
         self.add(target, static_cast<u32>(number) | kStatedBit);
     }
-    static void rewrite(void* context, unsigned long place) {
-        auto& index = static_cast<Builder*>(context)->index;
-        for (u64 at = place; at < place + x86::kJumpLength; ++at) {
-            if (!index.text_.contains(at)) continue;
-            const u64 bit = (at - index.text_.begin) / kRewritten;
-            u8& bits = index.rewritten_[bit / 8];
-            bits = static_cast<u8>(bits | 1u << bit % 8);
-        }
-    }
 
     Refusal visit() {
         stated = 0;
@@ -199,8 +190,9 @@ Refusal LandingIndex::build() {
     text_ = core_text();
     const size_t lines = line(text_.end - 1) + 1;
     begin_ = Array<u32>(lines + 2);
-    rewritten_ = Array<u8>(text_.size() / kRewritten / 8 + 1);
+    rewritten_ = Array<djk_rewrite>(djk_list_rewritten(nullptr, 0));
     if (!begin_ || !rewritten_) return Refusal{Reason::NO_MEMORY};
+    djk_list_rewritten(rewritten_.data(), rewritten_.size());
     Builder builder{*this, unchanged};
     if (const Refusal refusal = builder.visit()) return refusal;
     for (size_t i = 2; i < lines + 2; ++i)
@@ -209,9 +201,7 @@ Refusal LandingIndex::build() {
     entries_ = Array<u32>(begin_[lines + 1]);
     if (!stated_ || !entries_) return Refusal{Reason::NO_MEMORY};
     builder.counting = false;
-    if (const Refusal refusal = builder.visit()) return refusal;
-    djk_visit_rewritten(Builder::rewrite, &builder);
-    return {};
+    return builder.visit();
 }
 
 Refusal LandingIndex::ensure() {
@@ -263,20 +253,26 @@ Refusal LandingIndex::find(Range targets, const SiteTable& sites, Landings& out)
     return find_in_core(targets, sites, out);
 }
 
-bool LandingIndex::may_be_rewritten(u64 address) const {
-    if (!entries_ || !text_.contains(address)) return true;
-    const u64 bit = (address - text_.begin) / kRewritten;
-    return rewritten_[bit / 8] & 1u << bit % 8;
+void LandingIndex::visit_rewritten(Range range, djk_flow_visit visit, void* context) const {
+    if (!entries_ || !text_.contains(range.begin)) {
+        djk_visit_rewritten_flow(range.begin, visit, context);
+        return;
+    }
+    // One that begins before the range may reach into it.
+    const u64 from = range.begin - (x86::kJumpLength - 1);
+    size_t first = 0;
+    for (size_t end = rewritten_.size(); first < end;) {
+        const size_t middle = first + (end - first) / 2;
+        if (rewritten_[middle].place < from)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    for (; first < rewritten_.size() && rewritten_[first].place < range.end; ++first)
+        visit(context, rewritten_[first].kind, rewritten_[first].place, rewritten_[first].target);
 }
 
 void LandingIndex::mark_rewritten(Range range, u8* marks) const {
-    djk_extent text;
-    const bool known = djk_text_extent(range.begin + range.size() / 2, &text);
-    if (!known || text.begin == core_text().begin) {
-        for (u64 i = 0; i < range.size(); ++i)
-            marks[i] = may_be_rewritten(range.begin + i);
-        return;
-    }
     struct Marks {
         Range range;
         u8* marks;
@@ -287,10 +283,15 @@ void LandingIndex::mark_rewritten(Range range, u8* marks) const {
                 if (self.range.contains(at)) self.marks[at - self.range.begin] = 1;
         }
     };
+    // What lies around a module's text is another's; in the middle is the site.
+    djk_extent text;
+    const bool known = djk_text_extent(range.begin + range.size() / 2, &text);
     for (u64 i = 0; i < range.size(); ++i)
-        marks[i] = 0;
+        marks[i] = !known;
+    if (!known) return;
     Marks context{range, marks};
-    djk_visit_rewritten_flow(text.begin, Marks::visit, &context);
+    visit_rewritten({range.begin > text.begin ? range.begin : text.begin, range.end}, Marks::visit,
+                    &context);
 }
 
 }  // namespace djprobe::kmod

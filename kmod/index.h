@@ -39,14 +39,15 @@ class LandingIndex {
     /// NO_INDEX or NO_MEMORY when that is not known.
     Refusal find(Range targets, const SiteTable& sites, Landings& out);
 
-    /// A jump label or a static call may lie at `address`.
-    bool may_be_rewritten(u64 address) const;
-    /// The same for each byte of a range: to ask the kernel about one takes a pass over its tables.
+    /// Calls visit() at least for the jump labels and static calls that have a byte in `range`, all
+    /// of it core text or of one module.
+    void visit_rewritten(Range range, djk_flow_visit visit, void* context) const;
+    /// For each byte of a range, whether one of them may lie there: to ask the kernel about one
+    /// takes a pass over its tables. Of what is no text nothing is known.
     void mark_rewritten(Range range, u8* marks) const;
 
   private:
     static constexpr u64 kLineSize = 64;
-    static constexpr u64 kRewritten = 4;
 
     struct Builder;
     /// One of the kernel's tables says so; no instruction shows it.
@@ -67,7 +68,7 @@ class LandingIndex {
     Array<u32> begin_;  ///< for each line, and one behind: its first entry
     Array<u32> entries_;
     Array<Stated> stated_;
-    Array<u8> rewritten_;  ///< a bit for each kRewritten bytes: holds what the kernel rewrites
+    Array<djk_rewrite> rewritten_;
 };
 
 }  // namespace djprobe::kmod

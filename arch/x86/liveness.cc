@@ -97,10 +97,13 @@ class Exploration {
         return nullptr;
     }
 
-    bool is_compiled(u64 function) const {
-        for (const u64 callee : flow_.compiled_callees)
-            if (callee == function) return true;
-        return false;
+    End callee(u64 target, Set open) const {
+        // Into itself: assembly that wants its own address, or fills the return stack.
+        if (is_inside(target)) return kUnknown;
+        // Where both say the same of what is still open, the question can be spared.
+        const bool matters = (kCallee.live ^ kCompiledCallee.live) & open;
+        return matters && flow_.is_compiled && flow_.is_compiled(target) ? kCompiledCallee
+                                                                         : kCallee;
     }
 
     void jump(u64 target, Set open, bool conditional) {
@@ -138,11 +141,7 @@ class Exploration {
         }
         switch (insn.kind) {
             case Kind::Call:
-                // Into itself: assembly that wants its own address, or fills the return stack.
-                end(is_inside(insn.target)     ? kUnknown
-                    : is_compiled(insn.target) ? kCompiledCallee
-                                               : kCallee,
-                    open);
+                end(callee(insn.target, open), open);
                 return false;
             case Kind::IndirectCall:
                 end(kCallee, open);

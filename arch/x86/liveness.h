@@ -37,9 +37,9 @@ struct Flow {
     Range indirect_thunks = {};  ///< out-of-line `jmp *reg`
     /// Complete for both parts.
     Span<const Rewritten> rewritten = {};
-    /// Functions that are called here and made by the compiler with an ftrace call: they take
-    /// arguments where the C convention says, and nothing else.
-    Span<const u64> compiled_callees = {};
+    /// True for a function that the compiler has made with an ftrace call: it takes arguments where
+    /// the C convention says, and nothing else. Asked only where the answer matters; null: never.
+    bool (*is_compiled)(u64 function) = nullptr;
 };
 
 struct Live {
@@ -50,7 +50,7 @@ struct Live {
 };
 
 /// What may be live at `from`, right before the instruction there. Explores the control flow from
-/// there; whatever is undecided at its bounds is live. Pure; no allocation.
+/// there; whatever is undecided at its bounds is live. Pure but for what it asks; no allocation.
 Live find_live(const Flow& flow, u64 from);
 
 }  // namespace djprobe::x86

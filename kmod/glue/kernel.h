@@ -119,14 +119,9 @@ unsigned int djk_forbidden(unsigned long address);
 
 /* Who owns each of the bytes from `address` on (ftrace, jump label, static call, BUG,
  * alternative, exception table, foreign kprobe), or NONE. On entry reasons[i] tells whether a jump
- * label or a static call may be there (djk_visit_rewritten). Takes jump_label_mutex and text_mutex.
+ * label or a static call may be there (djk_list_rewritten). Takes jump_label_mutex and text_mutex.
  */
 void djk_reserved(unsigned long address, unsigned char *reasons, size_t count);
-
-/* Calls visit(context, place) for all jump labels and static calls of the core kernel, which are
- * what they are from boot on. */
-typedef void (*djk_place_visit)(void *context, unsigned long place);
-void djk_visit_rewritten(djk_place_visit visit, void *context);
 
 /* Is there a foreign kprobe at `address`, be it disabled? */
 bool djk_has_kprobe(unsigned long address);
@@ -174,6 +169,13 @@ enum djk_flow_kind { DJK_FLOW_LABEL, DJK_FLOW_CALL, DJK_FLOW_UNKNOWN };
 typedef void (*djk_flow_visit)(void *context, unsigned int kind, unsigned long place,
 			       unsigned long target);
 void djk_visit_rewritten_flow(unsigned long address, djk_flow_visit visit, void *context);
+/* The same as a list, sorted by place, of all those of the core kernel, which are what they are
+ * from boot on. Returns how many there are, which may be more than `max`. May sleep. */
+struct djk_rewrite {
+	unsigned long place, target;
+	unsigned int kind;
+};
+size_t djk_list_rewritten(struct djk_rewrite *list, size_t max);
 /* Kprobes of the kernel's own in the function that `address` is the start of, whose handlers look
  * at registers. */
 void djk_visit_kprobes(unsigned long address, djk_flow_visit visit, void *context);

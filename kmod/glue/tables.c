@@ -9,6 +9,7 @@
 #include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/sort.h>
 #include <linux/static_call.h>
 #include <linux/string.h>
 #include <asm/extable.h>
@@ -170,16 +171,34 @@ void djk_visit_landings(unsigned long module_address, djk_landing_visit visit, v
 	preempt_enable();
 }
 
-void djk_visit_rewritten(djk_place_visit visit, void *context)
-{
-	const struct jump_entry *label = (const void *)djk_imports.__start___jump_table;
-	const struct jump_entry *last_label = (const void *)djk_imports.__stop___jump_table;
-	const struct static_call_site *call = (const void *)djk_imports.__start_static_call_sites;
-	const struct static_call_site *last_call =
-		(const void *)djk_imports.__stop_static_call_sites;
+struct rewrite_list {
+	struct djk_rewrite *list;
+	size_t count, max;
+};
 
-	for (; label < last_label; label++)
-		visit(context, jump_entry_code(label));
-	for (; call < last_call; call++)
-		visit(context, (unsigned long)&call->addr + call->addr);
+static void note_rewrite(void *context, unsigned int kind, unsigned long place,
+			 unsigned long target)
+{
+	struct rewrite_list *const all = context;
+
+	if (all->count < all->max)
+		all->list[all->count] = (struct djk_rewrite){ place, target, kind };
+	all->count++;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct djk_rewrite *const first = left, *const second = right;
+
+	return first->place < second->place ? -1 : first->place > second->place;
+}
+
+size_t djk_list_rewritten(struct djk_rewrite *list, size_t max)
+{
+	struct rewrite_list all = { list, 0, max };
+
+	/* The kernel sorts its tables by the key that a place depends on. */
+	djk_visit_rewritten_flow(djk_imports._stext, note_rewrite, &all);
+	sort(list, min(all.count, max), sizeof(*list), compare_places, NULL);
+	return all.count;
 }

@@ -33,7 +33,7 @@ struct Function {
     bool standard_abi = true;
     bool has_fixups = false;
     std::vector<Rewritten> rewritten = {};
-    Span<const u64> compiled_callees = {};
+    bool (*is_compiled)(u64) = nullptr;
 
     Live live(size_t offset = 0) const {
         return find_live({.function = {kFunction, view(code)},
@@ -44,7 +44,7 @@ struct Function {
                           .return_thunks = kReturnThunks,
                           .indirect_thunks = kIndirectThunks,
                           .rewritten = {rewritten.data(), rewritten.size()},
-                          .compiled_callees = compiled_callees},
+                          .is_compiled = is_compiled},
                          kFunction + offset);
     }
     RegisterSet registers(size_t offset = 0) const { return live(offset).registers; }
@@ -96,9 +96,8 @@ TEST(LivenessTest, CallTakesAllRegistersAndNoFlags) {
 }
 
 TEST(LivenessTest, CompiledCalleeTakesArgumentsOnly) {
-    const u64 callee[] = {kFunction + 0x50000};
     Function function{CODE("call 771b + 0x50000; mov rax, r11; ret")};
-    function.compiled_callees = {callee, 1};
+    function.is_compiled = [](u64 callee) { return callee == kFunction + 0x50000; };
     EXPECT_EQ(function.registers(), set(AX, CX, DX, SI, DI, R8, R9));
     EXPECT_FALSE(function.flags());
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 // djk_* of kmod/glue/kernel.h: the model in the clothes of the kernel.
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include "failure.h"
 #include "kernel_model.h"
@@ -116,12 +118,6 @@ void djk_reserved(unsigned long address, unsigned char* reasons, size_t count) {
     }
 }
 
-void djk_visit_rewritten(djk_place_visit visit, void* context) {
-    for (const Owned& owned : kernel->image.owned)
-        if (owned.reason == Reason::JUMP_LABEL && kernel->image.core().contains(owned.range.begin))
-            visit(context, owned.range.begin);
-}
-
 bool djk_has_kprobe(unsigned long address) {
     return kernel->kprobes.find(address);
 }
@@ -190,6 +186,16 @@ void djk_visit_rewritten_flow(unsigned long address, djk_flow_visit visit, void*
         if (owned.reason == Reason::JUMP_LABEL &&
             core.contains(address) == core.contains(owned.range.begin))
             visit(context, DJK_FLOW_LABEL, owned.range.begin, owned.target);
+}
+
+size_t djk_list_rewritten(djk_rewrite* list, size_t max) {
+    std::vector<djk_rewrite> all;
+    for (const Owned& owned : kernel->image.owned)
+        if (owned.reason == Reason::JUMP_LABEL && kernel->image.core().contains(owned.range.begin))
+            all.push_back({owned.range.begin, owned.target, DJK_FLOW_LABEL});
+    std::ranges::sort(all, {}, &djk_rewrite::place);
+    std::copy_n(all.begin(), std::min(all.size(), max), list);
+    return all.size();
 }
 
 void djk_visit_kprobes(unsigned long, djk_flow_visit visit, void* context) {
