@@ -5,8 +5,6 @@
 #include <bpf/libbpf.h>
 #include <linux/btf.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,20 +13,16 @@
 #include "base/error.h"
 #include "decode/formatter.h"
 #include "decode/record_type.h"
+#include "require.h"
 
 namespace {
 
 using namespace djprobe::loader;
+using djprobe::test::require;
 
 constexpr char kStrings[] = "\0event\0char\0int\0a\0b\0events_t\0bad\"name";
 // Anything larger is no different, but slower.
 constexpr std::uint32_t kLargestRecord = 4096;
-
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "broken promise: %s\n", what);
-    std::abort();
-}
 
 std::vector<std::uint8_t> as_btf(const std::uint8_t* types, std::size_t size) {
     btf_header header = {};

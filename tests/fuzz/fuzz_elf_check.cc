@@ -3,26 +3,16 @@
 // section headers that lie within the file; what it refuses gets one line.
 #include <elf.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
 #include "base/error.h"
 #include "memory_file.h"
 #include "object/elf_check.h"
-
-namespace {
-
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "broken promise: %s\n", what);
-    std::abort();
-}
-
-}  // namespace
+#include "require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace djprobe;
+    using test::require;
     static const test::MemoryFile file;
     file.fill(data, size);
     try {

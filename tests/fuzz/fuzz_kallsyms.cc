@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // libFuzzer: any text as /proc/kallsyms. Symbols are sorted, and are found by their own names.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 
 #include "kernel/kallsyms.h"
-
-namespace {
-
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "broken promise: %s\n", what);
-    std::abort();
-}
-
-}  // namespace
+#include "require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     using namespace djprobe::loader;
+    using djprobe::test::require;
     const Kallsyms table = Kallsyms::parse(std::string(reinterpret_cast<const char*>(data), size));
     const Symbol* previous = nullptr;
     for (const Symbol& symbol : table.symbols()) {

@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -17,16 +16,12 @@
 #include "events/printer.h"
 #include "memory_file.h"
 #include "object/object.h"
+#include "require.h"
 
 namespace {
 
 using namespace djprobe;
-
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "broken promise: %s\n", what);
-    std::abort();
-}
+using test::require;
 
 void use(const std::string& path) {
     loader::Object object = loader::Object::open(path, false);

@@ -14,6 +14,19 @@ constexpr size_t kStack = 32 * 1024;
 
 }  // namespace
 
+void sleep_once(long milliseconds) {
+    const timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
+}
+
+void sleep_together(unsigned count, long milliseconds) {
+    std::vector<std::thread> sleepers;
+    for (unsigned i = 0; i < count; ++i)
+        sleepers.emplace_back([=] { sleep_once(milliseconds); });
+    for (std::thread& sleeper : sleepers)
+        sleeper.join();
+}
+
 void* Crowd::sleep(void* self) {
     timespec time = {3600, 0};
     clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);

@@ -14,6 +14,11 @@ namespace djprobe::vm {
 /// The function in which a task sleeps.
 inline constexpr const char* kSleep = "hrtimer_nanosleep";
 
+/// One call of it.
+void sleep_once(long milliseconds);
+/// `count` threads that do so at the same time; back when all are.
+void sleep_together(unsigned count, long milliseconds);
+
 /// Threads that sleep until wake(), each in one call of kSleep. Small ones: 10,000 of them take
 /// some 400 MiB, nearly all of it the kernel's.
 class Crowd {

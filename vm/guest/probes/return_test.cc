@@ -27,10 +27,6 @@ class Return : public ObserverTest {
         request.flags = DJPROBE_ATTACH_RETURN;
         return request;
     }
-    static void sleep_once(long milliseconds) {
-        timespec time = {0, milliseconds * 1000000};
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
-    }
 };
 
 TEST_F(Return, EveryCallIsOneHit) {
@@ -86,11 +82,7 @@ TEST_F(Return, SleepersAreCountedWhenTheyReturn) {
     const Probe probe = device_.must_attach(at_return(kSleep));
     expect_mechanism(entry, DJPROBE_MODE_AUTO);
     const uint64_t entered = entry.hits(), left = probe.total().hits;
-    std::vector<std::thread> sleepers;
-    for (int i = 0; i < kSleepers; ++i)
-        sleepers.emplace_back([] { sleep_once(300); });
-    for (std::thread& sleeper : sleepers)
-        sleeper.join();
+    sleep_together(kSleepers, 300);
     EXPECT_GE(entry.hits() - entered, static_cast<uint64_t>(kSleepers));
     EXPECT_EQ(probe.total().hits - left, entry.hits() - entered);
 }

@@ -59,17 +59,6 @@ class Shadow : public ObserverTest {
     static uint64_t seen_or_missed(const Probe& probe) {
         return probe.hits() + missed(probe.query());
     }
-    static void sleep_once(long milliseconds) {
-        timespec time = {milliseconds / 1000, milliseconds % 1000 * 1000000};
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nullptr);
-    }
-    static void sleep_together(int count, long milliseconds) {
-        std::vector<std::thread> sleepers;
-        for (int i = 0; i < count; ++i)
-            sleepers.emplace_back([=] { sleep_once(milliseconds); });
-        for (std::thread& sleeper : sleepers)
-            sleeper.join();
-    }
     observation chain_of_callee() {
         const Probe probe = device_.must_attach(observed(kCallee, 0, DJPROBE_MODE_AUTO, 3));
         probe.settle();
@@ -134,7 +123,7 @@ TEST_F(Shadow, SleepersAreCountedWhenTheyReturnHoweverMany) {
     const Probe entry = device_.must_attach(at(kSleep));
     const Probe probe = device_.must_attach(shadow(kSleep));
     expect_mechanism(probe, DJPROBE_MODE_AUTO);
-    const auto account = [&](int count) {
+    const auto account = [&](unsigned count) {
         const uint64_t entered = entry.hits(), told = seen_or_missed(probe);
         sleep_together(count, 1000);
         // Somebody else's sleep may have been under way at either moment.
