@@ -7,7 +7,7 @@ import pathlib
 import re
 import sys
 
-# What is counted in a test's output: (test, pattern with one number, what it is).
+# What is counted in a test's output: (pattern of its name, pattern with one number, what it is).
 FIGURES = [
     ("storm", r"^storm .* calls (\d+)", "calls by the load, each counted by a probe"),
     ("storm", r" attached (\d+)", "probes attached in storms"),
@@ -30,6 +30,14 @@ FIGURES = [
     ("abifuzz", r" racing (\d+)", "of them with arguments that another thread changed"),
     ("parked", r"^(\d+) of \d+ cells", "cells of (parked instruction x phase)"),
     ("fault", r"(\d+) allocations failed", "allocations that failed once each"),
+    ("everywhere", r"^(\d+) sites:", "functions probed at once, in all modes"),
+    ("everywhere", r"; (\d+) hits, missed", "hits of those"),
+    ("storm", r" perf (\d+)", "perf events on every CPU, with stacks, rounds"),
+    ("storm", r" livepatch (\d+)", "live patches applied and taken back"),
+    ("protocol", r"^(\d+) rounds", "patched and unpatched on the real CPU"),
+    ("protocol", r" (\d+) calls,", "calls meanwhile, each counted"),
+    ("policy", r"(\d+) operations", "operations of the policy, in random histories"),
+    ("fuzz_.*", r"number_of_executed_units: (\d+)", "inputs of the fuzzers here"),
 ]  # fmt: skip
 
 
@@ -47,7 +55,7 @@ def figures(done):
     sums = collections.defaultdict(collections.Counter)
     for record in done:
         for test, pattern, what in FIGURES:
-            if test == record["test"]:
+            if re.fullmatch(test, record["test"]):
                 for number in re.findall(pattern, record["text"], re.M):
                     sums[what][record["kernel"]] += int(number)
     return sums
@@ -66,8 +74,9 @@ def tables(folder):
                   f"{verdicts['skip']} did not apply"],
     ]  # fmt: skip
     sums = figures(done)
+    kernels.append("host")
     yield "What was done", ["", *kernels], [
-        [what, *(f"{sums[what][kernel]:,}" for kernel in kernels)]
+        [what, *(f"{sums[what][kernel]:,}" if sums[what][kernel] else "" for kernel in kernels)]
         for _, _, what in FIGURES if what in sums
     ]  # fmt: skip
     names = list(dict.fromkeys(record["test"] for record in done))
