@@ -189,10 +189,12 @@ enum djprobe_verdict {
  * Control fd: what would DJPROBE_IOC_ATTACH do? The same decision, nothing is patched or kept.
  * The site is named as there. May sleep. Returns 0 with any verdict; errors as there only for a
  * place that is none (ENOENT, ENOTUNIQ, ERANGE; EACCES with NOT_TEXT), with `reason` and `detail`.
+ * With RETURN the verdict, and all that goes with it, is that of the function's return which does
+ * worst; `address` is the function's entry.
  */
 struct djprobe_explain {
 	__u32 size;	  /* in */
-	__u32 flags;	  /* in: 0 */
+	__u32 flags;	  /* in: 0, RETURN, or RETURN and SHADOW of enum djprobe_attach_flags */
 	__u64 symbol;	  /* in: as in djprobe_attach */
 	__u64 offset;	  /* in */
 	__u64 address;	  /* in: as in djprobe_attach; out: the IA */
@@ -250,13 +252,14 @@ struct djprobe_site {
 	__u64 address;	 /* in; out: the IA */
 	__u64 cookie;	 /* in */
 	__u32 reason;	 /* out: enum djprobe_reason; on success why it will stay int3, or NONE */
-	__u32 flags;	 /* in: 0 */
+	__u32 flags;	 /* in: 0, RETURN, or RETURN and SHADOW of enum djprobe_attach_flags */
 	__u64 detail[2]; /* out: see djprobe_reason.h */
 };
 
 /*
  * Control fd: attach one program at many sites, all or none. Returns one probe
  * fd for all of them. They share one quiescence and a handful of core syncs.
+ * A site with RETURN has one probe for each return; those of one site follow each other.
  *
  * Errors as DJPROBE_IOC_ATTACH; `failed` is then the index of the site that was
  * refused, whose `reason` and `detail` say why, or `count` when it was none of

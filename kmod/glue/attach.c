@@ -44,6 +44,13 @@ int djk_read_site(struct djp_request *request, u64 symbol, u64 offset, u64 addre
 	return 0;
 }
 
+bool djk_are_site_flags(u32 flags, u64 offset)
+{
+	const u32 returns = DJPROBE_ATTACH_RETURN, shadow = returns | DJPROBE_ATTACH_SHADOW;
+
+	return !flags || ((flags == returns || flags == shadow) && !offset);
+}
+
 int djk_install(int fd, struct file *file, int error)
 {
 	if (IS_ERR(file) || error) {
@@ -58,10 +65,87 @@ int djk_install(int fd, struct file *file, int error)
 	return fd;
 }
 
-struct file *djk_attach_file(struct djp_request *requests, size_t count,
-			     struct djk_programs programs, size_t *failed,
-			     struct djp_request *refusal)
+static bool add_request(struct djk_request_list *list, const struct djp_request *request)
 {
+	if (list->count == list->room) {
+		const size_t room = list->room ? 2 * list->room : 16;
+		struct djp_request *all = kvmalloc_array(room, sizeof(*all), GFP_KERNEL_ACCOUNT);
+
+		if (!all)
+			return false;
+		if (list->count)
+			memcpy(all, list->all, list->count * sizeof(*all));
+		kvfree(list->all);
+		list->all = all;
+		list->room = room;
+	}
+	list->all[list->count++] = *request;
+	return true;
+}
+
+struct returns {
+	struct djk_request_list *list;
+	struct djp_request *function;
+};
+
+static void add_returns(void *context, const unsigned long *addresses, size_t count)
+{
+	const struct returns *returns = context;
+	struct djp_request request = *returns->function;
+	const size_t before = returns->list->count;
+	size_t i;
+
+	request.symbol = NULL;
+	request.offset = 0;
+	for (i = 0; i < count; i++) {
+		request.address = addresses[i];
+		if (!add_request(returns->list, &request)) {
+			returns->list->count = before;
+			return;
+		}
+	}
+}
+
+bool djk_add_site(struct djk_request_list *list, struct djp_request *site, u32 flags)
+{
+	struct djp_request request = *site;
+	struct returns returns = { list, &request };
+	const size_t before = list->count;
+
+	request.shadow = flags & DJPROBE_ATTACH_SHADOW;
+	if (!(flags & DJPROBE_ATTACH_RETURN))
+		add_request(list, &request);
+	else if (!request.shadow)
+		djp_find_returns(&request, add_returns, &returns);
+	else if (djp_find_shadow_entry(&request))
+		add_request(list, &request);
+	if (list->count == before && !request.reason)
+		request.reason = DJPROBE_REASON_NO_MEMORY;
+	/* The name is still the caller's to free. */
+	request.symbol = site->symbol;
+	*site = request;
+	return list->count > before;
+}
+
+void djk_tell_site(struct djp_request *site, const struct djp_request *requests, size_t count)
+{
+	const bool returns = site->entry && !site->shadow;
+	size_t i;
+
+	site->address = returns ? site->entry : requests->address;
+	/* Why not all of them get a jump. */
+	for (i = 0; i < count && !site->reason; i++) {
+		site->reason = requests[i].reason;
+		site->detail[0] = requests[i].detail[0];
+		site->detail[1] = requests[i].detail[1];
+	}
+}
+
+struct file *djk_attach_file(struct djk_request_list *list, struct djk_programs programs,
+			     size_t *failed, struct djp_request *refusal)
+{
+	struct djp_request *const requests = list->all;
+	const size_t count = list->count;
 	struct djk_group *group;
 	size_t i;
 
@@ -79,8 +163,9 @@ struct file *djk_attach_file(struct djp_request *requests, size_t count,
 							     &refusal->reason, refusal->detail);
 		if (!requests[i].handler)
 			goto destroy_handlers;
-		if (programs.shadow && !djk_handler_shadows(requests[i].handler, programs.entry_fd,
-							    &refusal->reason, refusal->detail)) {
+		if (requests[i].shadow &&
+		    !djk_handler_shadows(requests[i].handler, programs.entry_fd, &refusal->reason,
+					 refusal->detail)) {
 			djk_probe_destroy(requests[i].handler);
 			goto destroy_handlers;
 		}
@@ -100,100 +185,40 @@ destroy_handlers:
 
 /* ---- This one ---- */
 
-struct return_list {
-	struct djp_request *function, *requests;
-	size_t count;
-};
-
-static void take_returns(void *context, const unsigned long *addresses, size_t count)
+static struct file *attach_site(struct djp_request *site, u32 flags, struct djk_programs programs,
+				struct djp_request *refusal)
 {
-	struct return_list *list = context;
-	size_t i;
-
-	list->requests = kvcalloc(count, sizeof(*list->requests), GFP_KERNEL_ACCOUNT);
-	if (!list->requests)
-		return;
-	list->count = count;
-	for (i = 0; i < count; i++) {
-		list->requests[i] = *list->function;
-		list->requests[i].symbol = NULL;
-		list->requests[i].offset = 0;
-		list->requests[i].address = addresses[i];
-	}
-}
-
-/* A request for each return of the function; NULL with its reason. */
-static struct djp_request *expand_returns(struct djp_request *function, size_t *count)
-{
-	struct return_list list = { .function = function };
-
-	djp_find_returns(function, take_returns, &list);
-	if (!list.requests && !function->reason)
-		function->reason = DJPROBE_REASON_NO_MEMORY;
-	*count = list.count;
-	return list.requests;
-}
-
-static struct file *attach_returns(struct djp_request *function, int prog_fd,
-				   struct djp_request *refusal)
-{
-	size_t failed, count = 0;
-	struct djp_request *requests = expand_returns(function, &count);
-	struct file *file;
-
-	*refusal = *function;
-	if (!requests)
-		return ERR_PTR(djk_errno_of(function->reason));
-	file = djk_attach_file(requests, count, (struct djk_programs){ prog_fd }, &failed, refusal);
-	/* Why not all of them get a jump. */
-	for (failed = 0; failed < count && !function->reason; failed++) {
-		function->reason = requests[failed].reason;
-		function->detail[0] = requests[failed].detail[0];
-		function->detail[1] = requests[failed].detail[1];
-	}
-	function->address = function->entry;
-	kvfree(requests);
-	return file;
-}
-
-static struct file *attach_shadow(struct djp_request *request, struct djk_programs programs,
-				  struct djp_request *refusal)
-{
-	const char *symbol = request->symbol;
+	struct djk_request_list list = {};
 	struct file *file;
 	size_t failed;
 
-	if (djp_find_shadow_entry(request)) {
-		file = djk_attach_file(request, 1, programs, &failed, refusal);
+	if (!djk_add_site(&list, site, flags)) {
+		*refusal = *site;
+		file = ERR_PTR(djk_errno_of(site->reason));
 	} else {
-		*refusal = *request;
-		file = ERR_PTR(djk_errno_of(request->reason));
+		file = djk_attach_file(&list, programs, &failed, refusal);
+		djk_tell_site(site, list.all, list.count);
 	}
-	request->symbol = symbol;
+	kvfree(list.all);
 	return file;
 }
 
 /* The flags that make sense together. */
 static bool are_flags(const struct djprobe_attach *wanted)
 {
-	const u32 returns = DJPROBE_ATTACH_RETURN, shadow = returns | DJPROBE_ATTACH_SHADOW;
-	const u32 session = shadow | DJPROBE_ATTACH_SESSION;
+	const u32 session = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW | DJPROBE_ATTACH_SESSION;
 
-	if (wanted->flags != session && wanted->entry_prog_fd)
-		return false;
-	if (!wanted->flags)
-		return true;
-	return (wanted->flags == returns || wanted->flags == shadow || wanted->flags == session) &&
-	       !wanted->offset;
+	if (wanted->flags == session)
+		return !wanted->offset;
+	return !wanted->entry_prog_fd && djk_are_site_flags(wanted->flags, wanted->offset);
 }
 
 int djk_attach(void __user *argument)
 {
 	struct djprobe_attach wanted;
 	struct djp_request request = {}, refusal = {};
-	struct djk_programs programs = { .shadow = true, .entry_fd = -1 };
+	struct djk_programs programs = { .entry_fd = -1 };
 	struct file *file;
-	size_t failed;
 	u32 size;
 	int fd, i, error;
 
@@ -211,15 +236,7 @@ int djk_attach(void __user *argument)
 	if (wanted.flags & DJPROBE_ATTACH_SESSION)
 		programs.entry_fd = wanted.entry_prog_fd;
 	fd = get_unused_fd_flags(O_CLOEXEC);
-	if (fd < 0)
-		file = ERR_PTR(fd);
-	else if (wanted.flags & DJPROBE_ATTACH_SHADOW)
-		file = attach_shadow(&request, programs, &refusal);
-	else if (wanted.flags & DJPROBE_ATTACH_RETURN)
-		file = attach_returns(&request, wanted.prog_fd, &refusal);
-	else
-		file = djk_attach_file(&request, 1, (struct djk_programs){ wanted.prog_fd },
-				       &failed, &refusal);
+	file = fd < 0 ? ERR_PTR(fd) : attach_site(&request, wanted.flags, programs, &refusal);
 	kfree(request.symbol);
 	djk_hide_addresses(&request);
 	djk_hide_addresses(&refusal);

@@ -11,8 +11,13 @@ struct file;
 /* What is to run. */
 struct djk_programs {
 	int fd;
-	bool shadow;
 	int entry_fd; /* of a shadow: its session's other program; -1: none */
+};
+
+/* What the sites that a caller has named come to; {} is empty, kvfree(all) its end. */
+struct djk_request_list {
+	struct djp_request *all;
+	size_t count, room;
 };
 
 /* What a caller may not see is 0. */
@@ -21,13 +26,24 @@ void djk_hide_addresses(struct djp_request *request);
 /* One way to name the site. Fills the request; the name is the caller's to free. */
 int djk_read_site(struct djp_request *request, u64 symbol, u64 offset, u64 address);
 
+/* No flags, RETURN, or RETURN and SHADOW; the latter at no offset. */
+bool djk_are_site_flags(u32 flags, u64 offset);
+
+/*
+ * Add the requests of one site to the list: one, or with RETURN one for each of the function's
+ * returns. False: none, with the site's reason.
+ */
+bool djk_add_site(struct djk_request_list *list, struct djp_request *site, u32 flags);
+
+/* What has become of its requests, once they are attached. */
+void djk_tell_site(struct djp_request *site, const struct djp_request *requests, size_t count);
+
 /*
  * Attach all requests by one program and put a file around them; or an errno. `failed` is the index
- * of the refused request, or `count` when none of them is at fault.
+ * of the refused request, or the list's count when none of them is at fault.
  */
-struct file *djk_attach_file(struct djp_request *requests, size_t count,
-			     struct djk_programs programs, size_t *failed,
-			     struct djp_request *refusal);
+struct file *djk_attach_file(struct djk_request_list *list, struct djk_programs programs,
+			     size_t *failed, struct djp_request *refusal);
 
 /* Give the file to the caller as `fd`, which is returned, or take all back. */
 int djk_install(int fd, struct file *file, int error);

@@ -13,99 +13,148 @@
 #include "attach.h"
 #include "kernel.h"
 
-static void fill_site(struct djprobe_site *site, const struct djp_request *request)
-{
-	site->address = request->address;
-	site->reason = request->reason;
-	site->detail[0] = request->detail[0];
-	site->detail[1] = request->detail[1];
-}
+struct many {
+	struct djprobe_attach_many wanted;
+	struct djprobe_site *sites;
+	struct djp_request *asked; /* for each site */
+	size_t *first;		   /* for each site, and one behind: the first of its requests */
+	struct djk_request_list list;
+	struct djp_request refusal;
+};
 
-static int read_sites(struct djp_request *requests, const struct djprobe_site *sites, size_t count,
-		      bool int3_only)
+static int read_sites(struct many *many)
 {
-	size_t i;
+	u32 i;
 	int error = 0;
 
-	for (i = 0; i < count && !error; i++) {
-		if (sites[i].flags)
+	for (i = 0; i < many->wanted.count && !error; i++) {
+		const struct djprobe_site *site = &many->sites[i];
+		struct djp_request *request = &many->asked[i];
+
+		if (!djk_are_site_flags(site->flags, site->offset))
 			return -EINVAL;
-		error = djk_read_site(&requests[i], sites[i].symbol, sites[i].offset,
-				      sites[i].address);
-		requests[i].cookie = sites[i].cookie;
-		requests[i].int3_only = int3_only;
+		error = djk_read_site(request, site->symbol, site->offset, site->address);
+		request->cookie = site->cookie;
+		request->int3_only = many->wanted.mode == DJPROBE_MODE_INT3;
 	}
 	return error;
 }
 
-static int write_sites(struct djprobe_site __user *to, struct djprobe_site *sites,
-		       struct djp_request *requests, size_t first, size_t last)
+static int write_sites(struct many *many, u32 first, u32 last)
 {
-	size_t i;
+	struct djprobe_site __user *to = u64_to_user_ptr(many->wanted.sites);
+	u32 i;
 
-	for (i = first; i < last; i++)
-		djk_hide_addresses(&requests[i]);
-	for (i = first; i < last; i++)
-		fill_site(&sites[i], &requests[i]);
-	return copy_to_user(to + first, sites + first, (last - first) * sizeof(*sites)) ? -EFAULT
-											: 0;
+	for (i = first; i < last; i++) {
+		struct djp_request *request = &many->asked[i];
+		struct djprobe_site *site = &many->sites[i];
+
+		djk_hide_addresses(request);
+		site->address = request->address;
+		site->reason = request->reason;
+		site->detail[0] = request->detail[0];
+		site->detail[1] = request->detail[1];
+	}
+	return copy_to_user(to + first, many->sites + first, (last - first) * sizeof(*to)) ? -EFAULT
+											   : 0;
 }
 
-static int attach_read_sites(struct djprobe_attach_many *wanted, struct djprobe_site *sites,
-			     struct djp_request *requests, void __user *argument)
+/* The index of a site that is no site, or their count. */
+static u32 add_sites(struct many *many)
 {
-	struct djprobe_site __user *user_sites = u64_to_user_ptr(wanted->sites);
-	struct djp_request refusal = {};
-	struct file *file;
-	size_t failed = wanted->count;
-	int fd, error;
+	u32 i;
 
-	fd = get_unused_fd_flags(O_CLOEXEC);
-	file = fd < 0 ? ERR_PTR(fd)
-		      : djk_attach_file(requests, wanted->count,
-					(struct djk_programs){ wanted->prog_fd }, &failed,
-					&refusal);
-	wanted->failed = failed;
-	wanted->reason = IS_ERR(file) ? refusal.reason : DJPROBE_REASON_NONE;
-	djk_hide_addresses(&refusal);
-	wanted->detail[0] = refusal.detail[0];
-	wanted->detail[1] = refusal.detail[1];
+	for (i = 0; i < many->wanted.count; i++) {
+		many->first[i] = many->list.count;
+		if (!djk_add_site(&many->list, &many->asked[i], many->sites[i].flags))
+			break;
+		cond_resched();
+	}
+	many->first[i] = many->list.count;
+	return i;
+}
+
+static struct file *attach_sites(struct many *many)
+{
+	const struct djk_programs programs = { many->wanted.prog_fd, -1 };
+	struct djprobe_attach_many *const wanted = &many->wanted;
+	struct file *file;
+	size_t failed;
+	u32 i;
+
+	wanted->failed = add_sites(many);
+	if (wanted->failed < wanted->count) {
+		many->refusal = many->asked[wanted->failed];
+		return ERR_PTR(djk_errno_of(many->refusal.reason));
+	}
+	file = djk_attach_file(&many->list, programs, &failed, &many->refusal);
+	for (i = 0; i < wanted->count; i++) {
+		const size_t first = many->first[i], last = many->first[i + 1];
+
+		if (!IS_ERR(file)) {
+			djk_tell_site(&many->asked[i], many->list.all + first, last - first);
+		} else if (failed >= first && failed < last) {
+			wanted->failed = i;
+			many->asked[i].address = many->refusal.address;
+			many->asked[i].reason = many->refusal.reason;
+			memcpy(many->asked[i].detail, many->refusal.detail,
+			       sizeof(many->refusal.detail));
+		}
+	}
+	return file;
+}
+
+static int attach_and_tell(struct many *many, void __user *argument)
+{
+	struct djprobe_attach_many *const wanted = &many->wanted;
+	const int fd = get_unused_fd_flags(O_CLOEXEC);
+	struct file *const file = fd < 0 ? ERR_PTR(fd) : attach_sites(many);
+	int error;
+
+	if (fd < 0)
+		wanted->failed = wanted->count;
+	wanted->reason = IS_ERR(file) ? many->refusal.reason : DJPROBE_REASON_NONE;
+	djk_hide_addresses(&many->refusal);
+	wanted->detail[0] = many->refusal.detail[0];
+	wanted->detail[1] = many->refusal.detail[1];
 	error = djk_write_struct(argument, wanted, sizeof(*wanted));
 	if (!error && !IS_ERR(file))
-		error = write_sites(user_sites, sites, requests, 0, wanted->count);
-	else if (!error && failed < wanted->count)
-		error = write_sites(user_sites, sites, requests, failed, failed + 1);
+		error = write_sites(many, 0, wanted->count);
+	else if (!error && wanted->failed < wanted->count)
+		error = write_sites(many, wanted->failed, wanted->failed + 1);
 	return djk_install(fd, file, error);
 }
 
 int djk_attach_many(void __user *argument)
 {
-	struct djprobe_attach_many wanted;
-	struct djprobe_site *sites;
-	struct djp_request *requests;
-	size_t i;
-	u32 size;
-	int result = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
+	struct many many = {};
+	struct djprobe_attach_many *const wanted = &many.wanted;
+	u32 size, i;
+	int result = djk_read_struct(wanted, sizeof(*wanted), argument, &size);
 
 	if (result)
 		return result;
-	if (wanted.flags || wanted.reserved || wanted.mode > DJPROBE_MODE_INT3 || !wanted.count ||
-	    wanted.count > DJPROBE_MANY_MAX)
+	if (wanted->flags || wanted->reserved || wanted->mode > DJPROBE_MODE_INT3 ||
+	    !wanted->count || wanted->count > DJPROBE_MANY_MAX)
 		return -EINVAL;
-	sites = vmemdup_user(u64_to_user_ptr(wanted.sites), wanted.count * sizeof(*sites));
-	if (IS_ERR(sites))
-		return PTR_ERR(sites);
+	many.sites =
+		vmemdup_user(u64_to_user_ptr(wanted->sites), wanted->count * sizeof(*many.sites));
+	if (IS_ERR(many.sites))
+		return PTR_ERR(many.sites);
 	result = -ENOMEM;
-	requests = kvcalloc(wanted.count, sizeof(*requests), GFP_KERNEL_ACCOUNT);
-	if (!requests)
-		goto free_sites;
-	result = read_sites(requests, sites, wanted.count, wanted.mode == DJPROBE_MODE_INT3);
+	many.asked = kvcalloc(wanted->count, sizeof(*many.asked), GFP_KERNEL_ACCOUNT);
+	many.first = kvcalloc(wanted->count + 1, sizeof(*many.first), GFP_KERNEL_ACCOUNT);
+	if (!many.asked || !many.first)
+		goto free_all;
+	result = read_sites(&many);
 	if (!result)
-		result = attach_read_sites(&wanted, sites, requests, argument);
-	for (i = 0; i < wanted.count; i++)
-		kfree(requests[i].symbol);
-	kvfree(requests);
-free_sites:
-	kvfree(sites);
+		result = attach_and_tell(&many, argument);
+	for (i = 0; i < wanted->count; i++)
+		kfree(many.asked[i].symbol);
+free_all:
+	kvfree(many.list.all);
+	kvfree(many.first);
+	kvfree(many.asked);
+	kvfree(many.sites);
 	return result;
 }

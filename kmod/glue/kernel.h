@@ -273,6 +273,7 @@ struct djp_request {
 	struct djk_probe *handler; /* becomes the policy's when all have been attached */
 	bool int3_only;
 	bool disabled;		 /* attach, but leave the text alone until djp_enable() */
+	bool shadow;		 /* not the policy's: the handler is to replace return addresses */
 	unsigned int reason;	 /* out: why not, or on success why it stays at int3 */
 	unsigned long detail[2]; /* out */
 };

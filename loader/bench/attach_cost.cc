@@ -187,9 +187,9 @@ void AttachBench::choose() {
 
 AttachBench::Held AttachBench::attach_ours(const Places& places) {
     const bpf_program* const program = programs_.program(Body::kEmpty);
-    std::vector<std::uint64_t> sites;
+    std::vector<ManySite> sites;
     for (const Place& place : places)
-        sites.push_back(place.address);
+        sites.push_back({place.address, 0});
     RefusedSite refused{};
     std::optional<Probe> probe = device_.attach_many(
         sites, {bpf_program__fd(program), bpf_program__name(program), 0, DJPROBE_MODE_AUTO, false},

@@ -32,6 +32,8 @@ constexpr const char* kFooter = R"(Examples:
       entry and return of a function as one, with what the former keeps for the latter
   probeload attach --func 'vfs_*' -d 5 count.bpf.o
       the entries of all functions of such a name; the summary has the ten with the most hits
+  probeload attach --func 'tcp_*' --ret -d 5 count.bpf.o
+      their returns, those that only shadow mode sees included
 
 With --session the value (64 bits) that the entry's program returns is the call's cookie; of a call whose
 cookie is 0 the return is not seen. The return's program finds the cookie as its first argument

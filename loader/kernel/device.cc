@@ -78,12 +78,13 @@ Probe Device::attach(const SiteSpec& site, const AttachRequest& request,
     return Probe(UniqueFd(fd));
 }
 
-std::optional<Probe> Device::attach_many(const std::vector<std::uint64_t>& sites,
+std::optional<Probe> Device::attach_many(const std::vector<ManySite>& sites,
                                          const AttachRequest& request, RefusedSite& refused,
                                          Symbolizer& symbolizer) const {
     std::vector<djprobe_site> named(sites.size());
     for (std::size_t i = 0; i < sites.size(); ++i) {
-        named[i].address = sites[i];
+        named[i].address = sites[i].address;
+        named[i].flags = sites[i].flags;
         named[i].cookie = request.cookie;
     }
     djprobe_attach_many attach = {};
@@ -101,14 +102,16 @@ std::optional<Probe> Device::attach_many(const std::vector<std::uint64_t>& sites
         return std::nullopt;
     }
     SiteSpec site;
-    site.address = attach.failed < sites.size() ? sites[attach.failed] : sites.front();
+    site.address = (attach.failed < sites.size() ? sites[attach.failed] : sites.front()).address;
     const Reason reason{attach.reason, {attach.detail[0], attach.detail[1]}};
     throw refusal(site, request.prog_name, reason, error, symbolizer);
 }
 
-djprobe_explain Device::explain(const SiteSpec& site, Symbolizer& symbolizer) const {
+djprobe_explain Device::explain(const SiteSpec& site, Symbolizer& symbolizer,
+                                std::uint32_t flags) const {
     djprobe_explain explain = {};
     explain.size = sizeof explain;
+    explain.flags = flags;
     if (!site.symbol.empty())
         explain.symbol = reinterpret_cast<std::uintptr_t>(site.symbol.c_str());
     explain.offset = site.offset;

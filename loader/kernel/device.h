@@ -43,6 +43,12 @@ struct AttachRequest {
     int entry_prog_fd = 0;    ///< with DJPROBE_ATTACH_SESSION
 };
 
+/// One of many sites.
+struct ManySite {
+    std::uint64_t address;
+    std::uint32_t flags;  ///< enum djprobe_attach_flags
+};
+
 /// Why one of many sites was refused.
 struct RefusedSite {
     std::size_t index;
@@ -58,15 +64,16 @@ class Device {
     /// Throws Error with the module's reason in words.
     Probe attach(const SiteSpec& site, const AttachRequest& request, Symbolizer& symbolizer) const;
 
-    /// One program at the sites that `sites` holds addresses of, in one request: all or none. A
-    /// refusal by one site is not thrown but told in `refused`, and the probe is none.
-    std::optional<Probe> attach_many(const std::vector<std::uint64_t>& sites,
+    /// One program at all sites, in one request: all or none. A refusal by one site is not thrown
+    /// but told in `refused`, and the probe is none. The request's flags are not looked at.
+    std::optional<Probe> attach_many(const std::vector<ManySite>& sites,
                                      const AttachRequest& request, RefusedSite& refused,
                                      Symbolizer& symbolizer) const;
 
-    /// The module's own decision about a site, which it does not touch. Throws as attach() where
-    /// there is no such site.
-    [[nodiscard]] djprobe_explain explain(const SiteSpec& site, Symbolizer& symbolizer) const;
+    /// The module's own decision about a site, or with flags about a function's returns; nothing
+    /// is touched. Throws as attach() where there is no such site.
+    [[nodiscard]] djprobe_explain explain(const SiteSpec& site, Symbolizer& symbolizer,
+                                          std::uint32_t flags = 0) const;
 
   private:
     explicit Device(UniqueFd fd) noexcept : fd_(std::move(fd)) {}

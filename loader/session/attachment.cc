@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "session/attachment.h"
 
+#include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "base/error.h"
 #include "kernel/glob.h"
@@ -16,42 +18,69 @@ std::string function_name(const SiteSpec& site, Symbolizer& symbolizer) {
     return name;
 }
 
+constexpr std::uint32_t kExact = DJPROBE_ATTACH_RETURN;
+constexpr std::uint32_t kShadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
+
+// In which ways to try, the better one first.
+std::vector<std::uint32_t> ways_to_attach(const Target& target, const AttachOptions& options) {
+    if (!target.at_returns) return {0};
+    switch (options.return_mode.value_or(ReturnMode::kAuto)) {
+        case ReturnMode::kExact:
+            return {kExact};
+        case ReturnMode::kShadow:
+            return {kShadow};
+        case ReturnMode::kAuto:
+            break;
+    }
+    return {kExact, kShadow};
+}
+
 // Asked beforehand: a batch is attached as a whole, so each refusal would cost one more of them.
-std::vector<std::uint64_t> probeable(const std::vector<Symbol>& functions, const Device& device,
-                                     Symbolizer& symbolizer, ReasonCounts& left_out) {
-    std::vector<std::uint64_t> sites;
+std::vector<ManySite> probeable(const std::vector<Symbol>& functions,
+                                const std::vector<std::uint32_t>& ways, const Device& device,
+                                Symbolizer& symbolizer, ReasonCounts& left_out) {
+    std::vector<ManySite> sites;
     for (const Symbol& function : functions) {
         SiteSpec site;
         // A name may be that of several functions.
         site.address = function.address;
-        const djprobe_explain answer = device.explain(site, symbolizer);
-        if (answer.verdict == DJPROBE_VERDICT_REFUSED)
-            ++left_out[answer.reason];
-        else
-            sites.push_back(function.address);
+        djprobe_explain answer = {};
+        for (const std::uint32_t way : ways) {
+            answer = device.explain(site, symbolizer, way);
+            if (answer.verdict == DJPROBE_VERDICT_REFUSED) continue;
+            sites.push_back({function.address, way});
+            break;
+        }
+        if (answer.verdict == DJPROBE_VERDICT_REFUSED) ++left_out[answer.reason];
     }
     return sites;
 }
 
-Probe attach_like(const std::string& pattern, const AttachRequest& request, const Device& device,
-                  Symbolizer& symbolizer, ReasonCounts& left_out) {
+Probe attach_like(const Target& target, const AttachOptions& options, const AttachRequest& request,
+                  const Device& device, Symbolizer& symbolizer, AttachmentReport& about) {
+    const std::string& pattern = about.name;
     const std::vector<Symbol> functions = functions_like(symbolizer.kallsyms(), pattern);
     if (functions.empty()) fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
-    std::vector<std::uint64_t> sites = probeable(functions, device, symbolizer, left_out);
+    std::vector<ManySite> sites =
+        probeable(functions, ways_to_attach(target, options), device, symbolizer, about.left_out);
     if (sites.size() > DJPROBE_MANY_MAX) {
         fail(ExitCode::kUsage, "'{}': {} functions, more than {}: choose a narrower pattern",
              pattern, sites.size(), DJPROBE_MANY_MAX);
     }
     while (!sites.empty()) {
         RefusedSite refused{};
-        if (auto probe = device.attach_many(sites, request, refused, symbolizer))
+        if (auto probe = device.attach_many(sites, request, refused, symbolizer)) {
+            about.functions = sites.size();
+            about.shadows =
+                static_cast<std::size_t>(std::ranges::count(sites, kShadow, &ManySite::flags));
             return std::move(*probe);
+        }
         // What has changed since it was asked.
-        ++left_out[refused.reason];
+        ++about.left_out[refused.reason];
         sites.erase(sites.begin() + static_cast<std::ptrdiff_t>(refused.index));
     }
     fail(ExitCode::kRefusedSite, "'{}': all functions of such a name are refused: {}", pattern,
-         reasons_text(left_out));
+         reasons_text(about.left_out));
 }
 
 // Where exact mode is refused, `shadow` says whether the other one was taken.
@@ -81,7 +110,8 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
     if (target.site.is_glob()) {
         about.scope = Scope::kGlob;
         about.name = target.site.symbol;
-        Probe probe = attach_like(about.name, request, device, symbolizer, about.left_out);
+        about.at_returns = target.at_returns;
+        Probe probe = attach_like(target, options, request, device, symbolizer, about);
         return {std::move(about), std::move(probe)};
     }
     if (target.at_returns) {

@@ -17,7 +17,7 @@ namespace djprobe::loader {
 enum class Scope {
     kSite,     ///< one instruction
     kReturns,  ///< all returns of one function
-    kGlob,     ///< the entries of many functions
+    kGlob,     ///< the entries of many functions, or their returns
 };
 
 /// How often each reason (enum djprobe_reason) was given.
@@ -26,15 +26,19 @@ using ReasonCounts = std::map<std::uint32_t, std::size_t>;
 struct AttachmentReport {
     std::string program;
     Scope scope = Scope::kSite;
-    bool shadow = false;  ///< kReturns: seen from the entry, which is its only probe
-    std::string name;     ///< the function; the pattern
+    bool shadow = false;        ///< kReturns: seen from the entry, which is its only probe
+    std::string name;           ///< the function; the pattern
+    bool at_returns = false;    ///< kGlob
+    std::size_t functions = 0;  ///< kGlob: how many; at their returns each may have several probes
+    std::size_t shadows = 0;    ///< kGlob: of these in shadow mode
     std::vector<djprobe_query> probes;
     djprobe_total total{};  ///< of all probes
     ReasonCounts left_out;  ///< functions that fit the pattern and were refused
 };
 
 /// "attached vfs_read+0x9 (0xffffffff812c4b19) by jump", or "by int3: " and why;
-/// "attached vfs_read: 3 returns, by jump"; "attached 41 functions like 'vfs_*', by jump".
+/// "attached vfs_read: 3 returns, by jump"; "attached 41 functions like 'vfs_*', by jump";
+/// "attached 60 returns of 41 functions like 'vfs_*' (12 in shadow mode), by jump".
 std::string attached_line(const AttachmentReport& report, Symbolizer& symbolizer);
 
 /// The lines of the summary: of many sites their sums, and of those by a pattern the ten with the

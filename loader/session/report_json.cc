@@ -57,7 +57,12 @@ Json report_json(const AttachmentReport& report, Symbolizer& symbolizer) {
     json[returns ? "function" : "glob"] = report.name;
     json["program"] = report.program;
     if (returns) json["ret_mode"] = report.shadow ? "shadow" : "exact";
-    if (!report.shadow) json[returns ? "returns" : "functions"] = report.probes.size();
+    if (returns && !report.shadow) json["returns"] = report.probes.size();
+    if (!returns) json["functions"] = report.functions;
+    if (report.at_returns) {
+        json["returns"] = report.probes.size() - report.shadows;
+        json["in_shadow_mode"] = report.shadows;
+    }
     json["mechanisms"] = {{"jump", 0}, {"int3", 0}};
     for (const djprobe_query& probe : report.probes) {
         Json& count = json["mechanisms"][mechanism_name(probe)];

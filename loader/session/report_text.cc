@@ -76,7 +76,14 @@ std::string what(const AttachmentReport& report) {
     if (report.shadow) return fmt::format("{}: returns in shadow mode", report.name);
     if (report.scope == Scope::kReturns)
         return fmt::format("{}: {}", report.name, plural(report.probes.size(), "return"));
-    return fmt::format("{} like '{}'", plural(report.probes.size(), "function"), report.name);
+    const std::string functions =
+        fmt::format("{} like '{}'", plural(report.functions, "function"), report.name);
+    if (!report.at_returns) return functions;
+    // Of a function in shadow mode all returns are one probe.
+    const std::size_t returns = report.probes.size() - report.shadows;
+    std::string text = fmt::format("{} of {}", plural(returns, "return"), functions);
+    if (report.shadows != 0) text += fmt::format(" ({} in shadow mode)", report.shadows);
+    return text;
 }
 
 std::string probe_line(const djprobe_query& probe, Symbolizer& symbolizer) {

@@ -18,11 +18,6 @@ std::vector<SiteSpec> sites_of(const AttachOptions& options, const Program& prog
 }
 
 void check_returns(const SiteSpec& site) {
-    if (site.is_glob()) {
-        fail(ExitCode::kUsage,
-             "'{}': returns are probed function by function: name each with a --func of its own",
-             site.symbol);
-    }
     if (site.offset != 0) {
         fail(ExitCode::kUsage, "{}: returns are those of a whole function: name it without +{:#x}",
              site.str(), site.offset);
@@ -36,6 +31,11 @@ std::vector<Target> pair_up(const AttachOptions& options, std::vector<Target> ta
     if (options.return_mode == ReturnMode::kExact)
         fail(ExitCode::kUsage, "--session: is in shadow mode always: leave out --ret-mode exact");
     std::vector<Target> sessions, entries;
+    for (const Target& target : targets) {
+        if (target.site.is_glob())
+            fail(ExitCode::kUsage, "--session: '{}': a session is of one function",
+                 target.site.str());
+    }
     for (Target& target : targets)
         (target.at_returns ? sessions : entries).push_back(std::move(target));
     for (Target& session : sessions) {

@@ -77,12 +77,6 @@ TEST(App, mode_of_returns) {
                        "--ret-mode: 'fast' is none of auto, exact, shadow");
 }
 
-TEST(App, returns_of_a_pattern) {
-    expect_usage_error({"attach", "--ret", "--func", "vfs_*", DJPROBE_BPF_DIR "/count.bpf.o"},
-                       "'vfs_*': returns are probed function by function: name each with a --func "
-                       "of its own");
-}
-
 TEST(App, malformed_function) {
     expect_usage_error({"attach", "--func", "vfs_read+x", "f.o"},
                        "'vfs_read+x': the offset 'x' is neither decimal nor 0x-hexadecimal");

@@ -33,7 +33,9 @@ AttachmentReport many(std::uint64_t count) {
         probes[i].hits = i + 1;
         *fmt::format_to_n(probes[i].symbol, sizeof probes[i].symbol - 1, "f{}", i + 1).out = '\0';
     }
-    return report(Scope::kGlob, "f*", probes);
+    AttachmentReport functions = report(Scope::kGlob, "f*", probes);
+    functions.functions = count;
+    return functions;
 }
 
 constexpr const char* kReason =
@@ -80,12 +82,27 @@ TEST(AttachedLine, returns_in_shadow_mode) {
 
 TEST(AttachedLine, functions_by_a_pattern_and_those_left_out) {
     AttachmentReport functions = report(Scope::kGlob, "vfs_*", {probe(), probe(), int3_probe()});
+    functions.functions = 3;
     EXPECT_EQ(attached(functions),
               "attached 3 functions like 'vfs_*', 2 by jump, 1 by int3 (branch-into-region 1)");
     functions.left_out = {{DJPROBE_REASON_INIT_TEXT, 1}, {DJPROBE_REASON_BLACKLISTED, 3}};
     functions.probes = {probe()};
+    functions.functions = 1;
     EXPECT_EQ(attached(functions),
               "attached 1 function like 'vfs_*', by jump; 4 left out: blacklisted 3, init-text 1");
+}
+
+TEST(AttachedLine, returns_of_functions_by_a_pattern) {
+    AttachmentReport returns = report(Scope::kGlob, "vfs_*", {probe(), probe(), probe()});
+    returns.at_returns = true;
+    returns.functions = 2;
+    EXPECT_EQ(attached(returns), "attached 3 returns of 2 functions like 'vfs_*', by jump");
+    returns.shadows = 1;
+    EXPECT_EQ(attached(returns),
+              "attached 2 returns of 2 functions like 'vfs_*' (1 in shadow mode), by jump");
+    EXPECT_EQ(json(returns)["functions"], 2);
+    EXPECT_EQ(json(returns)["returns"], 2);
+    EXPECT_EQ(json(returns)["in_shadow_mode"], 1);
 }
 
 TEST(ReportText, returns_are_summed) {
@@ -133,6 +150,7 @@ TEST(ReportJson, returns_with_their_sites) {
 TEST(ReportJson, functions_with_reasons_and_the_top) {
     AttachmentReport functions = many(12);
     functions.probes.push_back(int3_probe());
+    ++functions.functions;
     functions.left_out = {{DJPROBE_REASON_BLACKLISTED, 3}};
     const auto object = json(functions);
     EXPECT_EQ(object["glob"], "f*");

@@ -50,9 +50,10 @@ TEST(Targets, returns_are_those_of_one_whole_function) {
     EXPECT_EQ(error(options, kBareReturn),
               "vfs_read+0x10: returns are those of a whole function: name it without +0x10");
     options.sites = {parse_function("vfs_*")};
-    EXPECT_EQ(error(options, kBareReturn),
-              "'vfs_*': returns are probed function by function: name each with a --func of its "
-              "own");
+    const auto targets = choose_targets(options, {kBareReturn});
+    ASSERT_EQ(targets.size(), 1U);
+    EXPECT_TRUE(targets[0].at_returns);
+    EXPECT_TRUE(targets[0].site.is_glob());
 }
 
 TEST(Targets, a_session_is_made_of_both_ends_of_a_function) {
@@ -68,6 +69,9 @@ TEST(Targets, a_session_is_made_of_both_ends_of_a_function) {
               "--session: 'on_return' has no program SEC(\"kprobe/vfs_read\") to go with");
     EXPECT_EQ(error(options, kEntry),
               "--session: 'on_entry' has no program SEC(\"kretprobe/vfs_read\") to go with");
+    Program many = kReturn;
+    many.section = "kretprobe/vfs_*";
+    EXPECT_EQ(error(options, many), "--session: 'vfs_*': a session is of one function");
     options.return_mode = ReturnMode::kExact;
     EXPECT_EQ(error(options, kReturn),
               "--session: is in shadow mode always: leave out --ret-mode exact");

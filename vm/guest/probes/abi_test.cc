@@ -114,7 +114,9 @@ TEST_F(Abi, WhatIsReservedMustBeZero) {
     explain.reserved = 1;
     EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain), -EINVAL);
     explain.reserved = 0;
-    explain.flags = 1;
+    explain.flags = DJPROBE_ATTACH_SHADOW;
+    EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain), -EINVAL);
+    explain.flags = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW | DJPROBE_ATTACH_SESSION;
     EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain), -EINVAL);
     explain.flags = 0;
     EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain), 0);

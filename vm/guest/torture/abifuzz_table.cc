@@ -23,7 +23,7 @@ constexpr Field kAttach[] = {
     FIELD(Zero, djprobe_attach, entry_prog_fd), FIELD(Any, djprobe_attach, detail[0]),
 };
 constexpr Field kExplain[] = {
-    FIELD(Zero, djprobe_explain, flags),
+    FIELD(Return, djprobe_explain, flags),
     FIELD(Site, djprobe_explain, symbol),
     FIELD(Any, djprobe_explain, verdict),
     FIELD(Zero, djprobe_explain, reserved),
@@ -46,6 +46,9 @@ constexpr Field kEnable[] = {
 constexpr Field kTotal[] = {FIELD(Any, djprobe_total, hits)};
 constexpr Field kInfo[] = {FIELD(Any, djprobe_info, abi_version)};
 #undef FIELD
+
+constexpr uint64_t kSiteFlags[] = {0, DJPROBE_ATTACH_RETURN,
+                                   DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW};
 
 /// What a site may be refused with.
 const std::vector<int> kSiteErrors = {ENOENT, ENOTUNIQ, ERANGE, EILSEQ, EBUSY, EACCES, ENOMEM};
@@ -158,6 +161,8 @@ void fill_list(uint8_t* bytes, size_t at, bool mistake, const Surroundings& arou
     uint64_t count = 1 + dice.below(6);
     for (uint64_t i = 0; i < count; ++i) {
         djprobe_site site = {};
+        site.flags = static_cast<uint32_t>(dice.of(kSiteFlags));
+        if (site.flags) model.errors.insert(EINVAL);  // offset must be 0
         std::memcpy(bytes + kLists + i * sizeof site, &site, sizeof site);
         fill_site(bytes, kLists + i * sizeof site, bytes, false, around, dice, model);
     }
@@ -181,7 +186,7 @@ void fill_list(uint8_t* bytes, size_t at, bool mistake, const Surroundings& arou
                 model.errors.insert({E2BIG, EFAULT});
                 break;
             case 3:
-                put(bytes, last + offsetof(djprobe_site, flags), 4, nonzero(dice, 4));
+                put(bytes, last + offsetof(djprobe_site, flags), 4, nonzero(dice, 4) | 4);
                 model.must_fail(EINVAL);
                 break;
             case 4:
@@ -213,10 +218,8 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
             if (mistake) model.must_fail(EINVAL);
             break;
         case FieldKind::Return: {
-            static constexpr uint64_t kGood[] = {0, DJPROBE_ATTACH_RETURN,
-                                                 DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW};
             static constexpr uint64_t kBad[] = {DJPROBE_ATTACH_SHADOW, 4};
-            value = mistake ? dice.of(kBad) | dice.below(1u << 29) << 2 : dice.of(kGood);
+            value = mistake ? dice.of(kBad) | dice.below(1u << 29) << 2 : dice.of(kSiteFlags);
             if (mistake) model.must_fail(EINVAL);
             if (value & DJPROBE_ATTACH_RETURN) model.errors.insert(EINVAL);  // offset must be 0
             break;
