@@ -76,7 +76,7 @@ std::string what(const AttachmentReport& report) {
     if (report.shadow) return fmt::format("{}: returns in shadow mode", report.name);
     if (report.scope == Scope::kReturns)
         return fmt::format("{}: {}", report.name, plural(report.probes.size(), "return"));
-    const std::string functions =
+    std::string functions =
         fmt::format("{} like '{}'", plural(report.functions, "function"), report.name);
     if (!report.at_returns) return functions;
     // Of a function in shadow mode all returns are one probe.
