@@ -44,6 +44,8 @@ class Sweep : public ProbeTest {
 void Sweep::sweep(const std::string& symbol, size_t most) {
     SCOPED_TRACE(symbol);
     const auto [offsets, expected] = count_by_int3(symbol, most);
+    // A kernel without security modules has its copy within its caller.
+    if (symbol == "rw_verify_area" && expected[0] == 0) return;
     EXPECT_EQ(expected[0], kCalls) << "the load does not enter it once per call";
     std::map<uint32_t, int> reasons;
     size_t reached = 0;
