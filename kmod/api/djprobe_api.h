@@ -44,6 +44,11 @@ struct djprobe {
 	 * instruction, or off and NMI-like at an int3. Must not sleep or take a lock that the
 	 * probed code may hold. Never nested: a hit from within a handler, of this or another
 	 * probe, on the same CPU is counted as missed.
+	 *
+	 * Faults are as anywhere in such a context: memory that may not be there is read by
+	 * copy_from_kernel_nofault() and the like; anything else is a bug of the handler, and an
+	 * oops. The instruction itself faults, if it does, as it would without a probe, with
+	 * its own exception handling; instructions that have a fixup are refused (EXTABLE_INSN).
 	 */
 	int (*pre_handler)(struct djprobe *probe, struct pt_regs *regs);
 
