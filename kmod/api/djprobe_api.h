@@ -47,8 +47,8 @@ struct djprobe {
 	 *
 	 * Faults are as anywhere in such a context: memory that may not be there is read by
 	 * copy_from_kernel_nofault() and the like; anything else is a bug of the handler, and an
-	 * oops. The instruction itself faults, if it does, as it would without a probe, with
-	 * its own exception handling; instructions that have a fixup are refused (EXTABLE_INSN).
+	 * oops. The probed instruction has no exception fixup (those are refused, EXTABLE_INSN):
+	 * its fault is resolved or an oops, as without a probe.
 	 */
 	int (*pre_handler)(struct djprobe *probe, struct pt_regs *regs);
 
