@@ -31,7 +31,9 @@ void check_type(const btf& btf, std::uint32_t id) {
         }
         return;
     }
-    printable_name(btf, type.name_off);
+    // Nor is a tag, whose text is free, and nobody prints it.
+    const bool is_tag = btf_is_decl_tag(&type) || btf_is_type_tag(&type);
+    if (!is_tag) printable_name(btf, type.name_off);
     switch (btf_kind(&type)) {
         case BTF_KIND_FUNC:
             return require_kind(btf_is_func_proto(&type_at(btf, type.type)), id, "prototype");

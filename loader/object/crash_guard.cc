@@ -26,7 +26,8 @@ extern "C" void say_and_leave(int) {
 }  // namespace
 
 CrashGuard::CrashGuard(std::string_view file, unsigned seconds) {
-    line = fmt::format("probeload: {}: damaged: libbpf does not survive reading it\n", file);
+    line = fmt::format(
+        "probeload: {}: damaged: libbpf does not survive reading it; build it anew\n", file);
     const stack_t own = {.ss_sp = stack, .ss_flags = 0, .ss_size = sizeof stack};
     sigaltstack(&own, &stack_before_);
     struct sigaction action = {};

@@ -7,7 +7,8 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kLine = "^probeload: x.bpf.o: damaged: libbpf does not survive reading it\n$";
+constexpr const char* kLine =
+    "^probeload: x.bpf.o: damaged: libbpf does not survive reading it; build it anew\n$";
 
 // Each call of its own size; volatile, or a compiler sees that it never returns.
 volatile bool deeper = true;

@@ -80,7 +80,13 @@ TEST_F(InconsistentBtf, ASectionOfTypesThatAreNoVariables) {
               "BTF is inconsistent: type 2 refers to something that is no variable or function");
 }
 
-// Neither is inconsistent: both are to be survived.
+// None of these is inconsistent: all are to be survived.
+TEST_F(InconsistentBtf, TheTextOfATagIsFree) {
+    BtfBuilder::check(btf__add_decl_tag(btf_.get(), "say \"a\\b\"", u32_, -1));
+    BtfBuilder::check(btf__add_type_tag(btf_.get(), "\"", u32_));
+    EXPECT_NO_THROW(check_btf(*btf_));
+}
+
 TEST_F(InconsistentBtf, AnEnumOfThreeBytesIsBytes) {
     const int odd = BtfBuilder::check(btf__add_enum(btf_.get(), "odd", 4));
     const_cast<btf_type*>(btf__type_by_id(btf_.get(), static_cast<std::uint32_t>(odd)))->size = 3;
