@@ -267,16 +267,16 @@ struct djprobe_site {
  * refusal that one.
  */
 struct djprobe_attach_many {
-	__u32 size;	 /* in */
-	__u32 flags;	 /* in: 0 */
-	__u64 sites;	 /* in: user pointer to count * struct djprobe_site */
-	__u32 count;	 /* in: 1 to DJPROBE_MANY_MAX */
-	__u32 mode;	 /* in: enum djprobe_mode */
-	__s32 prog_fd;	 /* in */
-	__u32 failed;	 /* out */
-	__u32 reason;	 /* out: of a refusal, enum djprobe_reason */
-	__u32 reserved;	 /* 0 */
-	__u64 detail[2]; /* out: of a refusal */
+	__u32 size;    /* in */
+	__u32 flags;   /* in: 0, or DJPROBE_ATTACH_SESSION where all sites have RETURN and SHADOW */
+	__u64 sites;   /* in: user pointer to count * struct djprobe_site */
+	__u32 count;   /* in: 1 to DJPROBE_MANY_MAX */
+	__u32 mode;    /* in: enum djprobe_mode */
+	__s32 prog_fd; /* in */
+	__u32 failed;  /* out */
+	__u32 reason;  /* out: of a refusal, enum djprobe_reason */
+	__s32 entry_prog_fd; /* in: with SESSION, as in struct djprobe_attach; else 0 */
+	__u64 detail[2];     /* out: of a refusal */
 };
 #define DJPROBE_IOC_ATTACH_MANY _IO('j', 5)
 #define DJPROBE_MANY_MAX 65536

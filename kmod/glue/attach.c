@@ -147,7 +147,7 @@ struct file *djk_attach_file(struct djk_request_list *list, struct djk_programs 
 	struct djp_request *const requests = list->all;
 	const size_t count = list->count;
 	struct djk_group *group;
-	size_t i;
+	size_t i, shadows = 0;
 
 	*failed = count;
 	refusal->reason = DJPROBE_REASON_LOCKDOWN;
@@ -158,14 +158,16 @@ struct file *djk_attach_file(struct djk_request_list *list, struct djk_programs 
 	if (!group)
 		return ERR_PTR(-ENOMEM);
 	group->count = count;
+	for (i = 0; i < count; i++)
+		shadows += requests[i].shadow;
 	for (i = 0; i < count; i++) {
 		requests[i].handler = djk_handler_of_program(programs.fd, requests[i].cookie,
 							     &refusal->reason, refusal->detail);
 		if (!requests[i].handler)
 			goto destroy_handlers;
 		if (requests[i].shadow &&
-		    !djk_handler_shadows(requests[i].handler, programs.entry_fd, &refusal->reason,
-					 refusal->detail)) {
+		    !djk_handler_shadows(requests[i].handler, programs.entry_fd, shadows,
+					 &refusal->reason, refusal->detail)) {
 			djk_probe_destroy(requests[i].handler);
 			goto destroy_handlers;
 		}
@@ -217,7 +219,7 @@ int djk_attach(void __user *argument)
 {
 	struct djprobe_attach wanted;
 	struct djp_request request = {}, refusal = {};
-	struct djk_programs programs = { .entry_fd = -1 };
+	struct djk_programs programs = {};
 	struct file *file;
 	u32 size;
 	int fd, i, error;
@@ -234,7 +236,7 @@ int djk_attach(void __user *argument)
 
 	programs.fd = wanted.prog_fd;
 	if (wanted.flags & DJPROBE_ATTACH_SESSION)
-		programs.entry_fd = wanted.entry_prog_fd;
+		programs.entry_fd = &wanted.entry_prog_fd;
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	file = fd < 0 ? ERR_PTR(fd) : attach_site(&request, wanted.flags, programs, &refusal);
 	kfree(request.symbol);

@@ -11,7 +11,7 @@ struct file;
 /* What is to run. */
 struct djk_programs {
 	int fd;
-	int entry_fd; /* of a shadow: its session's other program; -1: none */
+	const int *entry_fd; /* of shadows: their session's other program; NULL: no session */
 };
 
 /* What the sites that a caller has named come to; {} is empty, kvfree(all) its end. */

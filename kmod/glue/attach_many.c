@@ -24,6 +24,7 @@ struct many {
 
 static int read_sites(struct many *many)
 {
+	const u32 returns_by_shadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
 	u32 i;
 	int error = 0;
 
@@ -31,7 +32,8 @@ static int read_sites(struct many *many)
 		const struct djprobe_site *site = &many->sites[i];
 		struct djp_request *request = &many->asked[i];
 
-		if (!djk_are_site_flags(site->flags, site->offset))
+		if (!djk_are_site_flags(site->flags, site->offset) ||
+		    (many->wanted.flags && site->flags != returns_by_shadow))
 			return -EINVAL;
 		error = djk_read_site(request, site->symbol, site->offset, site->address);
 		request->cookie = site->cookie;
@@ -76,8 +78,11 @@ static u32 add_sites(struct many *many)
 
 static struct file *attach_sites(struct many *many)
 {
-	const struct djk_programs programs = { many->wanted.prog_fd, -1 };
 	struct djprobe_attach_many *const wanted = &many->wanted;
+	const struct djk_programs programs = {
+		.fd = wanted->prog_fd,
+		.entry_fd = wanted->flags ? &wanted->entry_prog_fd : NULL,
+	};
 	struct file *file;
 	size_t failed;
 	u32 i;
@@ -125,6 +130,15 @@ static int attach_and_tell(struct many *many, void __user *argument)
 	return djk_install(fd, file, error);
 }
 
+static bool are_in_order(const struct djprobe_attach_many *wanted)
+{
+	const bool session = wanted->flags == DJPROBE_ATTACH_SESSION;
+
+	return (session || (!wanted->flags && !wanted->entry_prog_fd)) &&
+	       wanted->mode <= DJPROBE_MODE_INT3 && wanted->count &&
+	       wanted->count <= DJPROBE_MANY_MAX;
+}
+
 int djk_attach_many(void __user *argument)
 {
 	struct many many = {};
@@ -134,8 +148,7 @@ int djk_attach_many(void __user *argument)
 
 	if (result)
 		return result;
-	if (wanted->flags || wanted->reserved || wanted->mode > DJPROBE_MODE_INT3 ||
-	    !wanted->count || wanted->count > DJPROBE_MANY_MAX)
+	if (!are_in_order(wanted))
 		return -EINVAL;
 	many.sites =
 		vmemdup_user(u64_to_user_ptr(wanted->sites), wanted->count * sizeof(*many.sites));

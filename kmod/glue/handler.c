@@ -97,13 +97,13 @@ struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *
 	return &handler->link;
 }
 
-bool djk_handler_shadows(struct djk_probe *probe, int entry_fd, unsigned int *reason,
-			 unsigned long *detail)
+bool djk_handler_shadows(struct djk_probe *probe, const int *entry_fd, size_t together,
+			 unsigned int *reason, unsigned long *detail)
 {
 	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
 
-	if (entry_fd >= 0) {
-		handler->entry_prog = take_program(entry_fd, reason, detail);
+	if (entry_fd) {
+		handler->entry_prog = take_program(*entry_fd, reason, detail);
 		if (!handler->entry_prog)
 			return false;
 		handler->begins = true;
@@ -112,8 +112,8 @@ bool djk_handler_shadows(struct djk_probe *probe, int entry_fd, unsigned int *re
 			return false;
 	}
 	*reason = DJPROBE_REASON_NO_MEMORY;
-	handler->shadow =
-		djk_shadow_create(handler, handler->begins ? sizeof(struct djk_call) : 0, 0);
+	handler->shadow = djk_shadow_create(handler, handler->begins ? sizeof(struct djk_call) : 0,
+					    0, together);
 	if (handler->shadow)
 		*reason = DJPROBE_REASON_NONE;
 	return handler->shadow;
@@ -138,7 +138,7 @@ struct djk_probe *djk_handler_of_c_return(struct djretprobe *probe)
 		return NULL;
 	handler->c_return = probe;
 	handler->begins = probe->entry_handler;
-	handler->shadow = djk_shadow_create(handler, probe->data_size, probe->maxactive);
+	handler->shadow = djk_shadow_create(handler, probe->data_size, probe->maxactive, 1);
 	if (handler->shadow)
 		return &handler->link;
 	djk_probe_destroy(&handler->link);

@@ -40,11 +40,11 @@ struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *
 					 unsigned long *detail);
 
 /*
- * Have the program run at returns, which are seen at the entry; entry_fd: a program to
- * run there, or -1. False with the reason.
+ * Have the program run at returns, which are seen at the entry, as one of `together` such
+ * probes; entry_fd: a program to run there, or NULL. False with the reason.
  */
-bool djk_handler_shadows(struct djk_probe *probe, int entry_fd, unsigned int *reason,
-			 unsigned long *detail);
+bool djk_handler_shadows(struct djk_probe *probe, const int *entry_fd, size_t together,
+			 unsigned int *reason, unsigned long *detail);
 
 /* What a session keeps of a call. */
 struct djk_call {

@@ -45,6 +45,9 @@ struct djk_shadow {
 
 /* For one function; 64 bytes each. */
 #define MOST_INSTANCES (1u << 18)
+/* One request may be for all functions: what they begin with must not fill the memory. */
+#define FIRST_INSTANCES_OF_ALL (1u << 16)
+#define FIRST_INSTANCES_AT_LEAST 16u
 
 static unsigned int instances = 1024;
 module_param(instances, uint, 0600);
@@ -266,8 +269,17 @@ static void free_pools(struct djk_shadow *shadow)
 	}
 }
 
+/* In each of the two pools. */
+static unsigned int first_instances(size_t together)
+{
+	const unsigned int share =
+		max_t(size_t, FIRST_INSTANCES_OF_ALL / together, FIRST_INSTANCES_AT_LEAST);
+
+	return clamp(min(READ_ONCE(instances), share) / 2, 1u, MOST_INSTANCES);
+}
+
 struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_size,
-				     unsigned int most)
+				     unsigned int most, size_t together)
 {
 	struct djk_shadow *shadow = kzalloc(sizeof(*shadow), GFP_KERNEL);
 
@@ -276,8 +288,7 @@ struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_si
 	shadow->handler = handler;
 	shadow->data_size = data_size;
 	shadow->most = most ? most : MOST_INSTANCES;
-	if (most ? !add_pool(shadow, most)
-		 : !grow(shadow, clamp(instances / 2, 1u, MOST_INSTANCES))) {
+	if (most ? !add_pool(shadow, most) : !grow(shadow, first_instances(together))) {
 		free_pools(shadow);
 		kfree(shadow);
 		return NULL;

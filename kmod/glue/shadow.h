@@ -26,10 +26,11 @@ bool djk_shadow_is_there(void);
 /*
  * Instances for the calls that a handler is to see, with `data_size` bytes each
  * for what it keeps of a call. `most`: so many and never more; 0: as many as it
- * takes. NULL: out of memory.
+ * takes. It is one of `together` that are made for one request, and begins with the
+ * fewer the more they are. NULL: out of memory.
  */
 struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_size,
-				     unsigned int most);
+				     unsigned int most, size_t together);
 /* Calls are seen from here on, or not any more. Between stop and destroy: a quiescence. */
 void djk_shadow_start(struct djk_shadow *shadow);
 void djk_shadow_stop(struct djk_shadow *shadow);
@@ -56,7 +57,7 @@ static inline bool djk_shadow_is_there(void)
 	return false;
 }
 static inline struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_size,
-						   unsigned int most)
+						   unsigned int most, size_t together)
 {
 	return NULL;
 }

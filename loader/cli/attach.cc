@@ -30,6 +30,8 @@ constexpr const char* kFooter = R"(Examples:
       all programs of the object, each where its section says
   probeload attach --session -d 5 vfs_session.bpf.o
       entry and return of a function as one, with what the former keeps for the latter
+  probeload attach --session --func 'ext4_*' -d 5 vfs_session.bpf.o
+      the same programs, for other functions
   probeload attach --func 'vfs_*' -d 5 count.bpf.o
       the entries of all functions of such a name; the summary has the ten with the most hits
   probeload attach --func 'tcp_*' --ret -d 5 count.bpf.o

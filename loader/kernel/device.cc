@@ -93,6 +93,8 @@ std::optional<Probe> Device::attach_many(const std::vector<ManySite>& sites,
     attach.count = static_cast<std::uint32_t>(named.size());
     attach.mode = request.mode;
     attach.prog_fd = request.prog_fd;
+    attach.flags = request.flags;
+    attach.entry_prog_fd = request.entry_prog_fd;
     const int fd = ioctl(fd_.get(), DJPROBE_IOC_ATTACH_MANY, &attach);
     if (fd >= 0) return Probe(UniqueFd(fd));
     const int error = errno;

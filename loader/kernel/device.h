@@ -65,7 +65,8 @@ class Device {
     Probe attach(const SiteSpec& site, const AttachRequest& request, Symbolizer& symbolizer) const;
 
     /// One program at all sites, in one request: all or none. A refusal by one site is not thrown
-    /// but told in `refused`, and the probe is none. The request's flags are not looked at.
+    /// but told in `refused`, and the probe is none. Of flags the request has at most SESSION, each
+    /// site its own.
     std::optional<Probe> attach_many(const std::vector<ManySite>& sites,
                                      const AttachRequest& request, RefusedSite& refused,
                                      Symbolizer& symbolizer) const;

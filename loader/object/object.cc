@@ -120,7 +120,7 @@ std::vector<Program> Object::select(const std::string& name, Several several) co
     for (const Program& program : all) {
         if (!bpf_program__autoload(program.handle)) continue;
         check_section(program);
-        if (!site_of_section(program.section)) {
+        if (several == Several::kTakeAll && !site_of_section(program.section)) {
             fail(ExitCode::kUsage,
                  "{}: several programs, and the section of '{}' names no function; choose one with "
                  "--prog: {}",

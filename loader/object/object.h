@@ -27,7 +27,11 @@ struct Program {
 };
 
 /// What to do with several programs where none is named.
-enum class Several { kRefuse, kTakeAll };
+enum class Several {
+    kRefuse,
+    kTakeAll,        ///< their sections must say where
+    kTakeAllNoPlace  ///< where is said elsewhere
+};
 
 class Object {
   public:
@@ -37,7 +41,7 @@ class Object {
 
     [[nodiscard]] std::vector<Program> programs() const;
     /// The program of this name; if the name is empty the only one, or all (those of
-    /// SEC("?...") excepted), whose sections must then say where. The others will not be loaded.
+    /// SEC("?...") excepted). The others will not be loaded.
     /// Throws Error: kUsage, kWrongProgram.
     std::vector<Program> choose(const std::string& name, Several several);
     /// Creates the maps and loads the chosen programs. Throws Error: kRejected, kNoPermission.

@@ -80,7 +80,9 @@ int run_attach(const AttachOptions& options) {
 
     // Cheap and certain errors first: the command line, the file, then the kernel.
     Object object = Object::open(options.file, options.verbose);
-    const Several several = options.sites.empty() ? Several::kTakeAll : Several::kRefuse;
+    const Several several = options.sites.empty() ? Several::kTakeAll
+                            : options.session     ? Several::kTakeAllNoPlace
+                                                  : Several::kRefuse;
     const std::vector<Target> targets =
         choose_targets(options, object.choose(options.program, several));
     const Device device = Device::open();

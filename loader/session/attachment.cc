@@ -24,6 +24,7 @@ constexpr std::uint32_t kShadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
 // In which ways to try, the better one first.
 std::vector<std::uint32_t> ways_to_attach(const Target& target, const AttachOptions& options) {
     if (!target.at_returns) return {0};
+    if (target.entry) return {kShadow};
     switch (options.return_mode.value_or(ReturnMode::kAuto)) {
         case ReturnMode::kExact:
             return {kExact};
@@ -111,6 +112,10 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
         about.scope = Scope::kGlob;
         about.name = target.site.symbol;
         about.at_returns = target.at_returns;
+        if (target.entry) {
+            request.flags = DJPROBE_ATTACH_SESSION;
+            request.entry_prog_fd = target.entry->fd();
+        }
         Probe probe = attach_like(target, options, request, device, symbolizer, about);
         return {std::move(about), std::move(probe)};
     }

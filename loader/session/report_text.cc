@@ -81,6 +81,7 @@ std::string what(const AttachmentReport& report) {
     if (!report.at_returns) return functions;
     // Of a function in shadow mode all returns are one probe.
     const std::size_t returns = report.probes.size() - report.shadows;
+    if (returns == 0) return fmt::format("returns of {} in shadow mode", functions);
     std::string text = fmt::format("{} of {}", plural(returns, "return"), functions);
     if (report.shadows != 0) text += fmt::format(" ({} in shadow mode)", report.shadows);
     return text;

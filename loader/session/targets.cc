@@ -26,31 +26,26 @@ void check_returns(const SiteSpec& site) {
 
 // What runs at the entry of a function belongs to what runs at its returns.
 std::vector<Target> pair_up(const AttachOptions& options, std::vector<Target> targets) {
-    if (!options.sites.empty())
-        fail(ExitCode::kUsage, "--session: the programs' sections say where: leave out --func");
     if (options.return_mode == ReturnMode::kExact)
         fail(ExitCode::kUsage, "--session: is in shadow mode always: leave out --ret-mode exact");
     std::vector<Target> sessions, entries;
-    for (const Target& target : targets) {
-        if (target.site.is_glob())
-            fail(ExitCode::kUsage, "--session: '{}': a session is of one function",
-                 target.site.str());
-    }
     for (Target& target : targets)
         (target.at_returns ? sessions : entries).push_back(std::move(target));
     for (Target& session : sessions) {
         const auto entry = std::ranges::find(entries, session.site.str(),
                                              [](const Target& at) { return at.site.str(); });
         if (entry == entries.end()) {
-            fail(ExitCode::kUsage, "--session: '{}' has no program SEC(\"kprobe/{}\") to go with",
-                 session.program.name, session.site.str());
+            fail(ExitCode::kUsage,
+                 "--session: no program for the entry of '{}', to go with '{}': SEC(\"kprobe\")",
+                 session.site.str(), session.program.name);
         }
         session.entry = std::move(entry->program);
         entries.erase(entry);
     }
     if (!entries.empty()) {
-        fail(ExitCode::kUsage, "--session: '{}' has no program SEC(\"kretprobe/{}\") to go with",
-             entries.front().program.name, entries.front().site.str());
+        fail(ExitCode::kUsage,
+             "--session: no program for the return of '{}', to go with '{}': SEC(\"kretprobe\")",
+             entries.front().site.str(), entries.front().program.name);
     }
     return sessions;
 }

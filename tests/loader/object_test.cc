@@ -219,6 +219,11 @@ TEST_F(CompileIn, program_whose_section_names_no_function_needs_to_be_chosen) {
                   "with --prog: placed (SEC \"kprobe/vfs_read\"), bare (SEC \"kprobe\")");
 }
 
+TEST_F(CompileIn, no_section_needs_to_name_a_function_where_the_command_line_does) {
+    Object object = Object::open(files_.write("bare.bpf.c", kBareProgram), false);
+    EXPECT_EQ(object.choose("", Several::kTakeAllNoPlace).size(), 2U);
+}
+
 TEST_F(CompileIn, object_without_a_program) {
     Object object = Object::open(files_.write("none.bpf.c", "int unused;\n"), false);
     EXPECT_EQ(expect_error(ExitCode::kBadFile, [&] { object.choose("", Several::kRefuse); }),

@@ -66,18 +66,31 @@ TEST(Targets, a_session_is_made_of_both_ends_of_a_function) {
     ASSERT_TRUE(targets[0].entry);
     EXPECT_EQ(targets[0].entry->name, "on_entry");
     EXPECT_EQ(error(options, kReturn),
-              "--session: 'on_return' has no program SEC(\"kprobe/vfs_read\") to go with");
+              "--session: no program for the entry of 'vfs_read', to go with 'on_return': "
+              "SEC(\"kprobe\")");
     EXPECT_EQ(error(options, kEntry),
-              "--session: 'on_entry' has no program SEC(\"kretprobe/vfs_read\") to go with");
-    Program many = kReturn;
-    many.section = "kretprobe/vfs_*";
-    EXPECT_EQ(error(options, many), "--session: 'vfs_*': a session is of one function");
+              "--session: no program for the return of 'vfs_read', to go with 'on_entry': "
+              "SEC(\"kretprobe\")");
     options.return_mode = ReturnMode::kExact;
     EXPECT_EQ(error(options, kReturn),
               "--session: is in shadow mode always: leave out --ret-mode exact");
-    options.sites = {parse_function("vfs_read")};
-    EXPECT_EQ(error(options, kReturn),
-              "--session: the programs' sections say where: leave out --func");
+}
+
+TEST(Targets, sessions_of_many_functions_and_where_the_command_line_says) {
+    AttachOptions options;
+    options.session = true;
+    options.sites = {parse_function("vfs_write"), parse_function("tcp_*")};
+    const auto targets = choose_targets(options, {kEntry, kBareReturn});
+    ASSERT_EQ(targets.size(), 2U);
+    for (const std::size_t i : {0U, 1U}) {
+        EXPECT_EQ(targets[i].site.str(), options.sites[i].str());
+        EXPECT_EQ(targets[i].program.name, "bare_return");
+        ASSERT_TRUE(targets[i].entry);
+        EXPECT_EQ(targets[i].entry->name, "on_entry");
+    }
+    EXPECT_EQ(error(options, kBareReturn),
+              "--session: no program for the entry of 'vfs_write', to go with 'bare_return': "
+              "SEC(\"kprobe\")");
 }
 
 TEST(Targets, mode_of_returns_without_returns) {

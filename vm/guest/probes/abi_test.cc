@@ -123,6 +123,40 @@ TEST_F(Abi, WhatIsReservedMustBeZero) {
     EXPECT_EQ(explain.verdict, DJPROBE_VERDICT_JUMP);
 }
 
+TEST_F(Abi, SessionsNeedBothProgramsAndShadows) {
+    const auto session = [&](int entry_prog_fd) {
+        return attach([&](djprobe_attach& request) {
+            request.flags = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW | DJPROBE_ATTACH_SESSION;
+            request.entry_prog_fd = entry_prog_fd;
+        });
+    };
+    EXPECT_EQ(session(-1), -EBADF);
+    EXPECT_EQ(session(device_.fd()), -EBADF);
+
+    djprobe_site site = {};
+    site.address = address_of(kGetpgid);
+    const auto sessions = [&](uint32_t flags, int entry_prog_fd) {
+        djprobe_attach_many many = {};
+        many.size = sizeof many;
+        many.sites = reinterpret_cast<uint64_t>(&site);
+        many.count = 1;
+        many.prog_fd = counter();
+        many.flags = flags;
+        many.entry_prog_fd = entry_prog_fd;
+        return call_ioctl(device_.fd(), DJPROBE_IOC_ATTACH_MANY, &many);
+    };
+    for (const uint32_t flags : {0, 1}) {
+        site.flags = flags;  // enum djprobe_attach_flags: a session is of shadows only
+        EXPECT_EQ(sessions(DJPROBE_ATTACH_SESSION, counter()), -EINVAL) << flags;
+    }
+    site.flags = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
+    EXPECT_EQ(sessions(0, counter()), -EINVAL);
+    EXPECT_EQ(sessions(DJPROBE_ATTACH_RETURN, counter()), -EINVAL);
+    EXPECT_EQ(sessions(DJPROBE_ATTACH_SESSION, -1), -EBADF);
+    const Fd right(sessions(DJPROBE_ATTACH_SESSION, counter()));
+    EXPECT_TRUE(right);
+}
+
 TEST_F(Abi, PointersThatLeadNowhere) {
     const Probe probe = device_.must_attach(at(kGetpgid));
     char* const unmapped = static_cast<char*>(

@@ -380,5 +380,41 @@ TEST_F(Shadow, OfRandomFunctionsAllAtOnceUnderLoad) {
     EXPECT_GT(reasons[0], 300);
 }
 
+uint64_t available_bytes() {
+    std::ifstream file("/proc/meminfo");
+    std::string name, unit;
+    uint64_t kib = 0;
+    while (file >> name >> kib >> unit)
+        if (name == "MemAvailable:") return kib << 10;
+    return 0;
+}
+
+TEST_F(Shadow, ManyTogetherBeginWithFewInstancesEach) {
+    std::vector<djprobe_site> sites;
+    const std::vector<std::string> functions = random_functions(1500);
+    for (const std::string& function : functions) {
+        djprobe_explain asked = {};
+        asked.size = sizeof asked;
+        asked.symbol = reinterpret_cast<uintptr_t>(function.c_str());
+        asked.flags = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
+        if (call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &asked) != 0) continue;
+        if (asked.verdict == DJPROBE_VERDICT_REFUSED) continue;
+        djprobe_site site = {};
+        site.symbol = asked.symbol;
+        site.flags = asked.flags;
+        sites.push_back(site);
+    }
+    const uint64_t before = available_bytes();
+    const ManyAnswer many = device_.attach_many(sites, counter());
+    ASSERT_EQ(many.error, 0) << many.request.failed;
+    const uint64_t after = available_bytes(), used = before > after ? before - after : 0;
+    std::printf("%zu functions, %lu MiB\n", sites.size(), used >> 20);
+    EXPECT_GT(sites.size(), 1000u);
+    EXPECT_LT(used, sites.size() * 32 * 1024);
+    many.probes.settle();
+    sleep_together(20, 50);
+    EXPECT_GT(many.probes.total().hits, 0u);
+}
+
 }  // namespace
 }  // namespace djprobe::vm

@@ -31,15 +31,17 @@ class Dice {
 
 /// What a field of an argument means: which values are tried in it, and what is wrong with them.
 enum class FieldKind : uint8_t {
-    Return,    ///< a set of DJPROBE_ATTACH_* that makes sense, else EINVAL
-    Zero,      ///< must be zero, else EINVAL
-    Site,      ///< __u64 symbol, offset, address, in this order
-    Program,   ///< fd of a BPF program
-    Mode,      ///< enum djprobe_mode
-    Any,       ///< every value is right
-    OnOff,     ///< 0 or 1, else EINVAL
-    Index,     ///< of a probe
-    SiteList,  ///< pointer to djprobe_site, then a __u32 count
+    Return,     ///< a set of DJPROBE_ATTACH_* that makes sense, else EINVAL
+    Zero,       ///< must be zero, else EINVAL
+    Site,       ///< __u64 symbol, offset, address, in this order
+    Program,    ///< fd of a BPF program
+    Entry,      ///< another of them, with DJPROBE_ATTACH_SESSION and what goes with it in the flags
+    EntryMany,  ///< the same of DJPROBE_IOC_ATTACH_MANY: the sites have what goes with it
+    Mode,       ///< enum djprobe_mode
+    Any,        ///< every value is right
+    OnOff,      ///< 0 or 1, else EINVAL
+    Index,      ///< of a probe
+    SiteList,   ///< pointer to djprobe_site, then a __u32 count
 };
 
 struct Field {

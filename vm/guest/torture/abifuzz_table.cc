@@ -17,10 +17,10 @@ constexpr size_t kNames = 3072;
     { FieldKind::kind, offsetof(type, member), sizeof(type{}.member) }
 
 constexpr Field kAttach[] = {
-    FIELD(Return, djprobe_attach, flags),       FIELD(Site, djprobe_attach, symbol),
-    FIELD(Any, djprobe_attach, cookie),         FIELD(Program, djprobe_attach, prog_fd),
-    FIELD(Mode, djprobe_attach, mode),          FIELD(Any, djprobe_attach, reason),
-    FIELD(Zero, djprobe_attach, entry_prog_fd), FIELD(Any, djprobe_attach, detail[0]),
+    FIELD(Return, djprobe_attach, flags),        FIELD(Site, djprobe_attach, symbol),
+    FIELD(Any, djprobe_attach, cookie),          FIELD(Program, djprobe_attach, prog_fd),
+    FIELD(Mode, djprobe_attach, mode),           FIELD(Any, djprobe_attach, reason),
+    FIELD(Entry, djprobe_attach, entry_prog_fd), FIELD(Any, djprobe_attach, detail[0]),
 };
 constexpr Field kExplain[] = {
     FIELD(Return, djprobe_explain, flags),
@@ -31,7 +31,7 @@ constexpr Field kExplain[] = {
 constexpr Field kMany[] = {
     FIELD(Zero, djprobe_attach_many, flags), FIELD(SiteList, djprobe_attach_many, sites),
     FIELD(Mode, djprobe_attach_many, mode),  FIELD(Program, djprobe_attach_many, prog_fd),
-    FIELD(Any, djprobe_attach_many, failed), FIELD(Zero, djprobe_attach_many, reserved),
+    FIELD(Any, djprobe_attach_many, failed), FIELD(EntryMany, djprobe_attach_many, entry_prog_fd),
 };
 constexpr Field kQuery[] = {
     FIELD(Index, djprobe_query, index),
@@ -198,6 +198,38 @@ void fill_list(uint8_t* bytes, size_t at, bool mistake, const Surroundings& arou
     put(bytes, at + 8, 4, count);
 }
 
+constexpr uint32_t kShadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
+
+uint32_t a_program(bool mistake, const Surroundings& around, Dice& dice, Model& model) {
+    if (!mistake) return static_cast<uint32_t>(around.good_program);
+    model.must_fail(EBADF);
+    model.errors.insert({EOPNOTSUPP, EINVAL});
+    // The site may be looked at first.
+    for (const int error : kSiteErrors)
+        model.errors.insert(error);
+    return static_cast<uint32_t>(around.bad_programs[dice.below(around.bad_programs.size())]);
+}
+
+/// A session, or none. The flags are there already: both structs begin with size and flags.
+void fill_session(const Field& field, uint8_t* bytes, bool mistake, const Surroundings& around,
+                  Dice& dice, Model& model) {
+    constexpr size_t kFlags = offsetof(djprobe_attach, flags);
+    static_assert(kFlags == offsetof(djprobe_attach_many, flags));
+    const uint32_t others = field.kind == FieldKind::Entry ? kShadow : 0;
+    uint32_t flags = 0;
+    std::memcpy(&flags, bytes + kFlags, sizeof flags);
+    if (flags == others && dice.one_in(2)) {
+        put(bytes, kFlags, 4, others | DJPROBE_ATTACH_SESSION);
+        put(bytes, field.offset, field.width, a_program(mistake, around, dice, model));
+        model.errors.insert({EINVAL, EOPNOTSUPP});  // a site without SHADOW; NO_SHADOW
+    } else if (flags == DJPROBE_ATTACH_SESSION) {
+        a_program(true, around, dice, model);  // a mistake that has hit the mark; fd 0 is none
+    } else if (mistake) {
+        put(bytes, field.offset, field.width, nonzero(dice, field.width));
+        model.must_fail(EINVAL);
+    }
+}
+
 void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surroundings& around,
                 Dice& dice, Model& model) {
     uint64_t value = 0;
@@ -231,18 +263,11 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
             model.errors.insert(ERANGE);
             break;
         case FieldKind::Program:
-            value = static_cast<uint32_t>(around.good_program);
-            if (mistake) {
-                value = static_cast<uint32_t>(
-                    around.bad_programs[dice.below(around.bad_programs.size())]);
-                model.must_fail(EBADF);
-                model.errors.insert(EOPNOTSUPP);
-                model.errors.insert(EINVAL);
-                // The site may be looked at first.
-                for (const int error : kSiteErrors)
-                    model.errors.insert(error);
-            }
+            value = a_program(mistake, around, dice, model);
             break;
+        case FieldKind::Entry:
+        case FieldKind::EntryMany:
+            return fill_session(field, bytes, mistake, around, dice, model);
     }
     put(bytes, field.offset, field.width, value);
 }
