@@ -23,7 +23,7 @@ import typing
 
 from gdbstub import REGISTERS
 from parked_guest import (ATTACH, AUTO, DETACH, EXPLAIN, INT3, PATCHER, QUERY, SETTLE, VICTIM,
-                          Failure, Guest)  # fmt: skip
+                          PATIENCE, Failure, Guest)  # fmt: skip
 
 PHASES = ("djprobe:djk_text_write", "djprobe:djk_text_sync")
 # Only the victim comes by here.
@@ -54,10 +54,9 @@ class Site:
         # Behind a call: what it calls, others call, too.
         own = [pc for pc in trace[at:] if guest.function_of(pc) in FUNCTIONS and pc not in region]
         self.landmark = own[0] if own else None
+        self.locks = tuple(guest.symbols.get(name, (0,))[0] for name in RCU)
+        self.before = trace[:at]
         # A loop would come by twice.
-        # The kernel's own check of a site, which each attach asks, waits for RCU's readers.
-        lock, unlock = (guest.symbols.get(name, (0,))[0] for name in RCU)
-        self.reader = trace[:at].count(lock) > trace[:at].count(unlock)
         self.usable = (
             bool(own)
             and trace.count(self.landmark) == 1
@@ -65,6 +64,12 @@ class Site:
         )
         self.reference = {}
         self.paths = {}
+
+    def reads(self, steps):
+        """Is who has come so far an RCU reader, for whom operations wait?"""
+        lock, unlock = self.locks
+        way = self.before + steps
+        return way.count(lock) > way.count(unlock)
 
 
 class Station(typing.NamedTuple):
@@ -77,6 +82,7 @@ class Station(typing.NamedTuple):
     steps: int
     handled: bool  # the handler has certainly run
     interrupts: bool
+    reader: bool
 
 
 class Torture:
@@ -101,7 +107,7 @@ class Torture:
     def reach(self, address, what, sp=None):
         """Only the victim's vCPU runs, until it is at `address`. Should it have to wait for the
         patcher's, that one takes its interrupts: at a phase it goes no further."""
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             met = self.stub.run(VICTIM, 0.3, self.guest.called)
             if met is None and not self.guest.called():
@@ -227,7 +233,7 @@ class Torture:
     def stations(self, operation, site):
         """Where the victim may be parked."""
         if operation == "attach":
-            return [Station(f"dcr+{pc - site.anchor:#x}", pc, None, 0, False, True)
+            return [Station(f"dcr+{pc - site.anchor:#x}", pc, None, 0, False, True, site.reads([]))
                     for pc in site.inside]  # fmt: skip
         jump = operation in ("hold", "detach")
         steps = self.path(site, jump)
@@ -255,8 +261,9 @@ class Torture:
             else:
                 label, chosen = f"handler[{at}]", self.stride and at % self.stride == 0
             if chosen:
-                stations.append(
-                    Station(label, *steps[base][:2], at - base, jump and at >= handled, bool(on)))
+                reader = site.reads([pc for pc, _, _ in steps[: at + 1]])
+                stations.append(Station(label, *steps[base][:2], at - base, jump and at >= handled,
+                                        bool(on), reader))  # fmt: skip
         return stations
 
     def path(self, site, jump):
@@ -311,7 +318,7 @@ class Torture:
 
     def cell(self, operation, site, station, wanted):
         guest, stub = self.guest, self.stub
-        where = f"{site.name} {operation} {station.label} phase {wanted}"
+        where = cell_name(operation, site, station, wanted)
         self.prepare(operation, site)
         before = guest.count()
         guest.call(site.call)
@@ -326,7 +333,7 @@ class Torture:
         for address in self.phases:
             stub.set_breakpoint(address)
         self.begin(operation, site)
-        waits = not station.interrupts or (operation == "attach" and site.reader)
+        waits = not station.interrupts or station.reader
         phase = self.drive(wanted, 20 if waits else 600)
         if operation in ("attach", "optimize") and phase == "end":
             self.wait_for_optimizer()
@@ -419,6 +426,10 @@ class Torture:
         return names
 
 
+def cell_name(operation, site, station, wanted):
+    return f"{site.name} {operation} {station.label} phase {wanted}"
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("top")
@@ -432,6 +443,7 @@ def main():
     options = parser.parse_args()
 
     guest = None
+    current, done = "none yet", 0
     try:
         guest = Guest(options.kernel, [*PHASES, *FUNCTIONS, *RCU], options.top)
         sys.stdout.reconfigure(line_buffering=True)
@@ -460,10 +472,11 @@ def main():
         only = re.compile(options.only)
         cells = [c for c in cells if only.search(f"{c[1].name} {c[0]} {c[2].label}")] * options.rounds
         deadline = time.monotonic() + options.seconds if options.seconds else None
-        table, done, failed = {}, 0, 0
+        table, failed = {}, 0
         for operation, site, station, phase, names in cells:
             if deadline and time.monotonic() > deadline:
                 break
+            current = cell_name(operation, site, station, phase)
             outcome = torture.cell(operation, site, station, phase)
             done += 1
             failed += not outcome.startswith("ok")
@@ -474,8 +487,12 @@ def main():
             print(f"{site} {operation} {label}: {text}")
         print(f"{done} of {len(cells)} cells, seed {options.seed}, {failed} failed")
         return 1 if failed or not done else 0
-    except (Failure, EOFError) as failure:
+    except Failure as failure:
         print(f"parked: {failure}", file=sys.stderr)
+        return 1
+    except (EOFError, ConnectionError) as lost:
+        print(f"parked: {lost} in cell {done} ({current})", file=sys.stderr)
+        guest.last_words()
         return 1
     finally:
         if guest:

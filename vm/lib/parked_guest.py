@@ -5,6 +5,7 @@ import mmap
 import os
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -14,6 +15,7 @@ VICTIM, PATCHER = 0, 1  # vCPUs
 ATTACH, DETACH, QUERY, SETTLE, EXPLAIN, COUNT = range(1, 7)
 AUTO, INT3 = 0, 1
 MEMORY = 1024  # MiB
+PATIENCE = 120  # seconds for what takes milliseconds, on a machine that has other work
 
 # Offset and format in struct ParkedControl, see guest/torture/parked.h.
 FIELDS = {
@@ -72,6 +74,13 @@ class Guest:
         self.process.terminate()
         self.process.wait()
 
+    def last_words(self):
+        """QEMU has gone: vm/run says why, with the console, and so ends."""
+        try:
+            self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            print("parked: QEMU has closed its gdbstub and goes on", file=sys.stderr)
+
     def __getitem__(self, field):
         offset, kind = FIELDS[field]
         return struct.unpack_from("<" + kind, self.memory, offset)[0]
@@ -105,7 +114,7 @@ class Guest:
     def answered(self):
         return self["patcher_done"] == self["patcher_go"]
 
-    def finish(self, done, what, seconds=30):
+    def finish(self, done, what, seconds=PATIENCE):
         """All vCPUs run until `done()`."""
         deadline = time.monotonic() + seconds
         while not done():

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Every function of the kernel at once: at its entry, or at an instruction chosen by a seed.
+// Every function of the kernel at once: at its entry, at an instruction chosen by a seed, at its
+// returns.
 
 #include <algorithm>
 #include <cstdio>
@@ -17,7 +18,7 @@ namespace {
 /// Some of everything that a kernel does: processes, files, pipes, timers, memory that is taken
 /// and reclaimed, a connection over loopback.
 constexpr const char* kWorkload = R"(
-set -e
+set -eo pipefail
 for i in 1 2 3 4 5; do
     dd if=/dev/zero of=/tmp/every.$i bs=4096 count=64 2>/dev/null
     cp /tmp/every.$i /tmp/every.copy
@@ -29,9 +30,9 @@ for i in 1 2 3 4 5; do
     sha256sum /bin/busybox | cut -c1-16
 done
 rm -f /tmp/every.copy
-head -c 9000000 /dev/zero | tail -c 8000000 | cksum
+head -c 9000000 /dev/zero | tail -c 8000000 | sha256sum
 echo 1 >/proc/sys/vm/drop_caches
-nc -l -p 4321 </dev/null | cksum &
+nc -l -p 4321 -e sha256sum &
 until head -c 300000 /bin/busybox | nc 127.0.0.1 4321 2>/dev/null; do usleep 10000; done
 wait
 )";
@@ -43,20 +44,23 @@ std::string run_workload() {
     while (pipe && fgets(buffer, sizeof buffer, pipe))
         output += buffer;
     const int status = pipe ? pclose(pipe) : -1;
-    return output + "status " + std::to_string(status);
+    EXPECT_EQ(status, 0) << output;
+    return output;
 }
 
 class Everywhere : public ProbeTest {
   protected:
-    /// One accepted site for each function of the kernel.
-    std::vector<djprobe_site> choose(const std::function<uint64_t(uint64_t, uint64_t)>& place);
+    /// One accepted site for each function of the kernel, with the first flags that it takes.
+    std::vector<djprobe_site> choose(const std::function<uint64_t(uint64_t, uint64_t)>& place,
+                                     const std::vector<uint32_t>& flags = {0});
+    void print_refused() const;
     void attach_use_detach(std::vector<djprobe_site> sites, djprobe_mode mode);
 
     std::map<uint32_t, size_t> refused_;
 };
 
 std::vector<djprobe_site> Everywhere::choose(
-    const std::function<uint64_t(uint64_t, uint64_t)>& place) {
+    const std::function<uint64_t(uint64_t, uint64_t)>& place, const std::vector<uint32_t>& flags) {
     std::ifstream symbols("/proc/kallsyms");
     std::vector<uint64_t> functions;
     std::string address, type, name, rest;
@@ -67,19 +71,33 @@ std::vector<djprobe_site> Everywhere::choose(
     functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
     std::vector<djprobe_site> sites;
     for (size_t i = 0; i + 1 < functions.size(); ++i) {
+        const uint64_t chosen = place(functions[i], functions[i + 1]);
         djprobe_explain explain = {};
-        explain.size = sizeof explain;
-        explain.address = place(functions[i], functions[i + 1]);
-        if (call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain) != 0 ||
-            explain.verdict == DJPROBE_VERDICT_REFUSED) {
+        bool accepted = false;
+        for (size_t way = 0; way < flags.size() && !accepted; ++way) {
+            explain = {};
+            explain.size = sizeof explain;
+            explain.address = chosen;
+            explain.flags = flags[way];
+            accepted = call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain) == 0 &&
+                       explain.verdict != DJPROBE_VERDICT_REFUSED;
+        }
+        if (!accepted) {
             ++refused_[explain.reason];
             continue;
         }
         djprobe_site site = {};
         site.address = explain.address;
+        site.flags = explain.flags;
         sites.push_back(site);
     }
     return sites;
+}
+
+void Everywhere::print_refused() const {
+    for (const auto& [reason, count] : refused_)
+        std::printf("%6zu refused: %s\n", count,
+                    describe(static_cast<djprobe_reason>(reason)).c_str());
 }
 
 void Everywhere::attach_use_detach(std::vector<djprobe_site> sites, djprobe_mode mode) {
@@ -114,9 +132,17 @@ void Everywhere::attach_use_detach(std::vector<djprobe_site> sites, djprobe_mode
 
 TEST_F(Everywhere, AtEveryEntry) {
     const auto sites = choose([](uint64_t begin, uint64_t) { return begin; });
-    for (const auto& [reason, count] : refused_)
-        std::printf("%6zu refused: %s\n", count,
-                    describe(static_cast<djprobe_reason>(reason)).c_str());
+    print_refused();
+    EXPECT_GT(sites.size(), 20000u);
+    attach_use_detach(sites, DJPROBE_MODE_AUTO);
+}
+
+TEST_F(Everywhere, AtEveryReturn) {
+    const auto sites =
+        choose([](uint64_t begin, uint64_t) { return begin; },
+               {DJPROBE_ATTACH_RETURN, DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW});
+    print_refused();
+    std::printf("%zu functions\n", sites.size());
     EXPECT_GT(sites.size(), 20000u);
     attach_use_detach(sites, DJPROBE_MODE_AUTO);
 }
