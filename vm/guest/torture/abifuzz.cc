@@ -39,6 +39,7 @@ constexpr const char* kUsage =
 constexpr size_t kPage = 4096;
 constexpr uint64_t kEpisode = 2000;  // calls between one process's fork, passing, closing
 constexpr size_t kMostProbes = 8;
+constexpr uint64_t kProgress = 1'000'000;
 constexpr uint64_t kCostly = 200;  // one in so many calls that take milliseconds is let through
 
 struct Options {
@@ -226,7 +227,13 @@ class Fuzzer {
     }
 
     void judge(const Command& command, int result, const Model& model, bool racing) {
-        ++totals->calls;
+        // A run of hours says where it is: one that is ended early has its count, too.
+        const uint64_t made = ++totals->calls;
+        if (made % kProgress == 0) {
+            std::printf("abifuzz: %llu calls, %llu wrong\n", static_cast<unsigned long long>(made),
+                        static_cast<unsigned long long>(totals->wrong));
+            std::fflush(stdout);
+        }
         ++(result < 0 ? totals->refused : totals->accepted);
         const int error = result < 0 ? -result : 0;
         if (error < 134) ++totals->by_errno[error];
