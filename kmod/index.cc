@@ -128,7 +128,7 @@ Refusal find_in_module(Range text, Range targets, const SiteTable& sites, Landin
     Search search{targets, &out};
     djk_visit_landings(targets.begin, collect, &search);
     return for_each_hidden(text, KernelText{}, [&](const x86::Insn& insn) {
-        if (insn.rel_size == 4 && targets.contains(insn.target))
+        if (x86::long_branch_field(insn) && targets.contains(insn.target))
             out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
         if (targets.contains(insn.taken))
             out.add({Reason::POINTER_INTO_REGION, insn.address, insn.taken});
@@ -178,7 +178,7 @@ struct LandingIndex::Builder {
             add(word, distance(reinterpret_cast<u64>(&word)));
         djk_visit_landings(0, state, this);
         return for_each_hidden(index.text_, text, [this](const x86::Insn& insn) {
-            if (insn.rel_size == 4) add(insn.target, distance(insn.address + insn.rel_offset));
+            if (const u64 field = x86::long_branch_field(insn)) add(insn.target, distance(field));
             if (insn.taken_offset) add(insn.taken, distance(insn.address + insn.taken_offset));
         });
     }

@@ -39,7 +39,7 @@ struct Insn {
     u8 length = 0;
     u8 modrm_offset = 0;     ///< of the ModRM byte
     u8 rel_offset = 0;       ///< of a direct branch's displacement
-    u8 rel_size = 0;         ///< 1 or 4
+    u8 rel_size = 0;         ///< 1, 4, or 2: xbegin with an operand-size prefix
     u8 rip_disp_offset = 0;  ///< of the disp32 of a RIP-relative operand
     u8 taken_offset = 0;     ///< of the 4 bytes (or the lower 4 of 8) that `taken` comes from
     bool immovable =
@@ -53,6 +53,12 @@ struct Insn {
     }
     constexpr bool is_call() const { return kind == Kind::Call || kind == Kind::IndirectCall; }
 };
+
+/// The only branch whose displacement has 2 bytes: the low half of these 4 is its opcode, the high
+/// half its displacement, which counts from their end.
+constexpr bool is_xbegin_rel16(i32 bytes) {
+    return (bytes & 0xffff) == 0xf8c7;
+}
 
 /// Decode the instruction at `address`, whose bytes begin at bytes[0].
 /// False when they are no valid 64-bit instruction or end within it. Pure; about 0.5 KB of stack.

@@ -8,7 +8,7 @@ namespace djprobe::x86 {
 Refusal find_long_arrival(const Code& function, u64 field, u64 target) {
     Refusal found;
     const Refusal scan = for_each_insn(function, field + 1, [&](const Insn& insn) {
-        if (insn.rel_size == 4 && insn.target == target && insn.address + insn.rel_offset == field)
+        if (insn.target == target && long_branch_field(insn) == field)
             found = Refusal{Reason::BRANCH_INTO_REGION, insn.address};
         if (insn.taken_offset && insn.taken == target && insn.address + insn.taken_offset == field)
             found = Refusal{Reason::POINTER_INTO_REGION, insn.address};

@@ -15,7 +15,8 @@
 namespace djprobe::x86 {
 
 /// Where in `code` 4 bytes could be a long branch's displacement into `targets`, or a sign-extended
-/// address there: calls found(address of the 4 bytes, target) -> bool (false: enough).
+/// address there, or the opcode of an xbegin with 2 bytes of displacement and these: calls
+/// found(address of the 4 bytes, target) -> bool (false: enough).
 template <class Found>
 void find_long_branches(const Code& code, Range targets, Found&& found) {
     const u8* bytes = code.bytes.data();
@@ -26,7 +27,16 @@ void find_long_branches(const Code& code, Range targets, Found&& found) {
         const u64 target = code.address + i + 4 + value;
         if (targets.contains(target) && !found(code.address + i, target)) return;
         if (targets.contains(value) && !found(code.address + i, value)) return;
+        if (!is_xbegin_rel16(displacement)) continue;
+        const u64 fallback = code.address + i + 4 + static_cast<u64>(i64{displacement >> 16});
+        if (targets.contains(fallback) && !found(code.address + i, fallback)) return;
     }
+}
+
+/// Where find_long_branches() finds `insn`; 0: it is no long branch.
+constexpr u64 long_branch_field(const Insn& insn) {
+    const u64 displacement = insn.address + insn.rel_offset;
+    return insn.rel_size == 4 ? displacement : insn.rel_size == 2 ? displacement - 2 : 0;
 }
 
 /// Whether the bytes before bytes[i] allow what find_long_branches() has found there, a way to
@@ -40,6 +50,8 @@ constexpr bool looks_like_branch(const Code& code, u64 field, u64 target) {
     i32 value;
     __builtin_memcpy(&value, bytes, 4);
     if (static_cast<u64>(static_cast<i64>(value)) == target) return true;
+    if (is_xbegin_rel16(value) && field + 4 + static_cast<u64>(i64{value >> 16}) == target)
+        return true;
     const u8 opcode = bytes[-1], before = bytes[-2];
     const bool call_or_jump = opcode == 0xe8 || opcode == 0xe9;
     const bool conditional = before == 0x0f && opcode >> 4 == 8;

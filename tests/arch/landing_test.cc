@@ -67,6 +67,21 @@ TEST(FindLongBranchTest, LooksAtTheLastFourBytes) {
     EXPECT_TRUE(find_all({kText, view(code).first(4)}, {kText + 0x345, kText + 0x346}).empty());
 }
 
+/// xbegin with 2 bytes of displacement, at `from`.
+Bytes xbegin_rel16(size_t from, size_t to) {
+    const size_t displacement = to - (from + 5);
+    return {0x66, 0xc7, 0xf8, static_cast<u8>(displacement), static_cast<u8>(displacement >> 8)};
+}
+
+TEST(FindLongBranchTest, ATransactionsShortDisplacementComesWithItsOpcode) {
+    for (const size_t target : {0x30u, 0x345u}) {
+        const Bytes code = join({0x90}, xbegin_rel16(0x101, target));
+        const auto found =
+            find_all({kText + 0x100, view(code)}, {kText + target, kText + target + 1});
+        EXPECT_EQ(found, (std::vector<FoundBranch>{{0x102, target}}));
+    }
+}
+
 // --- telling branches from look-alikes ---
 
 Refusal arrival(const Bytes& function, size_t field, u64 target) {
@@ -116,6 +131,12 @@ TEST(FindLongArrivalTest, NeighbouringBytesOfABranchAreNone) {
     const Bytes code = CODE("nop; call 771b + 0x1000; nop; nop; nop; nop; ret");
     EXPECT_EQ(arrival(code, 1, kText + 0x1000), Refusal());
     EXPECT_EQ(arrival(code, 3, kText + 0x1000), Refusal());
+}
+
+TEST(FindLongArrivalTest, TransactionWithAShortDisplacement) {
+    const Bytes code = join({0x90}, xbegin_rel16(1, 0x30));
+    EXPECT_EQ(arrival(code, 2, kText + 0x30), Refusal(Reason::BRANCH_INTO_REGION, kText + 1));
+    EXPECT_EQ(arrival(code, 2, kText + 0x31), Refusal());
 }
 
 TEST(FindLongArrivalTest, UndecodableFunctionProvesNothing) {
@@ -177,6 +198,11 @@ TEST(LandingPropertyTest, NoDecodableArrivalEscapes) {
             const Bytes code = branch(opcodes[random() % opcodes.size()], from, random() % kSize);
             std::copy(code.begin(), code.end(), text.begin() + static_cast<long>(from));
         }
+        for (int i = 0; i < 20; ++i) {
+            const size_t from = random() % (kSize - 5);
+            const Bytes code = xbegin_rel16(from, random() % kSize);
+            std::copy(code.begin(), code.end(), text.begin() + static_cast<long>(from));
+        }
         const Code code = {kText, view(text)};
         std::set<std::pair<u64, u64>> found;
         find_long_branches(code, kWhole, [&](u64 field, u64 target) {
@@ -187,10 +213,10 @@ TEST(LandingPropertyTest, NoDecodableArrivalEscapes) {
         for (size_t at = 0; at < kSize; ++at) {
             Insn insn;
             if (!decode(code.bytes.from(at), kText + at, insn)) continue;
-            if (insn.rel_size == 4 && kWhole.contains(insn.target)) {
+            if (insn.rel_size > 1 && kWhole.contains(insn.target)) {
                 ++branches;
-                EXPECT_TRUE(found.contains({insn.address + insn.rel_offset, insn.target}))
-                    << "branch at +" << at;
+                const u64 field = insn.address + insn.rel_offset - (insn.rel_size == 2 ? 2 : 0);
+                EXPECT_TRUE(found.contains({field, insn.target})) << "branch at +" << at;
             }
             if (insn.taken_offset && kWhole.contains(insn.taken)) {
                 ++taken;

@@ -198,6 +198,14 @@ TEST_P(PlanLandingTest, FallbackOfATransaction) {
     EXPECT_EQ(Scene(code).plan(0).jump, expected(Reason::BRANCH_INTO_REGION, kText + 7));
 }
 
+// Found by fuzz_plan: displacements of 2 bytes were not looked for.
+TEST_P(PlanLandingTest, FallbackOfATransactionWithAShortDisplacement) {
+    Bytes code = join(kMov5, CODE("nop; ret"), Bytes{0x66, 0xc7, 0xf8});  // at +7, ends at +12
+    code.push_back(static_cast<u8>(offset_ - 12));
+    code.push_back(0xff);
+    EXPECT_EQ(Scene(code).plan(0).jump, expected(Reason::BRANCH_INTO_REGION, kText + 7));
+}
+
 TEST_P(PlanLandingTest, ShortJumpFromANeighbour) {
     const u64 neighbour = kText + 0x40;
     const Bytes code = {0x90, 0xeb, static_cast<u8>(offset_ - 0x43)};
