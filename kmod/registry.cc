@@ -15,6 +15,13 @@ void tell(const Refusal& refusal, djp_request& request) {
     request.detail[1] = refusal.detail[1];
 }
 
+/// Keep the text at `address` from going away, until djk_unpin_target(); or why it cannot be.
+Refusal pin(u64 address) {
+    if (djk_pin_target(address)) return {};
+    const Refusal forbidden{static_cast<Reason>(djk_forbidden(address))};
+    return forbidden ? forbidden : Refusal{Reason::MODULE_LEAVING};
+}
+
 }  // namespace
 
 void Registry::stop() {
@@ -56,7 +63,7 @@ Refusal Registry::look_into(djp_request& request, Look&& look) {
     u64 entry = 0;
     Refusal refusal = locate(request, entry);
     if (!refusal && !entry) refusal = Refusal{Reason::NO_FUNCTION, request.address};
-    if (!refusal && !djk_pin_target(entry)) refusal = Refusal{Reason::MODULE_LEAVING};
+    if (!refusal) refusal = pin(entry);
     if (!refusal) {
         RegistryLock lock;
         refusal = look(entry);
@@ -235,17 +242,14 @@ bool Registry::explain(djp_request& request, djp_verdict& verdict) {
     tell(nowhere, request);
     if (nowhere) return false;
     Box<x86::Plan> plan = Box<x86::Plan>::create();
-    Refusal refusal = plan ? Refusal{} : Refusal{Reason::NO_MEMORY};
-    if (!refusal && djk_pin_target(request.address)) {
+    Refusal refusal = plan ? pin(request.address) : Refusal{Reason::NO_MEMORY};
+    if (!refusal) {
         RegistryLock lock;
         if (const Site* site = sites_.find(request.address))
             *plan = site->plan;
         else
             refusal = analyst_.analyse(request.address, sites_, *plan);
         djk_unpin_target(request.address);
-    } else if (!refusal) {
-        refusal = Refusal{static_cast<Reason>(djk_forbidden(request.address))};
-        if (!refusal) refusal = Refusal{Reason::MODULE_LEAVING};
     }
     tell(refusal ? refusal : plan->jump, request);
     verdict.verdict = refusal ? 0 : plan->may_jump() ? 2 : 1;

@@ -174,5 +174,16 @@ TEST_F(Return, TheSiteMustBeAFunction) {
     EXPECT_EQ(device_.attach(at_return("do_exit")).reason, DJPROBE_REASON_NO_RETURN);
 }
 
+// It was called a module that is loading or unloading.
+TEST_F(Return, InitTextIsNamedAsSuch) {
+    for (const uint32_t shadow : {0u, uint32_t{DJPROBE_ATTACH_SHADOW}}) {
+        Request request = at_return("start_kernel");
+        request.flags |= shadow;
+        const Answer answer = device_.attach(request);
+        EXPECT_EQ(answer.error, -EACCES);
+        EXPECT_EQ(describe(answer.reason), describe(DJPROBE_REASON_INIT_TEXT));
+    }
+}
+
 }  // namespace
 }  // namespace djprobe::vm
