@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The running kernel's symbols, as /proc/kallsyms and /proc/modules show them.
+// What of the running kernel is text.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,21 @@
 #include <string_view>
 #include <vector>
 
+#include "kernel/kallsyms.h"
+
 namespace djprobe::vm {
 
-struct Symbol {
-    uint64_t address;
+using loader::Kallsyms;
+using loader::Symbol;
+
+struct LiveModule {
     std::string name;
-    std::string module;  // "" for the kernel itself
+    uint64_t base;  ///< its text's, which the kernel lays out first
 };
+
+/// As /proc/modules shows them. Symbols have more "modules": what BPF and ftrace make comes and
+/// goes under names like bpf and __builtin__ftrace.
+std::vector<LiveModule> live_modules();
 
 /// A stretch of text and whose it is ("" for the kernel itself).
 struct TextRange {
@@ -22,26 +30,13 @@ struct TextRange {
     std::string module;
 };
 
-class Symbols {
-  public:
-    /// Reads the text symbols. Throws std::runtime_error where there is nothing to
-    /// read or kptr_restrict hides the addresses.
-    static Symbols load();
+/// The kernel's [_stext, _etext) and the text of each live module but `without`.
+///
+/// A module's text is taken to end with the page of its last symbol, since no file
+/// tells its size. Throws std::runtime_error where kptr_restrict hides the addresses.
+std::vector<TextRange> text_ranges(const Kallsyms& symbols, std::string_view without);
 
-    /// The kernel's [_stext, _etext) and the text of each live module but `without`.
-    ///
-    /// A module's text begins at its base (the kernel lays text out first) and is
-    /// page-aligned; it is taken to end with the page of its last symbol, since no
-    /// file tells its size.
-    std::vector<TextRange> text_ranges(std::string_view without) const;
-
-    /// "name+0x12" or "name+0x12 [module]", or "?" below the first symbol.
-    std::string describe(uint64_t address) const;
-
-  private:
-    std::vector<Symbol> symbols_;  // by address
-    uint64_t stext_ = 0;
-    uint64_t etext_ = 0;
-};
+/// Where each function of the kernel itself begins, once and in order.
+std::vector<uint64_t> kernel_functions(const Kallsyms& symbols);
 
 }  // namespace djprobe::vm

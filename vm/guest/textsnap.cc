@@ -34,9 +34,9 @@ struct Snapshot {
 };
 
 // Per range: start, end, length of the name, name, bytes.
-void save(const std::string& path, const Symbols& symbols, const Kcore& kcore) {
+void save(const std::string& path, const Kallsyms& symbols, const Kcore& kcore) {
     std::ofstream file(path, std::ios::binary);
-    for (const TextRange& range : symbols.text_ranges(kOurModule)) {
+    for (const TextRange& range : text_ranges(symbols, kOurModule)) {
         std::vector<uint8_t> bytes = kcore.read(range.start, range.end - range.start);
         uint64_t head[] = {range.start, range.end, range.module.size()};
         file.write(reinterpret_cast<const char*>(head), sizeof head);
@@ -72,8 +72,9 @@ void print_bytes(const char* label, const std::vector<uint8_t>& bytes, size_t at
 }
 
 // Prints the first differences and returns the number of all.
-int compare(const Snapshot& old, const std::vector<uint8_t>& now, const Symbols& symbols,
-            int already) {
+int compare(const Snapshot& old, const std::vector<uint8_t>& now, int already) {
+    if (old.bytes == now) return 0;
+    const Kallsyms symbols = Kallsyms::read();
     int found = 0;
     for (size_t at = 0; at < now.size(); ++at) {
         if (old.bytes[at] == now[at]) continue;
@@ -89,20 +90,20 @@ int compare(const Snapshot& old, const std::vector<uint8_t>& now, const Symbols&
     return found;
 }
 
-int diff(const std::string& path, const Symbols& symbols, const Kcore& kcore) {
-    std::vector<TextRange> live = symbols.text_ranges(kOurModule);
+int diff(const std::string& path, const Kcore& kcore) {
+    const std::vector<LiveModule> live = live_modules();
     int differences = 0;
     for (const Snapshot& old : load(path)) {
-        auto same = std::ranges::find_if(live, [&](const TextRange& range) {
-            return range.module == old.range.module && range.start == old.range.start;
-        });
-        if (same == live.end()) {
+        const bool there =
+            old.range.module.empty() || std::ranges::any_of(live, [&](const LiveModule& module) {
+                return module.name == old.range.module && module.base == old.range.start;
+            });
+        if (!there) {
             std::printf("the module %s is gone or elsewhere\n", old.range.module.c_str());
             ++differences;
             continue;
         }
-        differences +=
-            compare(old, kcore.read(old.range.start, old.bytes.size()), symbols, differences);
+        differences += compare(old, kcore.read(old.range.start, old.bytes.size()), differences);
     }
     if (differences > 0) std::printf("%d differences in the kernel's text\n", differences);
     return differences > 0 ? 1 : 0;
@@ -114,10 +115,9 @@ int run(int argc, char** argv) {
         std::fputs(kUsage, stderr);
         return 2;
     }
-    Symbols symbols = Symbols::load();
-    Kcore kcore;
-    if (action == "diff") return diff(argv[2], symbols, kcore);
-    save(argv[2], symbols, kcore);
+    const Kcore kcore;
+    if (action == "diff") return diff(argv[2], kcore);
+    save(argv[2], Kallsyms::read(), kcore);
     return 0;
 }
 

@@ -84,11 +84,7 @@ same_text() {
 # Ends with the module unloaded.
 oracle_end() {
     # Springboards become padding again some time after the jumps to them have gone.
-    for _ in 1 2 3 4 5; do
-        ! textsnap diff "$ORACLE" >/dev/null || break
-        sleep 2
-    done
-    same_text 'the text is not what it was before'
+    within 10 textsnap diff "$ORACLE" >/dev/null || same_text 'the text is not what it was before'
     holders=$(probe_holders)
     [ -z "$holders" ] || fail "probes are still held: $holders"
     within 10 no_bpf_objects || fail "BPF objects were left behind: $(bpf_objects)"

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <random>
 
+#include "../symbols.h"
 #include "fixture.h"
 
 namespace djprobe::vm {
@@ -61,14 +61,7 @@ class Everywhere : public ProbeTest {
 
 std::vector<djprobe_site> Everywhere::choose(
     const std::function<uint64_t(uint64_t, uint64_t)>& place, const std::vector<uint32_t>& flags) {
-    std::ifstream symbols("/proc/kallsyms");
-    std::vector<uint64_t> functions;
-    std::string address, type, name, rest;
-    while (symbols >> address >> type >> name && std::getline(symbols, rest))
-        if (rest.empty() && (type == "t" || type == "T" || type == "w" || type == "W"))
-            functions.push_back(std::stoull(address, nullptr, 16));
-    std::sort(functions.begin(), functions.end());
-    functions.erase(std::unique(functions.begin(), functions.end()), functions.end());
+    const std::vector<uint64_t> functions = kernel_functions(Kallsyms::read());
     std::vector<djprobe_site> sites;
     for (size_t i = 0; i + 1 < functions.size(); ++i) {
         const uint64_t chosen = place(functions[i], functions[i + 1]);

@@ -4,11 +4,10 @@
 #include <sys/ioctl.h>
 
 #include <cerrno>
-#include <fstream>
 #include <map>
-#include <sstream>
 
 #include "../hostile/functions.h"
+#include "../symbols.h"
 #include "fixture.h"
 #include "hostile_caller.h"
 #include "hostile_sites.h"
@@ -51,18 +50,12 @@ bool has_mechanism(const HostileSite& site, const djprobe_query& query, djprobe_
     return found == expected;
 }
 
-/// Of the module's functions, out of one pass over kallsyms, which takes the guest a second.
+/// Of the module's functions, out of one pass over kallsyms.
 std::map<std::string, uint64_t> hostile_addresses() {
     std::map<std::string, uint64_t> addresses;
-    std::ifstream file("/proc/kallsyms");
-    for (std::string line; std::getline(file, line);) {
-        if (!line.ends_with("[hostile]")) continue;
-        std::istringstream fields(line);
-        uint64_t address = 0;
-        std::string type, name;
-        fields >> std::hex >> address >> type >> name;
-        addresses[name] = address;
-    }
+    const Kallsyms now = Kallsyms::read();
+    for (const Symbol& symbol : now.symbols())
+        if (symbol.module == "hostile") addresses[std::string(symbol.name)] = symbol.address;
     return addresses;
 }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <system_error>
 
 #include "../symbols.h"
@@ -16,10 +15,18 @@ namespace {
 // Asked before anything is probed: the kernel answers it by the function that is counted.
 const pid_t group = getpgrp();
 
-// Reading all of kallsyms takes the guest a second, and the kernel's own symbols do not move.
-const Symbols& kernel_symbols() {
-    static const Symbols symbols = Symbols::load();
+// Reading all of kallsyms takes the guest a third of a second, and the kernel's own symbols do not
+// move.
+const Kallsyms& kernel_symbols() {
+    static const Kallsyms symbols = Kallsyms::read();
     return symbols;
+}
+
+uint64_t find_in(const Kallsyms& all, std::string_view symbol, std::string_view module) {
+    const auto& symbols = all.symbols();
+    const auto found = std::ranges::find_if(
+        symbols, [&](const Symbol& each) { return each.name == symbol && each.module == module; });
+    return found == symbols.end() ? 0 : found->address;
 }
 
 }  // namespace
@@ -79,19 +86,13 @@ void Load::stop() {
 }
 
 uint64_t address_of(const std::string& symbol, const std::string& module) {
-    const std::string wanted = symbol + (module.empty() ? "" : "\t[" + module + "]");
-    std::ifstream file("/proc/kallsyms");
-    uint64_t address = 0;
-    char type = 0;
-    std::string name;
-    while (file >> std::hex >> address >> type && std::getline(file >> std::ws, name))
-        if (name == wanted) return address;
-    return 0;
+    return module.empty() ? find_in(kernel_symbols(), symbol, "")
+                          : find_in(Kallsyms::read(), symbol, module);
 }
 
 std::string symbol_at(uint64_t address) {
-    const std::string text = kernel_symbols().describe(address);
-    return text.substr(0, text.find('+'));
+    const Symbol* const symbol = kernel_symbols().at_or_below(address);
+    return symbol ? std::string(symbol->name) : "?";
 }
 
 }  // namespace djprobe::vm

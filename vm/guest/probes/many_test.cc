@@ -7,10 +7,12 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <functional>
 #include <iterator>
 #include <random>
 #include <set>
 
+#include "../symbols.h"
 #include "fixture.h"
 
 namespace djprobe::vm {
@@ -38,12 +40,11 @@ class Many : public ProbeTest {
 std::vector<djprobe_site> Many::choose_entries(size_t count) const {
     std::vector<uint64_t> functions;
     std::ifstream names("/sys/kernel/tracing/available_filter_functions");
-    std::set<std::string> traceable{std::istream_iterator<std::string>(names), {}};
-    std::ifstream symbols("/proc/kallsyms");
-    std::string address, type, name, rest;
-    while (symbols >> address >> type >> name && std::getline(symbols, rest))
-        if (rest.empty() && (type == "t" || type == "T") && traceable.contains(name))
-            functions.push_back(std::stoull(address, nullptr, 16));
+    std::set<std::string, std::less<>> traceable{std::istream_iterator<std::string>(names), {}};
+    const Kallsyms now = Kallsyms::read();
+    for (const Symbol& symbol : now.symbols())
+        if (symbol.module.empty() && symbol.is_text() && traceable.contains(symbol.name))
+            functions.push_back(symbol.address);
     std::mt19937_64 random(count);
     std::shuffle(functions.begin(), functions.end(), random);
     std::vector<djprobe_site> sites;

@@ -2,10 +2,10 @@
 // Places that are no sites, and why.
 #include <algorithm>
 #include <cerrno>
-#include <fstream>
 #include <map>
 #include <set>
 
+#include "../symbols.h"
 #include "fixture.h"
 
 namespace djprobe::vm {
@@ -64,16 +64,11 @@ TEST_F(Sites, NamesThatAreNone) {
 }
 
 TEST_F(Sites, NamesThatAreSeveral) {
-    std::ifstream file("/proc/kallsyms");
+    const Kallsyms now = Kallsyms::read();
     std::map<std::string, std::vector<uint64_t>> functions;
-    for (std::string line; std::getline(file, line);) {
-        char name[512];
-        unsigned long address;
-        char type;
-        if (line.find('[') == std::string::npos &&
-            sscanf(line.c_str(), "%lx %c %511s", &address, &type, name) == 3 && type == 't')
-            functions[name].push_back(address);
-    }
+    for (const Symbol& symbol : now.symbols())
+        if (symbol.module.empty() && symbol.type == 't')
+            functions[std::string(symbol.name)].push_back(symbol.address);
     const uint64_t begin = address_of("_stext"), end = address_of("_etext");
     const auto is_text = [&](uint64_t address) { return address >= begin && address < end; };
     int asked = 0;

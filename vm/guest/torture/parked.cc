@@ -15,16 +15,17 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "../guarded.h"
 #include "../probes/object.h"
 #include "../probes/probe.h"
+#include "../symbols.h"
 
 namespace djprobe::vm {
 namespace {
@@ -196,18 +197,13 @@ class Patcher {
 
 /// Where each function begins and where the next symbol does.
 void print_symbols(const std::vector<std::string>& wanted) {
-    std::ifstream file("/proc/kallsyms");
+    const Kallsyms now = Kallsyms::read();
     std::map<uint64_t, std::string> symbols;
-    uint64_t address = 0;
-    char type = 0;
-    for (std::string name;
-         file >> std::hex >> address >> type && std::getline(file >> std::ws, name);) {
-        const size_t tab = name.find('\t');
-        if (tab != std::string::npos)
-            name = name.substr(tab + 2, name.size() - tab - 3) + ":" + name.substr(0, tab);
+    for (const Symbol& symbol : now.symbols()) {
+        std::string name = symbol.qualified_name();
         const auto same = std::ranges::find(wanted, name);
-        auto& known = symbols[address];
-        if (known.empty() || same != wanted.end()) known = name;
+        auto& known = symbols[symbol.address];
+        if (known.empty() || same != wanted.end()) known = std::move(name);
     }
     for (auto symbol = symbols.begin(); symbol != symbols.end(); ++symbol) {
         const auto next = std::next(symbol);
