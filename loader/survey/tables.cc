@@ -4,10 +4,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
-#include <fstream>
 #include <stdexcept>
+
+#include "survey/blacklist.h"
 
 namespace djprobe::loader {
 namespace {
@@ -164,51 +164,6 @@ void find_pointers(const KernelImage& image, Range place, TextFacts& facts) {
     }
 }
 
-void add_section(const KernelImage& image, std::vector<Range>& ranges, std::string_view begin,
-                 std::string_view end) {
-    const auto first = image.address_of(begin), last = image.address_of(end);
-    if (first && last) ranges.push_back({*first, *last});
-}
-
-/// NOKPROBE_SYMBOL functions: debugfs lists them on the running kernel; in an image their
-/// addresses stand in a section.
-void read_blacklist(const KernelImage& image, TextFacts& facts) {
-    add_section(image, facts.blacklist, "__noinstr_text_start", "__noinstr_text_end");
-    add_section(image, facts.blacklist, "__entry_text_start", "__entry_text_end");
-    add_section(image, facts.blacklist, "__kprobes_text_start", "__kprobes_text_end");
-    add_section(image, facts.idle, "__cpuidle_text_start", "__cpuidle_text_end");
-    if (image.is_live()) {
-        std::ifstream list("/sys/kernel/debug/kprobes/blacklist");
-        if (!list)
-            throw std::runtime_error(
-                "/sys/kernel/debug/kprobes/blacklist: cannot be read (is debugfs mounted?)");
-        // "0xBEGIN-0xEND\tNAME"
-        for (std::string line; std::getline(list, line);) {
-            Range range;
-            const char* const end = line.data() + line.size();
-            const auto first = std::from_chars(line.data() + 2, end, range.begin, 16);
-            if (first.ec == std::errc{} && end - first.ptr > 3 &&
-                std::from_chars(first.ptr + 3, end, range.end, 16).ec == std::errc{})
-                facts.blacklist.push_back(range);
-        }
-    } else {
-        std::vector<std::uint64_t> starts;
-        for_each_entry(image, between(image, "__start_kprobe_blacklist", "__stop_kprobe_blacklist"),
-                       8,
-                       [&](auto, auto bytes) { starts.push_back(get<std::uint64_t>(bytes, 0)); });
-        const auto& symbols = image.symbols().symbols();
-        for (const std::uint64_t start : starts) {
-            const auto next = std::upper_bound(symbols.begin(), symbols.end(), start,
-                                               [](std::uint64_t address, const Symbol& symbol) {
-                                                   return address < symbol.address;
-                                               });
-            if (next != symbols.end()) facts.blacklist.push_back({start, next->address});
-        }
-    }
-    std::sort(facts.blacklist.begin(), facts.blacklist.end(),
-              [](Range a, Range b) { return a.begin < b.begin; });
-}
-
 void sort_reserved(TextFacts& facts) {
     std::stable_sort(
         facts.reserved.begin(), facts.reserved.end(),
@@ -237,7 +192,10 @@ TextFacts read_facts(const KernelImage& image) {
     find_outer_arrivals(image, facts);
     find_ftrace_calls(image, facts);
     find_pointers(image, between(image, "__start_rodata", "__end_rodata"), facts);
-    read_blacklist(image, facts);
+    facts.blacklist = read_blacklist(image);
+    const auto idle = image.address_of("__cpuidle_text_start");
+    const auto busy = image.address_of("__cpuidle_text_end");
+    if (idle && busy) facts.idle.push_back({*idle, *busy});
     sort_reserved(facts);
     const auto first = image.address_of("__x86_indirect_thunk_rax");
     const auto last = image.address_of("__x86_indirect_thunk_r15");

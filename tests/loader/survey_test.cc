@@ -111,6 +111,11 @@ TEST_F(SurveyTest, TheBlacklistOfAnImageIsInASection) {
     EXPECT_EQ(explain("blacklisted", 0).mainline.kind, Kind::Refused);
 }
 
+// A section of its own (.cold) or a symbol of its own (.part) do not make it another function.
+TEST_F(SurveyTest, PartsOfABlacklistedFunctionAreBlacklisted) {
+    EXPECT_EQ(refusal("blacklisted.part.0"), djprobe::Reason::BLACKLISTED);
+}
+
 TEST_F(SurveyTest, TrampolinesOfStaticCallsAreTheKernels) {
     EXPECT_EQ(refusal("__SCT__call"), djprobe::Reason::STATIC_CALL);
 }

@@ -83,6 +83,9 @@ function notifier_chain
 function blacklisted
 	mov eax, 1
 	ret
+function blacklisted.part.0
+	mov eax, 1
+	ret
 	.p2align 4, 0xcc
 	.type __pfx_padding, @function
 __pfx_padding:

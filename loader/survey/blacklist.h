@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+// Which text the kernel lets nobody probe.
+#pragma once
+
+#include <vector>
+
+#include "../../arch/x86/snapshot.h"
+#include "survey/image.h"
+
+namespace djprobe::loader {
+
+/// noinstr, entry and NOKPROBE code, sorted by begin; ranges may nest. Of the running kernel
+/// debugfs lists the functions, in an image a section holds their addresses. Throws
+/// std::runtime_error when that is not there.
+std::vector<Range> read_blacklist(const KernelImage& image);
+
+}  // namespace djprobe::loader
