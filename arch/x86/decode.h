@@ -54,10 +54,10 @@ struct Insn {
     constexpr bool is_call() const { return kind == Kind::Call || kind == Kind::IndirectCall; }
 };
 
-/// The only branch whose displacement has 2 bytes: the low half of these 4 is its opcode, the high
-/// half its displacement, which counts from their end.
-constexpr bool is_xbegin_rel16(i32 bytes) {
-    return (bytes & 0xffff) == 0xf8c7;
+/// Where the 4 bytes at `field` lead if they are xbegin's opcode with 2 bytes of displacement, the
+/// only branch that has so few; 0: they are not.
+constexpr u64 xbegin_rel16_target(u64 field, i32 bytes) {
+    return (bytes & 0xffff) == 0xf8c7 ? field + 4 + static_cast<u64>(i64{bytes >> 16}) : 0;
 }
 
 /// Decode the instruction at `address`, whose bytes begin at bytes[0].

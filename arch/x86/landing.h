@@ -27,9 +27,8 @@ void find_long_branches(const Code& code, Range targets, Found&& found) {
         const u64 target = code.address + i + 4 + value;
         if (targets.contains(target) && !found(code.address + i, target)) return;
         if (targets.contains(value) && !found(code.address + i, value)) return;
-        if (!is_xbegin_rel16(displacement)) continue;
-        const u64 fallback = code.address + i + 4 + static_cast<u64>(i64{displacement >> 16});
-        if (targets.contains(fallback) && !found(code.address + i, fallback)) return;
+        const u64 fallback = xbegin_rel16_target(code.address + i, displacement);
+        if (fallback && targets.contains(fallback) && !found(code.address + i, fallback)) return;
     }
 }
 
@@ -50,8 +49,7 @@ constexpr bool looks_like_branch(const Code& code, u64 field, u64 target) {
     i32 value;
     __builtin_memcpy(&value, bytes, 4);
     if (static_cast<u64>(static_cast<i64>(value)) == target) return true;
-    if (is_xbegin_rel16(value) && field + 4 + static_cast<u64>(i64{value >> 16}) == target)
-        return true;
+    if (xbegin_rel16_target(field, value) == target) return true;
     const u8 opcode = bytes[-1], before = bytes[-2];
     const bool call_or_jump = opcode == 0xe8 || opcode == 0xe9;
     const bool conditional = before == 0x0f && opcode >> 4 == 8;

@@ -48,9 +48,8 @@ bool any_displacement(const Code& code, Found&& found) {
         i32 displacement;
         __builtin_memcpy(&displacement, bytes + i, 4);
         if (found(at, at + 4 + static_cast<u64>(static_cast<i64>(displacement)))) return true;
-        if (is_xbegin_rel16(displacement) &&
-            found(at, at + 4 + static_cast<u64>(static_cast<i64>(displacement >> 16))))
-            return true;
+        const u64 fallback = xbegin_rel16_target(at, displacement);
+        if (fallback && found(at, fallback)) return true;
     }
     return false;
 }
