@@ -2,15 +2,17 @@
 /*
  * The boundary between the module's C++ (policy) and its C (kernel headers).
  *
- * C++ never includes a kernel header and C never includes arch/x86: both
- * include this file, which needs neither. djk_* is the kernel as the policy
- * sees it (implemented in C; by a model in userspace tests); djp_* is the
- * policy as the kernel calls it (implemented in C++).
+ * C++ never includes a kernel header and C never includes arch/x86 (but for
+ * trap_names.h, a list of names that the survey shares): both include this
+ * file, which needs neither. djk_* is the kernel as the policy sees it
+ * (implemented in C; by a model in userspace tests); djp_* is the policy as
+ * the kernel calls it (implemented in C++).
  *
  * Reasons travel as the numbers of uapi/djprobe_reason.h. errno stays on the C
  * side. Unless said otherwise a function may sleep and holds no lock on return.
  *
- * Lock order: registry lock > jump_label_mutex > text_mutex. The hit path takes none.
+ * Lock order: registry lock > kprobe_mutex > jump_label_mutex > text_mutex. The
+ * hit path takes none.
  */
 #ifndef DJPROBE_KMOD_KERNEL_H
 #define DJPROBE_KMOD_KERNEL_H
