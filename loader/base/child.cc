@@ -82,7 +82,11 @@ int Child::wait() {
 }
 
 void Child::terminate() noexcept {
-    if (pid_ != 0) kill(pid_, SIGTERM);
+    if (pid_ != 0) ::kill(pid_, SIGTERM);
+}
+
+void Child::kill() noexcept {
+    if (pid_ != 0) ::kill(pid_, SIGKILL);
 }
 
 std::string describe_wait_status(int status) {

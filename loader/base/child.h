@@ -27,8 +27,9 @@ class Child {
     [[nodiscard]] int fd() const noexcept { return pidfd_.get(); }
     /// Waits for the end. The status as of waitpid().
     int wait();
-    /// Asks a running child to end.
+    /// Asks a running child to end; makes it.
     void terminate() noexcept;
+    void kill() noexcept;
 
   private:
     Child(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}

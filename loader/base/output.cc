@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "base/output.h"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/write.h"
 
 namespace djprobe::loader {
 
 void Output::flush() {
     std::size_t done = 0;
     while (!closed_ && done < buffer_.size()) {
-        const ssize_t written = write(fd_, buffer_.data() + done, buffer_.size() - done);
+        const ssize_t written = write_some(fd_, {buffer_.data() + done, buffer_.size() - done});
         if (written >= 0) {
             done += static_cast<std::size_t>(written);
         } else if (errno == EPIPE) {
             closed_ = true;
-        } else if (errno != EINTR) {
+        } else {
             const int error = errno;
             closed_ = true;
             buffer_.clear();

@@ -119,9 +119,9 @@ std::string place_of(const MechanismInfo& info, const BenchSite& site) {
     return fmt::format("{}+{:#x}", site.function, site.offset);
 }
 
-Attachment Attachment::create(const MechanismInfo& info, const BenchSite& site,
+BenchProbe BenchProbe::create(const MechanismInfo& info, const BenchSite& site,
                               const Programs& programs, Body body, const Device* device) {
-    Attachment attachment;
+    BenchProbe attachment;
     bpf_program* const program = programs.program(body);
     if (info.ours) {
         attachment.probe_.emplace(attach_ours(info, site, program, device));
@@ -137,7 +137,7 @@ Attachment Attachment::create(const MechanismInfo& info, const BenchSite& site,
     return attachment;
 }
 
-std::optional<djprobe_query> Attachment::query() const {
+std::optional<djprobe_query> BenchProbe::query() const {
     if (!probe_) return std::nullopt;
     djprobe_query query = probe_->query();
     // A function may have several returns.
@@ -145,7 +145,7 @@ std::optional<djprobe_query> Attachment::query() const {
     return query;
 }
 
-void Attachment::settle(const StopSignals& stop) const {
+void BenchProbe::settle(const StopSignals& stop) const {
     if (probe_) probe_->wait(stop);
 }
 

@@ -64,10 +64,10 @@ inline constexpr const char* kTracepointFunction = "__set_task_comm";
 std::string place_of(const MechanismInfo& info, const BenchSite& site);
 
 /// An attached program; detached with its end.
-class Attachment {
+class BenchProbe {
   public:
     /// Throws Error where the kernel or the module refuses. `device` null: our module is absent.
-    static Attachment create(const MechanismInfo& info, const BenchSite& site,
+    static BenchProbe create(const MechanismInfo& info, const BenchSite& site,
                              const Programs& programs, Body body, const Device* device);
 
     /// What the module says of the probe; nothing for the kernel's own mechanisms.

@@ -130,7 +130,7 @@ Installed Rig::install(const MechanismInfo& info, const BenchSite& site, Body bo
         watch(info.mechanism == Mechanism::kRawTracepoint ? kTracepointFunction : site.function);
     Programs& loaded = programs(info, site);
     optimization_.set(info.optimized());
-    Installed installed(Attachment::create(info, site, loaded, body, device()), loaded, body,
+    Installed installed(BenchProbe::create(info, site, loaded, body, device()), loaded, body,
                         watched);
     installed.attachment_->settle(stop_);
     try {

@@ -94,11 +94,11 @@ class Installed {
   private:
     friend class Rig;
 
-    Installed(Attachment attachment, Programs& programs, Body body, const TextWatch* watch)
+    Installed(BenchProbe attachment, Programs& programs, Body body, const TextWatch* watch)
         : attachment_(std::move(attachment)), programs_(&programs), body_(body), watch_(watch) {}
     void await_in_text(const MechanismInfo& info, const BenchSite& site, Rig& rig);
 
-    std::optional<Attachment> attachment_;
+    std::optional<BenchProbe> attachment_;
     Programs* programs_;
     Body body_;
     const TextWatch* watch_;

@@ -4,12 +4,12 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <exception>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/say.h"
 #include "cli/attach.h"
 #include "cli/bench.h"
 #include "cli/explain.h"
@@ -29,7 +29,7 @@ std::string exit_code_table() {
 }
 
 int report(ExitCode code, const std::string& message) {
-    fmt::print(stderr, "probeload: {}\n", message);
+    say("probeload: {}\n", message);
     return static_cast<int>(code);
 }
 

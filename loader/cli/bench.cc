@@ -15,6 +15,7 @@
 
 #include "base/error.h"
 #include "base/output.h"
+#include "base/say.h"
 #include "bench/attach_cost.h"
 #include "bench/report.h"
 
@@ -109,7 +110,7 @@ int run(Options& options) {
     const BenchReport report = run_bench(options.bench);
 
     for (const std::string& notice : report.notices)
-        fmt::print(stderr, "probeload: {}\n", notice);
+        say("probeload: {}\n", notice);
     Output output(STDOUT_FILENO);
     const std::string text = options.json ? report_json(report) : report_table(report);
     output.buffer().append(text.data(), text.data() + text.size());

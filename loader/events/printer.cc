@@ -3,10 +3,10 @@
 
 #include <fmt/core.h>
 
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
+#include "base/say.h"
 #include "decode/hexdump.h"
 #include "decode/record_type.h"
 
@@ -70,19 +70,17 @@ void RecordPrinter::dump(Buffer& out, std::span<const std::byte> record) const {
 
 void RecordPrinter::explain(std::size_t size) {
     if (!has_btf_) {
-        fmt::print(stderr,
-                   "probeload: map '{}': the object has no types, its records are dumped: compile "
-                   "with -g\n",
-                   map_name_);
+        say("probeload: map '{}': the object has no types, its records are dumped: compile "
+            "with -g\n",
+            map_name_);
     } else if (formatter_) {
-        fmt::print(stderr,
-                   "probeload: map '{}': a record of {} bytes is not a '{}' of {} bytes and is "
-                   "dumped: send whole records of that type, or name the record's type after the "
-                   "map\n",
-                   map_name_, size, type_name_, formatter_->plan().size());
+        say("probeload: map '{}': a record of {} bytes is not a '{}' of {} bytes and is "
+            "dumped: send whole records of that type, or name the record's type after the "
+            "map\n",
+            map_name_, size, type_name_, formatter_->plan().size());
     } else {
-        fmt::print(stderr, "probeload: map '{}': no type for its records, they are dumped: {}\n",
-                   map_name_, anchor_hint(map_name_));
+        say("probeload: map '{}': no type for its records, they are dumped: {}\n", map_name_,
+            anchor_hint(map_name_));
     }
 }
 

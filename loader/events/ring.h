@@ -24,17 +24,19 @@ inline constexpr std::uint32_t kRingDiscard = 1U << 30;  ///< to be skipped
 inline constexpr std::size_t kRingHeader = 8;            ///< bytes before each record
 
 /// Hands each complete record to `handle`, a function of std::span<const std::byte> that returns
-/// false to stop. Ends at a record that is still being written; poll() tells of its completion.
-/// Returns the bytes that were read, headers included.
+/// false to stop. Ends where the ring ended when it began, so that producers who are as fast as
+/// `handle` do not hold it for ever, or at a record that is still being written. Returns the bytes
+/// that were read, headers included.
 template <typename Handle>
 std::size_t consume_ring(const RingMemory& ring, Handle&& handle) {
     // Often enough that producers of a small ring find room, seldom enough that they keep the line.
     const std::uint64_t batch = ring.size / 8;
     const std::uint64_t start = __atomic_load_n(ring.consumer_pos, __ATOMIC_RELAXED);
+    const std::uint64_t end = __atomic_load_n(ring.producer_pos, __ATOMIC_ACQUIRE);
     std::uint64_t at = start;
     std::uint64_t given_back = start;
     bool more = true;
-    while (more && at < __atomic_load_n(ring.producer_pos, __ATOMIC_ACQUIRE)) {
+    while (more && at < end) {
         const std::byte* const record = ring.data + (at & (ring.size - 1));
         const std::uint32_t header =
             __atomic_load_n(reinterpret_cast<const std::uint32_t*>(record), __ATOMIC_ACQUIRE);

@@ -2,7 +2,10 @@
 #include "kernel/device.h"
 
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -133,6 +136,18 @@ bool Probe::wait(const StopSignals& stop) const {
         }
     }
     return false;
+}
+
+bool Probe::disable() const noexcept {
+    djprobe_enable request = {};
+    request.size = sizeof request;
+    return ioctl(fd_.get(), DJPROBE_IOC_ENABLE, &request) == 0;
+}
+
+void run_out() noexcept {
+    // An RCU grace period, and programs run under RCU. Kernels with nohz_full refuse: then the last
+    // record may come too late to be seen.
+    syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL, 0, 0);
 }
 
 djprobe_total Probe::total() const {

@@ -23,6 +23,9 @@ class Probe {
 
     /// Sleeps until the optimizer has made up its mind; false when a signal came first.
     bool wait(const StopSignals& stop) const;
+    /// Takes its probes out of the text; their counters stay. A program that has begun may still
+    /// run, see run_out(). False if the module cannot now.
+    bool disable() const noexcept;
     /// Sums over its probes.
     [[nodiscard]] djprobe_total total() const;
     /// State and counters now, of one of its probes; of all.
@@ -54,6 +57,9 @@ struct RefusedSite {
     std::size_t index;
     std::uint32_t reason;
 };
+
+/// Sleeps until every program that was running has ended.
+void run_out() noexcept;
 
 class Device {
   public:

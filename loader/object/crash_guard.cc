@@ -2,6 +2,7 @@
 #include "object/crash_guard.h"
 
 #include <fmt/core.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include <cstddef>
@@ -25,7 +26,7 @@ extern "C" void say_and_leave(int) {
 
 }  // namespace
 
-CrashGuard::CrashGuard(std::string_view file, unsigned seconds) {
+CrashGuard::CrashGuard(std::string_view file, int seconds) {
     line = fmt::format(
         "probeload: {}: damaged: libbpf does not survive reading it; build it anew\n", file);
     const stack_t own = {.ss_sp = stack, .ss_flags = 0, .ss_size = sizeof stack};
@@ -35,11 +36,14 @@ CrashGuard::CrashGuard(std::string_view file, unsigned seconds) {
     action.sa_flags = SA_ONSTACK;
     for (std::size_t i = 0; i < std::size(kSignals); ++i)
         sigaction(kSignals[i], &action, &before_[i]);
-    alarm(seconds);
+    // The time of this process alone: waiting is no circle, and SIGALRM is that of StopSignals.
+    const itimerval time = {.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_usec = 0}};
+    setitimer(ITIMER_PROF, &time, nullptr);
 }
 
 CrashGuard::~CrashGuard() {
-    alarm(0);
+    constexpr itimerval kNever = {};
+    setitimer(ITIMER_PROF, &kNever, nullptr);
     for (std::size_t i = 0; i < std::size(kSignals); ++i)
         sigaction(kSignals[i], &before_[i], nullptr);
     sigaltstack(&stack_before_, nullptr);

@@ -10,18 +10,18 @@
 
 namespace djprobe::loader {
 
-/// While it lives, a fatal signal of this process, or the end of the given time, prints one line
-/// about the file and leaves with ExitCode::kBadFile. One at a time, and for one thread: it uses
-/// the process' alarm and that thread's signal stack.
+/// While it lives, a fatal signal of this process, or the end of the given CPU time, prints one
+/// line about the file and leaves with ExitCode::kBadFile. One at a time, and for one thread: it
+/// uses the process' ITIMER_PROF and that thread's signal stack.
 class CrashGuard {
   public:
     /// No time given: only crashes. What a kernel does with an object may take as long as it likes.
-    explicit CrashGuard(std::string_view file, unsigned seconds = 0);
+    explicit CrashGuard(std::string_view file, int seconds = 0);
     ~CrashGuard();
     CrashGuard(const CrashGuard&) = delete;
     CrashGuard& operator=(const CrashGuard&) = delete;
 
-    static constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGALRM};
+    static constexpr int kSignals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPROF};
 
   private:
     struct sigaction before_[std::size(kSignals)];

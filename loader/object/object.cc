@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kVerifierLines = 8;
 // Opening takes milliseconds.
-constexpr unsigned kSecondsToOpen = 30;
+constexpr int kSecondsToOpen = 30;
 // libbpf gives uprobes the same program type, which only the section tells. Those of many functions
 // are here for the module, which knows them better: by what they expect.
 constexpr std::string_view kSections[] = {"kprobe", "kretprobe", "kprobe.multi", "kretprobe.multi",

@@ -2,15 +2,17 @@
 #include "session/attach_session.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <unistd.h>
 
-#include <cstdio>
-#include <memory>
+#include <chrono>
 #include <system_error>
+#include <thread>
 
 #include "base/child.h"
 #include "base/error.h"
 #include "base/output.h"
+#include "base/say.h"
 #include "base/stop_signals.h"
 #include "events/map_dump.h"
 #include "events/reader.h"
@@ -23,6 +25,11 @@
 
 namespace djprobe::loader {
 namespace {
+
+using namespace std::chrono_literals;
+
+// What a COMMAND gets between SIGTERM and SIGKILL.
+constexpr std::chrono::milliseconds kGrace = 5s;
 
 Child start_command(const std::string& command) {
     try {
@@ -39,21 +46,49 @@ void check_raw(const EventReader& events, const Output& output) {
     const std::vector<std::string> names = events.map_names();
     if (names.size() < 2) return;
     for (std::size_t i = 0; i < names.size(); ++i)
-        fmt::print(stderr, "raw records with map {} are of '{}'\n", i, names[i]);
+        say("raw records with map {} are of '{}'\n", i, names[i]);
 }
 
-void print_attached(const std::vector<Attachment>& attachments, const StopSignals& stop,
-                    Symbolizer& symbolizer) {
-    for (const Attachment& attachment : attachments) {
-        attachment.wait(stop);
-        fmt::print(stderr, "{}\n", attached_line(attachment.report(), symbolizer));
+// Events come before the jump does, and fill a small buffer within milliseconds.
+void settle(const Attachment& attachment, EventReader& events, const Output& output,
+            const StopSignals& stop) {
+    if (!events.has_sources()) return attachment.wait(stop);
+    while (!stop.requested() && !output.closed() && attachment.settling()) {
+        for (int i = 0; i < 10; ++i) {
+            events.read();
+            std::this_thread::sleep_for(1ms);
+        }
     }
 }
 
-std::optional<int> end_of(std::optional<Child>& child, bool ended) {
+void print_attached(const std::vector<Attachment>& attachments, EventReader& events,
+                    const Output& output, const StopSignals& stop, Symbolizer& symbolizer) {
+    for (const Attachment& attachment : attachments) {
+        settle(attachment, events, output, stop);
+        say("{}\n", attached_line(attachment.report(), symbolizer));
+    }
+}
+
+std::optional<int> end_of(std::optional<Child>& child, bool ended, EventReader& events) {
     if (!child) return std::nullopt;
     if (!ended) child->terminate();
+    pollfd end = {child->fd(), POLLIN, 0};
+    for (auto wait = kGrace; poll(&end, 1, 1) <= 0; wait -= 1ms) {
+        events.drain();
+        if (wait == 0ms) child->kill();
+    }
     return child->wait();
+}
+
+// The counters and the records of one moment: nothing runs any more.
+void stop_probes(const std::vector<Attachment>& attachments, Summary& summary) {
+    for (const Attachment& attachment : attachments)
+        summary.attachments.push_back(attachment.report());
+    for (const Attachment& attachment : attachments)
+        attachment.disable();
+    run_out();
+    for (std::size_t i = 0; i < attachments.size(); ++i)
+        attachments[i].recount(summary.attachments[i]);
 }
 
 std::uint64_t total_hits(const std::vector<AttachmentReport>& reports) {
@@ -94,7 +129,7 @@ int run_attach(const AttachOptions& options) {
     attachments.reserve(targets.size());
     for (const Target& target : targets)
         attachments.push_back(Attachment::attach(target, options, device, symbolizer));
-    print_attached(attachments, stop, symbolizer);
+    print_attached(attachments, events, output, stop, symbolizer);
 
     std::optional<Child> child;
     if (options.command && !stop.requested()) child.emplace(start_command(*options.command));
@@ -102,12 +137,10 @@ int run_attach(const AttachOptions& options) {
         run_event_loop(events, output, stop, options.seconds, child ? child->fd() : -1);
 
     Summary summary;
-    summary.command_status = end_of(child, cause == EndCause::kCommand);
-    summary.attachments.reserve(attachments.size());
-    for (const Attachment& attachment : attachments)
-        summary.attachments.push_back(attachment.report());
-    attachments.clear();
+    summary.command_status = end_of(child, cause == EndCause::kCommand, events);
+    stop_probes(attachments, summary);
     events.drain();
+    attachments.clear();
     summary.received = events.received();
     if (events.has_sources()) {
         summary.loss = find_loss(object, events, total_hits(summary.attachments));

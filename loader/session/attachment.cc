@@ -134,6 +134,21 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
     return {std::move(about), device.attach(target.site, request, symbolizer)};
 }
 
+bool Attachment::settling() const {
+    return probe_.total().states[DJPROBE_STATE_OPTIMIZING] != 0;
+}
+
+void Attachment::recount(AttachmentReport& report) const {
+    for (std::uint32_t i = 0; i < report.probes.size(); ++i) {
+        const djprobe_query now = probe_.query(i);
+        report.probes[i].hits = now.hits;
+        std::ranges::copy(now.missed, report.probes[i].missed);
+    }
+    const djprobe_total now = probe_.total();
+    report.total.hits = now.hits;
+    std::ranges::copy(now.missed, report.total.missed);
+}
+
 AttachmentReport Attachment::report() const {
     AttachmentReport report = about_;
     report.probes = probe_.queries();

@@ -22,8 +22,14 @@ class Attachment {
 
     /// Sleeps until the optimizer has made up its mind, or until a signal comes.
     void wait(const StopSignals& stop) const { probe_.wait(stop); }
+    /// True while the optimizer has not made up its mind about all of it.
+    [[nodiscard]] bool settling() const;
     /// State and counters now.
     [[nodiscard]] AttachmentReport report() const;
+    /// Takes the probes out of the text; the counters can still be asked for.
+    void disable() const noexcept { probe_.disable(); }
+    /// Only the counters of a report, anew.
+    void recount(AttachmentReport& report) const;
 
   private:
     Attachment(AttachmentReport about, Probe probe)

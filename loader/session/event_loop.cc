@@ -72,8 +72,8 @@ EndCause run_event_loop(EventReader& events, Output& output, const StopSignals& 
             if (errno != EINTR) fail(ExitCode::kFailure, "poll: {}", std::strerror(errno));
             continue;
         }
-        // A pipe without a reader says so although there is nothing to write.
-        if ((polled[2].revents & POLLERR) != 0) output.set_closed();
+        // A pipe or socket without a reader says so although there is nothing to write.
+        if ((polled[2].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) output.set_closed();
         if ((polled[1].revents & POLLIN) != 0) return EndCause::kCommand;
     }
 }

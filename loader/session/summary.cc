@@ -4,9 +4,8 @@
 #include <fmt/core.h>
 #include <sys/wait.h>
 
-#include <cstdio>
-
 #include "base/child.h"
+#include "base/say.h"
 
 namespace djprobe::loader {
 namespace {
@@ -64,7 +63,7 @@ nlohmann::ordered_json summary_json(const Summary& summary, Symbolizer& symboliz
 
 void print_summary(const Summary& summary, Format format, Output& output, Symbolizer& symbolizer) {
     if (format != Format::kJson) {
-        fmt::print(stderr, "{}", summary_text(summary, symbolizer));
+        write_stderr(summary_text(summary, symbolizer));
         return;
     }
     const std::string line =

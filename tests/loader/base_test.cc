@@ -8,9 +8,11 @@
 #include <csignal>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #include "base/child.h"
 #include "base/output.h"
+#include "base/say.h"
 #include "base/stop_signals.h"
 #include "expect_error.h"
 
@@ -43,6 +45,37 @@ TEST(Output, writes_what_was_appended) {
     char text[8] = {};
     EXPECT_EQ(read(pipe.reader.get(), text, sizeof text), 4);
     EXPECT_STREQ(text, "one\n");
+}
+
+TEST(Output, a_full_pipe_that_does_not_block_is_waited_for) {
+    const Pipe pipe;
+    ASSERT_EQ(fcntl(pipe.writer.get(), F_SETFL, O_NONBLOCK), 0);
+    const std::string text(1 << 20, 'x');
+    std::thread reader([&] {
+        std::string got(text.size(), '\0');
+        for (std::size_t done = 0; done < got.size();) {
+            const ssize_t size = read(pipe.reader.get(), got.data() + done, got.size() - done);
+            if (size <= 0) break;
+            done += static_cast<std::size_t>(size);
+        }
+        EXPECT_EQ(got, text);
+    });
+    Output output(pipe.writer.get());
+    append(output, text);
+    EXPECT_NO_THROW(output.flush());
+    reader.join();
+    EXPECT_FALSE(output.closed());
+}
+
+TEST(Say, a_stderr_that_takes_nothing_stops_no_work) {
+    const UniqueFd before(dup(STDERR_FILENO));
+    const UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+    ASSERT_TRUE(full);
+    dup2(full.get(), STDERR_FILENO);
+    EXPECT_NO_THROW(say("{}\n", "no room"));
+    close(STDERR_FILENO);
+    EXPECT_NO_THROW(say("{}\n", "nobody"));
+    dup2(before.get(), STDERR_FILENO);
 }
 
 TEST(Output, closed_reader_is_an_end_and_no_error) {

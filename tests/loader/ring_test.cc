@@ -57,6 +57,18 @@ TEST(Ring, ends_at_a_record_that_is_being_written) {
     EXPECT_EQ(consume(ring), (std::vector<std::string>{"eight by", "behind it"}));
 }
 
+TEST(Ring, a_producer_as_fast_as_the_reader_does_not_hold_it) {
+    ReplayRing ring(kSize);
+    ASSERT_TRUE(ring.output(bytes("first")));
+    int records = 0;
+    consume_ring(ring.memory(), [&](std::span<const std::byte>) {
+        EXPECT_TRUE(ring.output(bytes("next")));
+        return ++records < 1000;
+    });
+    EXPECT_EQ(records, 1);
+    EXPECT_EQ(consume(ring), std::vector<std::string>{"next"});
+}
+
 TEST(Ring, discarded_records_are_skipped) {
     ReplayRing ring(kSize);
     ReplayRing::submit(ring.reserve(16), 16, kRingDiscard);
