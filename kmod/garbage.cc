@@ -9,8 +9,9 @@ void restore_board(Site& site) {
     if (!site.written_board.length) return;
     KernelText text;
     // A kprobe that is not in the text would bring back what it found there.
-    if (djk_has_kprobe(site.written_board.address) ||
-        check_text(text, site.written_board, TextForm::Jump)) {
+    const Range board = {site.written_board.address,
+                         site.written_board.address + site.written_board.length};
+    if (find_kprobe(board) || check_text(text, site.written_board, TextForm::Jump)) {
         djk_warn("somebody else has patched these dead bytes, they stay as they are",
                  site.written_board.address);
     } else {

@@ -50,8 +50,8 @@ void Registry::finish_batch() {
                           ? check_text(text, site->written_board, TextForm::Jump)
                           : check_text(text, board, TextForm::Original);
         // A kprobe that is not in the text keeps a copy of what was there.
-        if (!refusal && board.length && djk_has_kprobe(board.address))
-            refusal = Refusal{Reason::FOREIGN_PATCH, board.address};
+        if (!refusal && board.length)
+            refusal = find_kprobe({board.address, board.address + board.length});
         if (refusal) {
             site->hold = refusal;
             changed.add(*site);
@@ -71,7 +71,7 @@ void Registry::finish_batch() {
 }
 
 void Registry::optimize() {
-    bool waiting;
+    bool waiting, garbage;
     {
         RegistryLock lock;
         SiteList abandoned;
@@ -84,14 +84,15 @@ void Registry::optimize() {
             if (site->has_probes()) (void)settle(*site);
         waiting = prepare_batch();
         freeing_ = garbage_.take();
-        if (!waiting && freeing_.empty()) return;
+        garbage = !freeing_.empty();
     }
-    djk_quiesce();
-    {
+    if (waiting || garbage) {
+        djk_quiesce();
         RegistryLock lock;
         if (waiting) finish_batch();
         freeing_.free();
     }
+    // Always: what somebody waits for may have been decided without a batch.
     djk_optimizer_done();
 }
 

@@ -226,11 +226,13 @@ void Registry::bypass_call(KernelText& text, Site& site) {
 void Registry::retire(SiteList& sites) {
     if (!sites.first()) return;
     SiteList leaving;
+    bool bypassed = false;
     {
         KernelText text;
         while (Site* site = sites.take_first()) {
             djk_breathe();
             if (!check_site_text(text, *site)) {
+                bypassed |= site->bypassed;
                 leaving.add(*site);
                 continue;
             }
@@ -242,6 +244,9 @@ void Registry::retire(SiteList& sites) {
         back_to_int3(text, leaving);
         x86::disarm(text, breakpoints(leaving));
     }
+    // The int3 in a detour stays there: a task that was preempted right before it must still find
+    // its trap, and us.
+    if (bypassed) djk_quiesce();
     // Every CPU has synchronized since the last int3 was there: no hit is looking for the site.
     for (Site& site : leaving) {
         set_state(site, State::Disarmed);

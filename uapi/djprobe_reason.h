@@ -67,6 +67,8 @@
 	  "the branch (0: a fixup), that place")                                                   \
 	X(32, SPECIAL_RETURN, "special-return",                                                    \
 	  "it returns as another task or elsewhere: its return address must stay", "its address")  \
+	X(33, FRAGILE_TEXT, "fragile-text",                                                        \
+	  "the kernel copies or rewrites this code, or enters it where no probe can run", "-")     \
 	/* 64..127: int3 stays, the jump is refused. */                                            \
 	X(64, MODE_INT3, "mode-int3", "int3 was asked for", "-")                                   \
 	X(65, SHORT_REGION, "short-region", "fewer than 5 bytes up to the end of the function",    \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// All functions that direct calls and tail jumps can reach from some roots.
+// All functions that direct calls, tail jumps and falling through can reach from some roots.
 #pragma once
 
 #include "snapshot.h"
@@ -44,13 +44,23 @@ Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64
         Code code;
         if (!functions.function_at(members[next], code) || functions.is_leaf(code)) continue;
         Refusal full;
+        // Behind a call there is padding where it does not return, and behind a jump anyway. What
+        // ends otherwise goes on in the next function: the nops before one, through which calls
+        // come where the CPU's call depth is tracked.
+        bool falls_through = true;
         const Refusal scan = for_each_insn(code, code.range().end, [&](const Insn& insn) {
             const bool leaves = insn.rel_size && !code.range().contains(insn.target);
             if (leaves && !add(insn.target)) full = Refusal{Reason::NO_MEMORY, insn.address};
+            if (insn.is_terminal() || insn.is_call() || insn.kind == Kind::Trap)
+                falls_through = false;
+            else if (insn.kind != Kind::Nop && insn.kind != Kind::Int3)
+                falls_through = true;
             return !full;
         });
         if (full) return full;
         if (scan) return scan;
+        if (falls_through && !add(code.range().end))
+            return Refusal{Reason::NO_MEMORY, code.range().end};
     }
     return {};
 }

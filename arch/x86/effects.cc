@@ -37,6 +37,22 @@ bool is_opaque(ZydisMnemonic mnemonic) {
         case ZYDIS_MNEMONIC_MOVDIR64B:  // the register operand addresses memory
         case ZYDIS_MNEMONIC_ENQCMD:
         case ZYDIS_MNEMONIC_ENQCMDS:
+        // A hypervisor, or firmware in SMM, reads and writes registers of its choice.
+        case ZYDIS_MNEMONIC_VMMCALL:
+        case ZYDIS_MNEMONIC_VMRUN:
+        case ZYDIS_MNEMONIC_TDCALL:
+        case ZYDIS_MNEMONIC_SEAMCALL:
+        case ZYDIS_MNEMONIC_SEAMRET:
+        case ZYDIS_MNEMONIC_SEAMOPS:
+        case ZYDIS_MNEMONIC_GETSEC:
+        case ZYDIS_MNEMONIC_IN:
+        case ZYDIS_MNEMONIC_INSB:
+        case ZYDIS_MNEMONIC_INSW:
+        case ZYDIS_MNEMONIC_INSD:
+        case ZYDIS_MNEMONIC_OUT:
+        case ZYDIS_MNEMONIC_OUTSB:
+        case ZYDIS_MNEMONIC_OUTSW:
+        case ZYDIS_MNEMONIC_OUTSD:
             return true;
         default:
             return false;

@@ -14,6 +14,51 @@ static const char* const djprobe_trap_roots[] = {
     "notify_die",
 };
 
+/*
+ * What traces those functions runs before them, once somebody traces: the function tracer's and
+ * ftrace's callbacks, up to where they find out about recursion, and a BPF trampoline likewise. On
+ * the path and leaves; a kernel need not have them.
+ */
+static const char* const djprobe_trap_tracers[] = {
+    "function_trace_call",
+    "function_stack_trace_call",
+    "function_no_repeats_trace_call",
+    "function_stack_no_repeats_trace_call",
+    "function_trace_probe_call",
+    "stack_trace_call",
+    "perf_ftrace_function_call",
+    "trace_graph_entry",
+    "function_graph_enter",
+    "function_graph_enter_regs",
+    "prepare_ftrace_return",
+    "ftrace_graph_func",
+    "return_to_handler",
+    "ftrace_return_to_handler",
+    "arch_ftrace_ops_list_func",
+    "ftrace_ops_list_func",
+    "ftrace_ops_assist_func",
+    "ftrace_pid_func",
+    "call_direct_funcs",
+    "fprobe_handler",
+    "fprobe_kprobe_handler",
+    "klp_ftrace_handler",
+    "rcu_is_watching",
+    "migrate_disable",
+    "migrate_enable",
+    "__bpf_prog_enter",
+    "__bpf_prog_enter_recur",
+    "__bpf_prog_enter_lsm_cgroup",
+    "__bpf_prog_enter_sleepable",
+    "__bpf_prog_enter_sleepable_recur",
+    "__bpf_prog_exit",
+    "__bpf_prog_exit_recur",
+    "__bpf_prog_exit_lsm_cgroup",
+    "__bpf_prog_exit_sleepable",
+    "__bpf_prog_exit_sleepable_recur",
+    "__bpf_tramp_enter",
+    "__bpf_tramp_exit",
+};
+
 /* They run on the path, what they call does not. */
 static const char* const djprobe_trap_leaves[] = {
     /* Return at once in NMI context, which every int3 in the kernel is. */

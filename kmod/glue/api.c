@@ -135,8 +135,12 @@ static void count(const struct djp_probe *attached, unsigned long *hits, unsigne
 	unsigned long kinds[8];
 	int i;
 
+	/* A handler may ask before its own registration has returned. */
+	*hits = *missed = 0;
+	if (!attached)
+		return;
 	djk_probe_count(djp_handler(attached), hits, kinds);
-	for (*missed = 0, i = 0; i < ARRAY_SIZE(kinds); i++)
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
 		*missed += kinds[i];
 }
 

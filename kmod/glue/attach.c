@@ -65,8 +65,13 @@ int djk_install(int fd, struct file *file, int error)
 	return fd;
 }
 
+#define MOST_REQUESTS (16 * DJPROBE_MANY_MAX)
+
 static bool add_request(struct djk_request_list *list, const struct djp_request *request)
 {
+	/* A list of sites is bounded, what returns they have is not. */
+	if (list->count == MOST_REQUESTS)
+		return false;
 	if (list->count == list->room) {
 		const size_t room = list->room ? 2 * list->room : 16;
 		struct djp_request *all = kvmalloc_array(room, sizeof(*all), GFP_KERNEL_ACCOUNT);

@@ -54,7 +54,8 @@ static __always_inline struct djk_handler *next_handler(const struct djk_handler
 	return (struct djk_handler *)smp_load_acquire(&handler->link.next);
 }
 
-static void miss(const struct djk_site *site, enum djprobe_miss cause)
+/* Not traced, like djk_hit(): what traces may be a site, whose hit would be a miss again. */
+static notrace void miss(const struct djk_site *site, enum djprobe_miss cause)
 {
 	const struct djk_handler *handler;
 
@@ -205,7 +206,7 @@ static __always_inline bool run_handlers(struct pt_regs *regs, const struct djk_
 }
 
 /* Behind the probed instruction. What was skipped before it has been counted there. */
-static void run_after(struct pt_regs *regs, const struct djk_site *site)
+static notrace void run_after(struct pt_regs *regs, const struct djk_site *site)
 {
 	const unsigned long ip = regs->ip;
 	struct djk_handler *handler;

@@ -3,7 +3,7 @@
  * The boundary between the module's C++ (policy) and its C (kernel headers).
  *
  * C++ never includes a kernel header and C never includes arch/x86 (but for
- * trap_names.h, a list of names that the survey shares): both include this
+ * trap_names.h and fragile_names.h, lists that the survey shares): both include this
  * file, which needs neither. djk_* is the kernel as the policy sees it
  * (implemented in C; by a model in userspace tests); djp_* is the policy as
  * the kernel calls it (implemented in C++).

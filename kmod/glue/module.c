@@ -4,6 +4,7 @@
 
 #include "debugfs.h"
 #include "device.h"
+#include "fragile.h"
 #include "hit.h"
 #include "imports.h"
 #include "kernel.h"
@@ -27,6 +28,7 @@ static int __init djprobe_init(void)
 
 	if (error)
 		return error;
+	djk_fragile_init();
 	djk_shadow_init();
 	error = start_policy();
 	if (error)

@@ -9,6 +9,7 @@
 #include <linux/string.h>
 #include <asm/text-patching.h>
 
+#include "fragile.h"
 #include "imports.h"
 #include "kernel.h"
 #include "text_of.h"
@@ -46,7 +47,7 @@ unsigned int djk_forbidden(unsigned long address)
 		return DJPROBE_REASON_STATIC_CALL;
 	if (djk_bool(djk_call1(within_kprobe_blacklist, address)))
 		return DJPROBE_REASON_BLACKLISTED;
-	return DJPROBE_REASON_NONE;
+	return djk_is_fragile(address) ? DJPROBE_REASON_FRAGILE_TEXT : DJPROBE_REASON_NONE;
 }
 
 /* Patched by the kernel at will. */

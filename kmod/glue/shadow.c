@@ -307,6 +307,8 @@ static void set_running(struct djk_shadow *shadow, bool running)
 	mutex_lock(&all_mutex);
 	for (pool = shadow->pools; pool; pool = pool->next)
 		rcu_assign_pointer(pool->rethook->handler, running ? djk_on_return : NULL);
+	/* A pool that was short when it was stopped asks again. */
+	WRITE_ONCE(shadow->is_short, false);
 	smp_store_release(&shadow->running, running);
 	mutex_unlock(&all_mutex);
 }

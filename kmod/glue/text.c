@@ -71,7 +71,13 @@ void djk_quiesce(void)
 	 * period of RCU, and whoever wakes up from the same one is a task that runs, for which they
 	 * wait a tenth of a second.
 	 */
+#if defined(DJK_IDLE_IS_TEXT) && IS_ENABLED(CONFIG_TASKS_RUDE_RCU)
+	/* Idle loops here call ordinary functions while RCU is not watching: a switch on every CPU
+	 * ends those, too. */
+	synchronize_rcu_mult(call_rcu_tasks, call_rcu_tasks_rude, DJK_CALL_RCU);
+#else
 	synchronize_rcu_mult(call_rcu_tasks, DJK_CALL_RCU);
+#endif
 }
 
 void *djk_exec_alloc(size_t size)

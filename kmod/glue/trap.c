@@ -11,9 +11,11 @@
 
 size_t djk_trap_roots(unsigned long *addresses, size_t max)
 {
-	size_t count;
+	size_t count, i;
 
-	for (count = 0; count < ARRAY_SIZE(djprobe_trap_roots) && count < max; count++) {
+	if (max < ARRAY_SIZE(djprobe_trap_roots) + ARRAY_SIZE(djprobe_trap_tracers))
+		return 0;
+	for (count = 0; count < ARRAY_SIZE(djprobe_trap_roots); count++) {
 		addresses[count] = djk_lookup(djprobe_trap_roots[count]);
 		if (!addresses[count]) {
 			pr_err("this kernel has no %s: its int3 path is not known\n",
@@ -21,22 +23,35 @@ size_t djk_trap_roots(unsigned long *addresses, size_t max)
 			return 0;
 		}
 	}
+	for (i = 0; i < ARRAY_SIZE(djprobe_trap_tracers); i++) {
+		addresses[count] = djk_lookup(djprobe_trap_tracers[i]);
+		count += !!addresses[count];
+	}
 	return count;
+}
+
+static bool is_one_of(const char *name, const char *const *names, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		if (!strcmp(name, names[i]))
+			return true;
+	return false;
 }
 
 bool djk_trap_leaf(unsigned long function)
 {
 	char *name = kmalloc(KSYM_NAME_LEN + MODULE_NAME_LEN, GFP_KERNEL);
 	unsigned long offset;
-	bool leaf = false;
-	size_t i;
+	bool leaf;
 
 	if (!name)
 		return false;
 	djk_symbol_name(function, name, name + KSYM_NAME_LEN, &offset);
-	for (i = 0; i < ARRAY_SIZE(djprobe_trap_leaves); i++)
-		leaf |= !strcmp(name, djprobe_trap_leaves[i]);
-	leaf |= strstr(name, DJPROBE_TRAP_LEAF_PART) || strstarts(name, DJPROBE_TRAP_LEAF_PREFIX);
+	leaf = is_one_of(name, djprobe_trap_leaves, ARRAY_SIZE(djprobe_trap_leaves)) ||
+	       is_one_of(name, djprobe_trap_tracers, ARRAY_SIZE(djprobe_trap_tracers)) ||
+	       strstr(name, DJPROBE_TRAP_LEAF_PART) || strstarts(name, DJPROBE_TRAP_LEAF_PREFIX);
 	kfree(name);
 	return leaf;
 }

@@ -55,6 +55,7 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
         case DJPROBE_REASON_OWN_TEXT:
         case DJPROBE_REASON_TRAP_PATH:
         case DJPROBE_REASON_IDLE_TEXT:
+        case DJPROBE_REASON_FRAGILE_TEXT:
         case DJPROBE_REASON_FTRACE_SITE:
         case DJPROBE_REASON_JUMP_LABEL:
         case DJPROBE_REASON_STATIC_CALL:

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "../../arch/x86/fragile_names.h"
+
 namespace djprobe::loader {
 namespace {
 
@@ -82,6 +84,18 @@ std::vector<Range> read_blacklist(const KernelImage& image) {
     else
         add_recorded(image, ranges);
     add_parts(image.symbols().symbols(), ranges);
+    std::ranges::sort(ranges, {}, &Range::begin);
+    return ranges;
+}
+
+std::vector<Range> read_fragile(const KernelImage& image) {
+    std::vector<Range> ranges;
+    for (const auto& name : djprobe_fragile) {
+        const auto from = image.address_of(name.from);
+        if (!from) continue;
+        const auto to = image.address_of(name.to);
+        ranges.push_back({*from, to ? *to : next_symbol(image.symbols().symbols(), *from)});
+    }
     std::ranges::sort(ranges, {}, &Range::begin);
     return ranges;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Which text the kernel lets nobody probe.
+// Which text nobody may probe.
 #pragma once
 
 #include <vector>
@@ -13,5 +13,8 @@ namespace djprobe::loader {
 /// debugfs lists the functions, in an image a section holds their addresses. Throws
 /// std::runtime_error when that is not there.
 std::vector<Range> read_blacklist(const KernelImage& image);
+
+/// What arch/x86/fragile_names.h names, sorted by begin.
+std::vector<Range> read_fragile(const KernelImage& image);
 
 }  // namespace djprobe::loader

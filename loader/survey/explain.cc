@@ -49,9 +49,10 @@ class Explainer {
                 ? "an instruction begins here"
                 : fmt::format("inside the instruction at {}; the next is at {}",
                               name(boundary.before), name(boundary.after)));
-        add("blacklists", !f.blacklisted && !f.idle && !f.trap_path,
+        add("blacklists", !f.blacklisted && !f.idle && !f.fragile && !f.trap_path,
             f.idle          ? sentence(Refusal{djprobe::Reason::IDLE_TEXT})
             : f.blacklisted ? sentence(Refusal{djprobe::Reason::BLACKLISTED})
+            : f.fragile     ? sentence(Refusal{djprobe::Reason::FRAGILE_TEXT})
             : f.trap_path   ? sentence(Refusal{djprobe::Reason::TRAP_PATH})
                             : "neither blacklisted, nor idle code, nor on the int3 path");
         Insn insn;

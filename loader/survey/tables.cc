@@ -193,6 +193,7 @@ TextFacts read_facts(const KernelImage& image) {
     find_ftrace_calls(image, facts);
     find_pointers(image, between(image, "__start_rodata", "__end_rodata"), facts);
     facts.blacklist = read_blacklist(image);
+    facts.fragile = read_fragile(image);
     const auto idle = image.address_of("__cpuidle_text_start");
     const auto busy = image.address_of("__cpuidle_text_end");
     if (idle && busy) facts.idle.push_back({*idle, *busy});

@@ -72,6 +72,7 @@ void TextMap::add_functions(const KernelImage& image, std::span<const u8> text) 
         function.name = symbols[first].name;
         function.blacklisted = covers(facts_.blacklist, begin);
         function.idle = covers(facts_.idle, begin);
+        function.fragile = covers(facts_.fragile, begin);
         functions_.push_back(function);
     }
 }
@@ -137,13 +138,16 @@ void TextMap::find_trap_path() {
         bool is_leaf(const Code& code) const {
             const std::string_view name = map.functions_[map.find(code.address)].name;
             return std::ranges::find(djprobe_trap_leaves, name) != std::end(djprobe_trap_leaves) ||
+                   std::ranges::find(djprobe_trap_tracers, name) !=
+                       std::end(djprobe_trap_tracers) ||
                    name.find(DJPROBE_TRAP_LEAF_PART) != name.npos ||
                    name.starts_with(DJPROBE_TRAP_LEAF_PREFIX);
         }
     };
     std::vector<u64> roots;
     const auto is_root = [](std::string_view name) {
-        return std::ranges::find(djprobe_trap_roots, name) != std::end(djprobe_trap_roots);
+        return std::ranges::find(djprobe_trap_roots, name) != std::end(djprobe_trap_roots) ||
+               std::ranges::find(djprobe_trap_tracers, name) != std::end(djprobe_trap_tracers);
     };
     for (const Function& function : functions_)
         if (is_root(function.name)) roots.push_back(function.code.address);
@@ -208,6 +212,7 @@ std::size_t TextMap::find(std::uint64_t address) const {
 Refusal TextMap::plan(std::size_t function, std::uint64_t site, x86::Plan& out) const {
     if (functions_[function].idle) return Refusal{Reason::IDLE_TEXT};
     if (functions_[function].blacklisted) return Refusal{Reason::BLACKLISTED};
+    if (functions_[function].fragile) return Refusal{Reason::FRAGILE_TEXT};
     if (functions_[function].trap_path) return Refusal{Reason::TRAP_PATH};
     return decide(Surroundings(*this, function), site, out);
 }

@@ -23,6 +23,7 @@ class TextMap {
         std::string_view name;  ///< the first one of its address
         bool blacklisted;
         bool idle;
+        bool fragile;
         bool trap_path;  ///< runs on every int3
     };
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <utility>
 
 #include "support/printers.h"
 #include "support/scene.h"
@@ -31,6 +32,7 @@ class Graph {
         code.push_back(0xc3);
         functions_[function] = code;
     }
+    void add_open(size_t function, Bytes code) { functions_[function] = std::move(code); }
     void add_tail_jump(size_t function, size_t target) {
         Bytes code;
         branch(0xe9, code, function, target);
@@ -127,6 +129,28 @@ TEST(ClosureTest, BranchIntoTheMiddleOfAFunctionBringsTheFunction) {
     graph.add(0, {0xeb, Graph::kDistance - 1}, {});
     graph.add(1, {0x90}, {});
     EXPECT_THAT(graph.closure({Graph::address(0)}).members, ElementsAre(0, 1));
+}
+
+// The nops before a function, through which calls come where the CPU's call depth is tracked.
+TEST(ClosureTest, NopsThatEndInTheNextFunctionBringIt) {
+    Graph graph;
+    graph.add(0, {}, {1});
+    graph.add_open(1, Bytes(Graph::kDistance, 0x90));
+    graph.add(2, {}, {3});
+    graph.add(3, {}, {});
+    EXPECT_THAT(graph.closure({Graph::address(0)}).members, ElementsAre(0, 1, 2, 3));
+}
+
+TEST(ClosureTest, PaddingBehindTheEndOrACallThatDoesNotReturnBringsNothing) {
+    for (Bytes code : {CODE("ret"), CODE("ud2"), CODE("jmp rax"), CODE("call rax")}) {
+        for (const u8 padding : {0x90, 0xcc}) {
+            code.resize(Graph::kDistance, padding);
+            Graph graph;
+            graph.add_open(0, code);
+            graph.add(1, {}, {});
+            EXPECT_THAT(graph.closure({Graph::address(0)}).members, ElementsAre(0));
+        }
+    }
 }
 
 TEST(ClosureTest, BranchesWithinAFunctionBringNothing) {

@@ -97,8 +97,10 @@ INSTANTIATE_TEST_SUITE_P(, EffectsRegisterTest, testing::ValuesIn(kRegisterCases
                          [](const auto& info) { return info.param.name; });
 
 TEST(EffectsTest, OfWhatLeavesTheFlowNothingIsKnown) {
-    for (const Bytes& code : {CODE("ud2"), CODE("int3"), CODE("hlt"), CODE("iretq"), CODE("xlatb"),
-                              CODE("rdsspq rax")}) {
+    for (const Bytes& code :
+         {CODE("ud2"), CODE("int3"), CODE("hlt"), CODE("iretq"), CODE("xlatb"), CODE("rdsspq rax"),
+          CODE("vmcall"), CODE("vmmcall"), CODE("in eax, dx"), CODE("out dx, al"), CODE("rep insb"),
+          CODE("rep outsd")}) {
         const Effects effects = of(code);
         EXPECT_EQ(effects.reads, kAllRegisters);
         EXPECT_EQ(effects.kills, 0);

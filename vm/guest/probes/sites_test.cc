@@ -38,6 +38,34 @@ TEST_F(Sites, TheTrapPath) {
         expect_forbidden(symbol, {DJPROBE_REASON_TRAP_PATH, DJPROBE_REASON_BLACKLISTED});
 }
 
+// Once somebody traces notify_die(), they run before our guard: an int3 there would hit itself.
+TEST_F(Sites, WhatTracesTheTrapPath) {
+    for (const char* symbol :
+         {"function_trace_call", "function_stack_trace_call", "perf_ftrace_function_call",
+          "arch_ftrace_ops_list_func", "prepare_ftrace_return", "__bpf_prog_enter_recur",
+          "__bpf_prog_exit_recur", "rcu_is_watching"})
+        expect_forbidden(symbol, {DJPROBE_REASON_TRAP_PATH, DJPROBE_REASON_BLACKLISTED});
+}
+
+// The kernel copies or rewrites them, or enters them without a gate for int3.
+TEST_F(Sites, FragileText) {
+    for (const char* symbol :
+         {"relocate_kernel", "identity_mapped", "swap_pages", "core_restore_code", "ftrace_caller",
+          "ftrace_call", "ftrace_regs_caller", "ftrace_regs_call", "machine_kexec",
+          "start_secondary", "cr4_init", "restore_processor_state", "do_suspend_lowlevel",
+          "hibernation_snapshot"})
+        if (address_of(symbol)) expect_forbidden(symbol, {DJPROBE_REASON_FRAGILE_TEXT});
+    EXPECT_NE(address_of("machine_kexec"), 0U) << "an unexpected kernel";
+}
+
+// With preempt=full the detour's own preempt_enable() led back to its beginning for ever. Later
+// kernels have it inlined.
+TEST_F(Sites, TheHelperOfPreemptEnable) {
+    const uint64_t helper = address_of("preempt_schedule_common");
+    if (!helper) GTEST_SKIP() << "this kernel has none";
+    expect_forbidden("preempt_schedule_common", {DJPROBE_REASON_FRAGILE_TEXT});
+}
+
 TEST_F(Sites, CodeThatMustNotBeTraced) {
     for (const char* symbol : {"asm_exc_page_fault", "do_syscall_64", "entry_SYSCALL_64",
                                "irqentry_enter", "error_entry", "exc_nmi"})

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Code of the kernel that no probe may be in although no list of the kernel's says so. Plain C: the
+ * module (kmod/glue) and the survey share it. What a kernel does not have is left out.
+ */
+#ifndef DJPROBE_X86_FRAGILE_NAMES_H
+#define DJPROBE_X86_FRAGILE_NAMES_H
+
+/* From the beginning of the first symbol to that of the second; where that is empty, to its own
+ * end. */
+static const struct djprobe_fragile {
+    const char* from;
+    const char* to;
+} djprobe_fragile[] = {
+    /* The kernel copies them and runs the copy, without our traps and slots: kexec and kdump,
+     * resume from disk, a trampoline for each user of ftrace. */
+    {"relocate_kernel", ""},
+    {"identity_mapped", ""},
+    {"virtual_mapped", ""},
+    {"swap_pages", ""},
+    {"core_restore_code", ""},
+    /* And pokes the call in them without a look at what is there. */
+    {"ftrace_caller", "ftrace_caller_end"},
+    {"ftrace_regs_caller", "ftrace_regs_caller_end"},
+    /* On the way to kexec: interrupt table and GS base are gone. */
+    {"machine_kexec", ""},
+    /* A CPU comes up, or back from suspend: it has no gate for the breakpoint yet. */
+    {"start_secondary", ""},
+    {"cr4_init", ""},
+    {"cr4_update_irqsoff", ""},
+    {"native_write_cr0", ""},
+    {"native_write_cr4", ""},
+    {"cpu_init_exception_handling", ""},
+    {"cpu_init_fred_exceptions", ""},
+    {"cpu_init_fred_rsps", ""},
+    {"load_current_idt", ""},
+    {"wakeup_long64", ""},
+    {"do_suspend_lowlevel", ""},
+    {"restore_processor_state", ""},
+    /* Or back from disk, still with the GS base of the kernel that read the image. */
+    {"restore_registers", ""},
+    {"swsusp_arch_suspend", ""},
+    {"hibernation_snapshot", ""},
+    /* Entered with preemption on and a reschedule due: with preempt=full the detour's own
+     * preempt_enable() would lead here again, and again. */
+    {"preempt_schedule_common", ""},
+};
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Code that must not be probed although the kernel does not say so. */
+#ifndef DJPROBE_FRAGILE_H
+#define DJPROBE_FRAGILE_H
+
+#include <linux/types.h>
+
+/* Looks the names up; once, when the module is loaded. */
+void djk_fragile_init(void);
+/* Any context. */
+bool djk_is_fragile(unsigned long address);
+
+#endif
