@@ -14,6 +14,7 @@
 #include "cli/bench.h"
 #include "cli/explain.h"
 #include "cli/survey.h"
+#include "decode/quote.h"
 #include "djprobe.h"
 
 namespace djprobe::loader {
@@ -29,7 +30,8 @@ std::string exit_code_table() {
 }
 
 int report(ExitCode code, const std::string& message) {
-    say("probeload: {}\n", message);
+    // It may quote a file: names of programs and sections, what libbpf says of them.
+    say("probeload: {}\n", printable(message));
     return static_cast<int>(code);
 }
 

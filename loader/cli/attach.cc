@@ -61,9 +61,10 @@ ReturnMode parse_return_mode(std::string_view text) {
     fail(ExitCode::kUsage, "--ret-mode: '{}' is none of auto, exact, shadow", text);
 }
 
-// strtoull(), below CLI11, takes -1 for 2^64 - 1.
-std::string not_negative(const std::string& text) {
-    return text.starts_with('-') ? fmt::format("'{}' is negative", text) : "";
+std::uint64_t parse_cookie(const std::string& text) {
+    if (const auto cookie = parse_unsigned(text)) return *cookie;
+    fail(ExitCode::kUsage, "--cookie: '{}' is no number of 64 bits, decimal or 0x-hexadecimal",
+         text);
 }
 
 std::string positive(const std::string& text) {
@@ -106,13 +107,14 @@ void add_options(CLI::App& command, AttachOptions& options) {
         ->type_name("auto|exact|shadow");
     command.add_flag("--session", options.session,
                      "SEC(\"kprobe/SYM\") and SEC(\"kretprobe/SYM\") are one, see below");
-    command
-        .add_option("--prog", options.program,
-                    "Program to run, if FILE has several and --func says where")
+    command.add_option("--prog", options.program, "The program to run, if FILE has several")
         ->type_name("NAME");
-    command.add_option("--cookie", options.cookie, "What bpf_get_attach_cookie() returns")
-        ->type_name("N")
-        ->check(not_negative);
+    command
+        .add_option_function<std::string>(
+            "--cookie",
+            [&options](const std::string& text) { options.cookie = parse_cookie(text); },
+            "What bpf_get_attach_cookie() returns")
+        ->type_name("N");
     command
         .add_option_function<std::string>(
             "--mode", [&options](const std::string& text) { options.mode = parse_mode(text); },

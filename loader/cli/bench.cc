@@ -27,7 +27,7 @@ constexpr std::uint64_t kMostCalls = 1'000'000;
 
 constexpr const char* kFooter = R"(Examples:
   probeload bench
-      every mechanism of this kernel and both of djprobe's, with three programs
+      every mechanism of this kernel and djprobe's four, with three programs
   probeload bench --mechanism djprobe-jump,fentry --program counter --plot bench.svg
       two of them, one program, and a picture
   probeload bench --func getpgid+0x1b
@@ -46,8 +46,8 @@ Mechanisms:
   djprobe-return, djprobe-shadow      the same at the function's returns, exact and shadow mode
   kprobe-optimized, kprobe-int3       the kernel's, with its optimization on or off (see
                                       /proc/sys/debug/kprobes-optimization: switched while this
-                                      runs, for all kprobes, and then as it was; kill -9 leaves
-                                      it)
+                                      runs, for all kprobes, and then as it was; kill -9 or a
+                                      second Ctrl-C leaves it)
   kprobe-ftrace, kretprobe, kprobe-multi, fentry, fexit
                                       the kernel's, on a function
   raw-tracepoint                      task_rename, with a call of its own that fires it once
@@ -56,7 +56,7 @@ Programs:
   counter    adds 1 in a per-CPU array
   ringbuf    sends a record of 32 bytes through a ring buffer
 
-Stopping it by Ctrl-C leaves nothing behind.
+Stopping it by Ctrl-C leaves nothing behind; it is looked at between two measurements.
 )";
 
 struct Options {
@@ -135,49 +135,60 @@ Command add_bench(CLI::App& app) {
     command->footer(kFooter);
     const auto options = std::make_shared<Options>();
     BenchOptions& bench = options->bench;
-    command
-        ->add_option_function<std::string>(
-            "-f,--func", [&bench](const std::string& text) { bench.site = parse_function(text); },
-            "Function to probe, with the offset of an instruction in its middle")
-        ->type_name("SYM[+OFF]");
-    command
-        ->add_option_function<std::vector<std::string>>(
-            "--mechanism",
-            [&bench](const std::vector<std::string>& names) {
-                for (const std::string& name : names)
-                    add_sorted(bench.mechanisms, parse_mechanism(name));
-            },
-            "Only these")
-        ->type_name("NAME,...")
-        ->delimiter(',')
-        ->allow_extra_args(false);
-    command
-        ->add_option_function<std::vector<std::string>>(
-            "--program",
-            [&bench](const std::vector<std::string>& names) {
-                for (const std::string& name : names)
-                    add_sorted(bench.bodies, parse_body(name));
-            },
-            "Only these: empty, counter, ringbuf")
-        ->type_name("NAME,...")
-        ->delimiter(',')
-        ->allow_extra_args(false);
+    std::vector<CLI::Option*> of_a_hit;
+    of_a_hit.push_back(
+        command
+            ->add_option_function<std::string>(
+                "-f,--func",
+                [&bench](const std::string& text) { bench.site = parse_function(text); },
+                "Function to probe, with the offset of an instruction in its middle")
+            ->type_name("SYM[+OFF]"));
+    of_a_hit.push_back(command
+                           ->add_option_function<std::vector<std::string>>(
+                               "--mechanism",
+                               [&bench](const std::vector<std::string>& names) {
+                                   for (const std::string& name : names)
+                                       add_sorted(bench.mechanisms, parse_mechanism(name));
+                               },
+                               "Only these")
+                           ->type_name("NAME,...")
+                           ->delimiter(',')
+                           ->allow_extra_args(false));
+    of_a_hit.push_back(command
+                           ->add_option_function<std::vector<std::string>>(
+                               "--program",
+                               [&bench](const std::vector<std::string>& names) {
+                                   for (const std::string& name : names)
+                                       add_sorted(bench.bodies, parse_body(name));
+                               },
+                               "Only these: empty, counter, ringbuf")
+                           ->type_name("NAME,...")
+                           ->delimiter(',')
+                           ->allow_extra_args(false));
     command->add_option("--rounds", bench.rounds, "How often each is measured (default 5)")
         ->type_name("N")
         ->check(CLI::Range(1, 1000));
-    command
-        ->add_option("--calls", bench.calls,
-                     "Calls in each round of a mechanism (default 6400), in 64 blocks")
-        ->type_name("N")
-        ->check(CLI::Range(std::uint64_t{1}, kMostCalls));
-    command
-        ->add_option("--attach", options->attach,
-                     "Measure attaching N probes instead, against the kernel's optimized kprobes")
-        ->type_name("N")
-        ->check(CLI::Range(1, 100'000));
-    command->add_option("--plot", options->plot, "Also draw it into FILE")->type_name("FILE.svg");
-    command->add_flag("-j,--json", options->json,
-                      "NDJSON: an object for each mechanism, program and site, then a summary");
+    of_a_hit.push_back(
+        command
+            ->add_option("--calls", bench.calls,
+                         "Calls in each round of a mechanism (default 6400), in 64 blocks")
+            ->type_name("N")
+            ->check(CLI::Range(std::uint64_t{1}, kMostCalls)));
+    CLI::Option* const attach =
+        command
+            ->add_option(
+                "--attach", options->attach,
+                "Measure attaching N probes instead, against the kernel's optimized kprobes")
+            ->type_name("N")
+            ->check(CLI::Range(1, 100'000));
+    of_a_hit.push_back(command->add_option("--plot", options->plot, "Also draw it into FILE")
+                           ->type_name("FILE.svg"));
+    for (CLI::Option* const option : of_a_hit)
+        attach->excludes(option);
+    command->add_flag(
+        "-j,--json", options->json,
+        "NDJSON: an object for each mechanism, program and site, then a summary; with "
+        "--attach one for each mechanism");
     return {command, [options] { return run(*options); }};
 }
 

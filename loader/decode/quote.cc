@@ -76,8 +76,9 @@ void append_escaped(Buffer& out, std::string_view bytes, Format format) {
             out.push_back(bytes[0]);
         } else if (length == 1) {
             append_ascii_escape(out, byte, format);
-        } else if (length == 0 ||
-                   (format == Format::kText && is_c1_control(bytes.substr(0, length)))) {
+        } else if (length == 2 && format == Format::kJson && is_c1_control(bytes.substr(0, 2))) {
+            append_hex(out, "\\u00", static_cast<unsigned char>(bytes[1]));
+        } else if (length == 0 || is_c1_control(bytes.substr(0, length))) {
             append_hex(out, bad_byte, byte);
             length = 1;
         } else {
@@ -97,6 +98,29 @@ void append_quoted(Buffer& out, std::string_view bytes, Format format) {
     append(out, bytes.substr(0, plain));
     append_escaped(out, bytes.substr(plain), format);
     out.push_back('"');
+}
+
+std::string quoted(std::string_view bytes, Format format) {
+    Buffer out;
+    append_quoted(out, bytes, format);
+    return {out.data(), out.size()};
+}
+
+std::string printable(std::string_view text) {
+    Buffer out;
+    while (!text.empty()) {
+        std::size_t length = utf8_length(text);
+        const auto byte = static_cast<unsigned char>(text[0]);
+        const bool is_control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
+        if (length == 0 || is_control || is_c1_control(text.substr(0, length))) {
+            append_hex(out, "\\x", byte);
+            length = 1;
+        } else {
+            append(out, text.substr(0, length));
+        }
+        text.remove_prefix(length);
+    }
+    return {out.data(), out.size()};
 }
 
 }  // namespace djprobe::loader

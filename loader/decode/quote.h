@@ -2,6 +2,7 @@
 // Bytes of unknown content as a quoted string.
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "base/output.h"
@@ -9,9 +10,14 @@
 
 namespace djprobe::loader {
 
-/// Appends the bytes as "...". Valid, printable UTF-8 stays as it is. In JSON, control characters
+/// The bytes as "...". Valid, printable UTF-8 stays as it is. In JSON, control characters
 /// take JSON's escapes and bytes that are not UTF-8 become the four characters \xNN; in text, both
 /// become \xNN (or \n, \t), and a backslash is doubled.
 void append_quoted(Buffer& out, std::string_view bytes, Format format);
+std::string quoted(std::string_view bytes, Format format);
+
+/// Of text for people that holds names of others: control characters become \xNN, but newlines and
+/// tabs stay, as quotes and backslashes do.
+std::string printable(std::string_view text);
 
 }  // namespace djprobe::loader

@@ -31,6 +31,10 @@ class Kallsyms {
     static Kallsyms parse(std::string text);
 
     [[nodiscard]] const std::vector<Symbol>& symbols() const noexcept { return symbols_; }
+    /// The kernel shows none of the addresses (kernel.kptr_restrict, or not root).
+    [[nodiscard]] bool are_hidden() const noexcept {
+        return !symbols_.empty() && symbols_.back().address == 0;
+    }
 
     /// "SYM+0xOFF", "MODULE:SYM+0xOFF" or, without a text symbol at or below it, "0xADDRESS".
     [[nodiscard]] std::string describe(std::uint64_t address) const;

@@ -22,11 +22,11 @@ std::optional<std::uint64_t> parse_number(std::string_view text, int base) {
     return value;
 }
 
-std::optional<std::uint64_t> parse_offset(std::string_view text) {
+}  // namespace
+
+std::optional<std::uint64_t> parse_unsigned(std::string_view text) {
     return starts_hex(text) ? parse_number(text.substr(2), 16) : parse_number(text, 10);
 }
-
-}  // namespace
 
 std::string SiteSpec::str() const {
     if (symbol.empty()) return fmt::format("{:#x}", address);
@@ -50,7 +50,7 @@ SiteSpec parse_function(std::string_view text) {
                  "'{}': functions by a pattern are probed at their entries: leave out '{}'", text,
                  text.substr(plus));
         }
-        const auto offset = parse_offset(text.substr(plus + 1));
+        const auto offset = parse_unsigned(text.substr(plus + 1));
         if (!offset) {
             fail(ExitCode::kUsage, "'{}': the offset '{}' is neither decimal nor 0x-hexadecimal",
                  text, text.substr(plus + 1));

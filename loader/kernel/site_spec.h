@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -24,5 +25,8 @@ struct SiteSpec {
 SiteSpec parse_function(std::string_view text);
 /// Parses "0xffffffff812c4b10"; always hexadecimal. Throws Error(kUsage).
 SiteSpec parse_address(std::string_view text);
+
+/// Decimal, or hexadecimal with 0x; nothing for what is neither, or has more than 64 bits.
+std::optional<std::uint64_t> parse_unsigned(std::string_view text);
 
 }  // namespace djprobe::loader

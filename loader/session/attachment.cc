@@ -47,7 +47,14 @@ std::vector<ManySite> probeable(const std::vector<Symbol>& functions,
         site.address = function.address;
         djprobe_explain answer = {};
         for (const std::uint32_t way : ways) {
-            answer = device.explain(site, symbolizer, way);
+            try {
+                answer = device.explain(site, symbolizer, way);
+            } catch (const Error& error) {
+                if (error.code() != ExitCode::kRefusedSite) throw;
+                // Since its name was read, its module has been unloaded.
+                answer = {};
+                answer.reason = DJPROBE_REASON_MODULE_GONE;
+            }
             if (answer.verdict == DJPROBE_VERDICT_REFUSED) continue;
             sites.push_back({function.address, way});
             break;
@@ -61,6 +68,10 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
                   const Device& device, Symbolizer& symbolizer, AttachmentReport& about) {
     const std::string& pattern = about.name;
     const std::vector<Symbol> functions = functions_like(symbolizer.kallsyms(), pattern);
+    if (symbolizer.kallsyms().are_hidden()) {
+        fail(ExitCode::kNoPermission,
+             "'{}': /proc/kallsyms hides the addresses: set kernel.kptr_restrict below 2", pattern);
+    }
     if (functions.empty()) fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
     std::vector<ManySite> sites =
         probeable(functions, ways_to_attach(target, options), device, symbolizer, about.left_out);

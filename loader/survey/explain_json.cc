@@ -74,7 +74,7 @@ std::string explain_json(const Explanation& e) {
                         {"at", e.mainline_at}};
     json["code"] = lines_json(e.original);
     json["detour"] = lines_json(e.detour);
-    return json.dump() + "\n";
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace djprobe::loader

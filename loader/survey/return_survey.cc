@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "decode/quote.h"
 #include "survey/counts.h"
 #include "survey/returns.h"
 
@@ -71,11 +72,12 @@ ReturnCounts survey_returns(const std::vector<ReturnFinder>& texts, const Survey
         if (!lines) continue;
         const TextMap::Function& self = finder->map().functions()[index];
         fmt::format_to(std::back_inserter(lines->buffer()),
-                       R"({{"function":"{}","address":"{:#x}","mode":"{}","reason":"{}",)"
+                       R"({{"function":{},"address":"{:#x}","mode":"{}","reason":"{}",)"
                        R"("returns":{}}})"
                        "\n",
-                       finder->map().name(index), self.code.address, mode_name(verdict.mode),
-                       djprobe::reason_name(verdict.reason), verdict.returns);
+                       quoted(finder->map().name(index), Format::kJson), self.code.address,
+                       mode_name(verdict.mode), djprobe::reason_name(verdict.reason),
+                       verdict.returns);
         lines->flush_if_full();
         if (lines->closed()) break;
     }
@@ -107,7 +109,7 @@ std::string return_summary_json(const ReturnCounts& counts, const std::string& k
     json["only_tail_calls"] = counts.only_tail_calls;
     json["refused"] = sum(counts.refused);
     json["refused_reasons"] = reasons_json(counts.refused);
-    return json.dump() + "\n";
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace djprobe::loader

@@ -56,7 +56,7 @@ std::string summary_json(const SurveyCounts& counts, const std::string& kernel) 
     json["refused_reasons"] = reasons_json(counts.refused);
     for (std::size_t i = 0; i < counts.mainline.size(); ++i)
         json["mainline"][mainline_name(static_cast<MainlineVerdict::Kind>(i))] = counts.mainline[i];
-    return json.dump() + "\n";
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace djprobe::loader

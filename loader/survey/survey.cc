@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "decode/quote.h"
 #include "kernel/glob.h"
 #include "survey/words.h"
 
@@ -69,14 +70,16 @@ class Worker {
         const TextMap::Function& function = map.functions()[site.function.index];
         const bool jump = !refusal && plan.may_jump();
         const Reason reason = refusal ? refusal.reason : plan.jump.reason;
-        fmt::format_to(
-            std::back_inserter(text_),
-            FMT_COMPILE(R"({{"site":"{}+{:#x}","address":"{:#x}","verdict":"{}","tactic":"{}",)"
-                        R"("reason":"{}","dcr":{}}})"
-                        "\n"),
-            map.name(site.function.index), site.address - function.code.address, site.address,
-            verdict_name(refusal, plan), jump ? tactic_name(plan.tactic) : "none",
-            djprobe::reason_name(reason), jump ? plan.region.length : 0);
+        fmt::format_to(std::back_inserter(text_),
+                       FMT_COMPILE(R"({{"site":{},"address":"{:#x}","verdict":"{}","tactic":"{}",)"
+                                   R"("reason":"{}","dcr":{}}})"
+                                   "\n"),
+                       quoted(fmt::format("{}+{:#x}", map.name(site.function.index),
+                                          site.address - function.code.address),
+                              Format::kJson),
+                       site.address, verdict_name(refusal, plan),
+                       jump ? tactic_name(plan.tactic) : "none", djprobe::reason_name(reason),
+                       jump ? plan.region.length : 0);
     }
 
     bool lines_;

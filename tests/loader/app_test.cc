@@ -64,7 +64,12 @@ TEST(App, numbers_that_are_none) {
     expect_usage_error({"attach", "-d", "0", "f.o"},
                        "--duration: '0' is not a number above 0 (see --help)");
     expect_usage_error({"attach", "--cookie", "-1", "f.o"},
-                       "--cookie: '-1' is negative (see --help)");
+                       "--cookie: '-1' is no number of 64 bits, decimal or 0x-hexadecimal");
+    expect_usage_error(
+        {"attach", "--cookie", "18446744073709551616", "f.o"},
+        "--cookie: '18446744073709551616' is no number of 64 bits, decimal or 0x-hexadecimal");
+    expect_usage_error({"bench", "--attach", "5", "--plot", "x.svg"},
+                       "--attach excludes --plot (see --help)");
 }
 
 TEST(App, unknown_mode) {

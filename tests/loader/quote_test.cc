@@ -56,7 +56,13 @@ TEST(Quote, bytes_that_are_no_utf8_are_escaped_one_by_one) {
 
 TEST(Quote, c1_controls_do_not_reach_the_terminal) {
     EXPECT_EQ(quote("\xc2\x9b", Format::kText), R"("\xc2\x9b")");
+    EXPECT_EQ(quote("\xc2\x9b", Format::kJson), R"("\u009b")");
     EXPECT_EQ(through_json("\xc2\x9b"), "\xc2\x9b");
+}
+
+TEST(Quote, printable_text_has_no_control_characters_but_lines_and_tabs) {
+    EXPECT_EQ(printable("a \"b\" \\\n\tc\u00e4"), "a \"b\" \\\n\tc\u00e4");
+    EXPECT_EQ(printable("\x1b[31m\xc2\x9b\x7f\xff\r"), R"(\x1b[31m\xc2\x9b\x7f\xff\x0d)");
 }
 
 TEST(Quote, json_parses_whatever_the_bytes) {
