@@ -71,7 +71,7 @@ x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
 
     rewrites.function = code.range();
     rewrites.cold = flow.cold.range();
-    djk_visit_kprobes(code.address, Rewrites::visit, &rewrites);
+    djk_visit_kprobes(Rewrites::visit, &rewrites);
     index.visit_rewritten(rewrites.function, Rewrites::visit, &rewrites);
     if (rewrites.cold.size()) index.visit_rewritten(rewrites.cold, Rewrites::visit, &rewrites);
     if (!rewrites.complete) return {};

@@ -50,6 +50,16 @@ Refusal Registry::locate(djp_request& request, u64& function_entry) {
     return {};
 }
 
+void Registry::begin(djp_request& request) const {
+    if (!request.since) request.since = __atomic_load_n(&unloads_, __ATOMIC_ACQUIRE);
+}
+
+bool Registry::is_stale(const djp_request& request) const {
+    djk_extent text;
+    djk_core_text_extent(&text);
+    return request.since != unloads_ && !Range{text.begin, text.end}.contains(request.address);
+}
+
 void Registry::keep(djp_probe& probe) {
     probe.previous = nullptr;
     probe.next = probes_;
@@ -61,6 +71,7 @@ void Registry::keep(djp_probe& probe) {
 template <class Look>
 Refusal Registry::look_into(djp_request& request, Look&& look) {
     u64 entry = 0;
+    begin(request);
     Refusal refusal = locate(request, entry);
     if (!refusal && !entry) refusal = Refusal{Reason::NO_FUNCTION, request.address};
     if (!refusal) refusal = pin(entry);
@@ -97,6 +108,7 @@ size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
     for (; made < requests.size(); ++made) {
         djp_request& request = requests[made];
         u64 function_entry = 0;
+        begin(request);
         refusal = locate(request, function_entry);
         if (!refusal) refusal = Refusal{static_cast<Reason>(djk_forbidden(request.address))};
         if (!refusal && !djk_probe_may_be_at(request.handler, request.address,
@@ -126,8 +138,13 @@ size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
         for (size_t i = 0; i < made; ++i)
             if (probes[i]->enabled) active[count++] = probes[i];
         RegistryLock lock;
-        const size_t placed = enabled_ ? place({active.data(), count}, refusal) : count;
-        for (size_t i = 0; i < made && refusal; ++i)
+        for (size_t i = 0; i < made && !refusal; ++i) {
+            if (!is_stale(requests[i])) continue;
+            refusal = Refusal{Reason::MODULE_LEAVING};
+            refused = i;
+        }
+        const size_t placed = !refusal && enabled_ ? place({active.data(), count}, refusal) : count;
+        for (size_t i = 0; i < made && placed < count; ++i)
             if (probes[i] == active[placed]) refused = i;
         for (size_t i = 0; i < made && !refusal; ++i) {
             keep(*probes[i]);

@@ -101,6 +101,11 @@ class Registry {
     Refusal locate(djp_request& request, u64& function_entry);
     template <class Look>
     Refusal look_into(djp_request& request, Look&& look);
+    /// To be called before anything is found out about the place that the request names.
+    void begin(djp_request& request) const;
+    /// What was found out may be of a module that has gone since, and another one lies there now.
+    /// Under the registry lock, as long as it is held: no module goes meanwhile.
+    bool is_stale(const djp_request& request) const;
     void keep(djp_probe& probe);
     void describe(const djp_probe& probe, djp_status& status) const;
 
@@ -145,6 +150,7 @@ class Registry {
     Garbage garbage_;
     Garbage freeing_;  ///< what the optimizer waits to free
     djp_probe* probes_ = nullptr;
+    unsigned long unloads_ = 1;  // how many modules have gone, and one
     bool enabled_ = true;
     bool optimization_ = true;
     /// Some site has a jump that should have gone, or held others back until it went.

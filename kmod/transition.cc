@@ -264,6 +264,7 @@ void Registry::retire(SiteList& sites) {
 
 void Registry::forget(Range text) {
     RegistryLock lock;
+    __atomic_store_n(&unloads_, unloads_ + 1, __ATOMIC_RELEASE);
     for (Site* site = sites_.first(); site;) {
         Site* next = site->next;
         if (text.contains(site->address())) {

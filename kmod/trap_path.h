@@ -9,8 +9,8 @@ namespace djprobe::kmod {
 
 class TrapPath {
   public:
-    /// Compute the closure of the int3 path over direct calls, from the code as it is now. A
-    /// refusal when it is not fully known: then no site is safe.
+    /// Compute the closure of the int3 path over direct calls, from the code as it is now, and what
+    /// may trace it later. A refusal when it is not fully known: then no site is safe.
     Refusal compute();
 
     bool contains(u64 function) const;

@@ -12,10 +12,10 @@
  *
  * Extension rule: each struct begins with its own `size` as the caller knows
  * it. A shorter struct than the module's is read as if zero-filled and written
- * back up to `size`; a longer one is accepted when all the bytes that the
- * module does not know are zero (else E2BIG). Reserved fields and unknown flag
- * bits must be zero (else EINVAL). Integers are native-endian; all structs
- * have the same layout for 32- and 64-bit callers.
+ * back up to `size`; a longer one, up to a page, is accepted when all the bytes
+ * that the module does not know are zero (else E2BIG). Reserved fields and
+ * unknown flag bits must be zero (else EINVAL). Integers are native-endian; all
+ * structs have the same layout for 32- and 64-bit callers.
  *
  * Who may not see kernel addresses (kptr_restrict; see /proc/kallsyms) gets 0
  * in every address and detail that is written back. Sites can be named as ever.
@@ -112,8 +112,9 @@ enum djprobe_attach_flags {
 	 * register. The site must be the start of a function, `offset` 0. One probe fd holds one
 	 * probe for each return instruction, all or none of which is attached; bpf_get_func_ip()
 	 * tells the function. Return addresses and stacks are left alone, so nothing limits
-	 * recursion or sleeping, and nothing can be missed. Refused with TAIL_CALL where the
-	 * function also leaves by a jump to another one, NO_RETURN, NO_FUNCTION (EACCES).
+	 * recursion or sleeping, and only what misses any hit (enum djprobe_miss) is missed.
+	 * Refused with TAIL_CALL where the function also leaves by a jump to another one,
+	 * NO_RETURN, NO_FUNCTION (EACCES).
 	 */
 	DJPROBE_ATTACH_RETURN = 1,
 	/*
@@ -123,9 +124,9 @@ enum djprobe_attach_flags {
 	 * it is behind the return. One probe, whose site is the entry; stack traces stay true.
 	 * Each call that is under way takes an instance. There are more of them soon when they run
 	 * short; a call that finds none is counted as missed (NO_INSTANCE). Calls that are under
-	 * way when the probe is detached or disabled are not seen. Refused with NO_RETURN,
-	 * NO_FUNCTION, ENTRY_AGAIN, SPECIAL_RETURN (EACCES), NO_SHADOW (EOPNOTSUPP) and as any
-	 * site.
+	 * way when the probe is detached are not seen, nor those that return while it is disabled.
+	 * Refused with NO_RETURN, NO_FUNCTION, ENTRY_AGAIN, SPECIAL_RETURN (EACCES), NO_SHADOW
+	 * (EOPNOTSUPP) and as any site.
 	 */
 	DJPROBE_ATTACH_SHADOW = 2,
 	/*
@@ -156,17 +157,17 @@ enum djprobe_attach_flags {
  *   ENOTUNIQ    AMBIGUOUS_SYMBOL
  *   ERANGE      PAST_END
  *   EILSEQ      NOT_BOUNDARY, UNDECODABLE
- *   EBUSY       FOREIGN_PATCH, MODULE_LEAVING
+ *   EBUSY       FOREIGN_PATCH, MODULE_LEAVING, OVERLAP
  *   EBADF       PROG_FD
  *   EOPNOTSUPP  PROG_TYPE, PROG_SLEEPABLE, PROG_OVERRIDE, PROG_ATTACH_TYPE, NO_SHADOW
- *   ENOMEM      NO_MEMORY
+ *   ENOMEM      NO_MEMORY, NO_INDEX
  *   EPERM       LOCKDOWN (reason is NONE where capabilities are missing)
  *   EACCES      any other reason below DJPROBE_REASON_FIRST_JUMP: not a site
  */
 struct djprobe_attach {
 	__u32 size;    /* in */
 	__u32 flags;   /* in: enum djprobe_attach_flags */
-	__u64 symbol;  /* in: user pointer to a NUL-terminated name (at most 575 bytes), or 0 */
+	__u64 symbol;  /* in: user pointer to a NUL-terminated name (at most 567 bytes), or 0 */
 	__u64 offset;  /* in: bytes from the symbol; 0 without one */
 	__u64 address; /* in: kernel virtual address without a symbol, else 0; out: the IA */
 	__u64 cookie;  /* in: what bpf_get_attach_cookie() returns to the program */
@@ -241,7 +242,8 @@ struct djprobe_query {
 
 /*
  * Probe fd: sleep until the optimizer has made up its mind about the sites,
- * that is until none is in the state OPTIMIZING. No argument. EINTR on a signal.
+ * that is until none is in the state OPTIMIZING. No argument. EINTR on a signal,
+ * unless its handler restarts calls (SA_RESTART).
  */
 #define DJPROBE_IOC_WAIT _IO('j', 3)
 
@@ -287,8 +289,8 @@ struct djprobe_attach_many {
  * as attaching may: all or none, `failed` says which. Doing it twice is no
  * error. Counters go on. May sleep; enabling waits for a quiescence.
  *
- * When it returns from disabling, the program is not started any more; it may
- * still be running for tens of milliseconds.
+ * When it returns from disabling, no new hit finds the program; one that had
+ * begun may still start or run it for tens of milliseconds.
  */
 struct djprobe_enable {
 	__u32 size;	 /* in */

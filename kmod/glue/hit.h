@@ -12,7 +12,7 @@ struct djk_site;
 struct pt_regs;
 
 /*
- * Run the handlers of a site; what a detour and an int3 call. `regs` is complete
+ * Run the handlers of a site; what a detour calls (an int3 runs them likewise). `regs` is complete
  * and its ip is the IA. Any context, NMI included: never sleeps, allocates or
  * takes a lock of ours. Skips, and counts, what recursion or another BPF
  * program on this CPU forbids. True: a handler wants to continue elsewhere, at

@@ -178,9 +178,8 @@ struct djk_rewrite {
 	unsigned int kind;
 };
 size_t djk_list_rewritten(struct djk_rewrite *list, size_t max);
-/* Kprobes of the kernel's own in the function that `address` is the start of, whose handlers look
- * at registers. */
-void djk_visit_kprobes(unsigned long address, djk_flow_visit visit, void *context);
+/* All kprobes of the kernel's own, whose handlers look at registers. */
+void djk_visit_kprobes(djk_flow_visit visit, void *context);
 
 /* Copy text; false when a byte is not readable. Does not sleep. Consistent only under
  * djk_text_lock(). */
@@ -276,6 +275,7 @@ struct djp_request {
 	bool int3_only;
 	bool disabled;		 /* attach, but leave the text alone until djp_enable() */
 	bool shadow;		 /* not the policy's: the handler is to replace return addresses */
+	unsigned long since;	 /* the policy's own: see Registry::is_stale(); 0 at first */
 	unsigned int reason;	 /* out: why not, or on success why it stays at int3 */
 	unsigned long detail[2]; /* out */
 };

@@ -55,7 +55,7 @@ size_t djk_list_kprobes(unsigned long *addresses, size_t max)
 	return count;
 }
 
-void djk_visit_kprobes(unsigned long address, djk_flow_visit visit, void *context)
+void djk_visit_kprobes(djk_flow_visit visit, void *context)
 {
 	const struct hlist_head *table = (const struct hlist_head *)djk_imports.kprobe_table;
 	const struct kprobe *probe;

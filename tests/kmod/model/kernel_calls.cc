@@ -198,7 +198,7 @@ size_t djk_list_rewritten(djk_rewrite* list, size_t max) {
     return all.size();
 }
 
-void djk_visit_kprobes(unsigned long, djk_flow_visit visit, void* context) {
+void djk_visit_kprobes(djk_flow_visit visit, void* context) {
     for (const auto& [address, kprobe] : kernel->kprobes.all())
         visit(context, DJK_FLOW_UNKNOWN, address, 0);
 }

@@ -405,6 +405,34 @@ bool covers(Session& session, u64 site, u64 place) {
            place < verdict.anchor + verdict.region_len;
 }
 
+TEST(Recipes, WhatWasFoundOutBeforeAModuleWentIsNotUsed) {
+    for (const bool in_module : {false, true}) {
+        const Found found = find_image(in_module, DJPROBE_TACTIC_WINDOW, 0);
+        Session session(found.seed);
+        djp_request request = {};
+        request.address = found.address;
+        Handler* const handler = session.kernel.make_handler(-1, 0);
+        request.handler = &handler->link;
+        session.kernel.watch.look_at(found.address);
+        const auto ignore = [](void*, const unsigned long*, size_t) {};
+        // It says no, as that is no function's start; what counts is when it was asked.
+        djp_find_returns(&request, ignore, nullptr);
+        const djk_extent elsewhere = {1, 2};
+        djp_module_gone(&elsewhere);
+        djp_probe* probe = nullptr;
+        const size_t attached = djp_attach(&request, 1, &probe);
+        EXPECT_EQ(attached, in_module ? 0U : 1U);
+        if (in_module) {
+            EXPECT_EQ(request.reason, static_cast<unsigned>(DJPROBE_REASON_MODULE_LEAVING));
+            session.kernel.destroy(*handler);
+        } else {
+            djp_detach(&probe, 1);
+        }
+        session.settle();
+        session.finish();
+    }
+}
+
 TEST(Recipes, AnAddressThatAnEarlierKprobesJumpHidesIsStillTaken) {
     int hidden[2] = {};
     for (u64 seed = 0; seed < 16; ++seed) {
