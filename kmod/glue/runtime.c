@@ -142,7 +142,10 @@ static struct notifier_block module_notifier = {
 
 /* ---- Constants ---- */
 
-/* The return thunk that the compiler calls and the one that this CPU needs; they lie together. */
+/*
+ * The return thunk that the compiler calls and the one that this CPU needs, to which boot has
+ * turned every return. Mostly they lie together; where not (srso_alias_return_thunk), the latter.
+ */
 static struct djk_extent return_thunks(void)
 {
 	const unsigned long compiled = djk_lookup("__x86_return_thunk");
@@ -150,8 +153,12 @@ static struct djk_extent return_thunks(void)
 	const unsigned long chosen = variable ? *(const unsigned long *)variable : compiled;
 	struct djk_extent thunks = { min(compiled, chosen), max(compiled, chosen) + 1 };
 
-	if (!compiled || thunks.end - thunks.begin > PAGE_SIZE)
+	if (!compiled) {
 		thunks.begin = thunks.end = 0;
+	} else if (thunks.end - thunks.begin > PAGE_SIZE) {
+		thunks.begin = chosen;
+		thunks.end = chosen + 1;
+	}
 	return thunks;
 }
 

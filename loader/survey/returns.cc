@@ -10,8 +10,8 @@ namespace {
 using x86::Insn;
 using x86::Kind;
 
-// The return thunk that the compiler calls and the one that boot has chosen for this CPU: they lie
-// together.
+// The return thunk that the compiler calls and the one that boot has turned every return to for
+// this CPU. Where they do not lie together, the latter.
 Range find_return_thunks(const KernelImage& image) {
     const auto compiled = image.address_of("__x86_return_thunk");
     if (!compiled) return {};
@@ -20,7 +20,7 @@ Range find_return_thunks(const KernelImage& image) {
         if (const auto bytes = image.bytes(*variable, *variable + 8); !bytes.empty())
             std::memcpy(&chosen, bytes.data(), sizeof chosen);
     const auto [first, last] = std::minmax(*compiled, chosen);
-    return last - first < 4096 ? Range{first, last + 1} : Range{};
+    return last - first < 4096 ? Range{first, last + 1} : Range{chosen, chosen + 1};
 }
 
 }  // namespace
