@@ -2,11 +2,14 @@
 """A cell of a parked-CPU run: the patcher goes on to its phase while the victim stands at a station;
 then the victim goes on."""
 
-from parked_guest import PATCHER, QUERY, SETTLE, VICTIM
+import time
+
+from parked_guest import PATCHER, PATIENCE, QUERY, SETTLE, VICTIM
 from parked_operations import OPTIMIZED
 from parked_sites import FLAGS
 
 BRANCH_INTO_REGION = 66  # of uapi/
+ROUNDS = 20  # without a step of the patcher: it waits
 NEXT = 6  # bytes of what runs next that certainly belong to the slot; behind it may be another's
 
 
@@ -20,11 +23,14 @@ class Cells:
         self.guest, self.stub = victim.guest, victim.stub
         self.phases = operations.phases
 
-    def drive(self, wanted, patience):
+    def drive(self, wanted, waits):
         """The patcher runs up to its `wanted`th phase (0: to the end); the parked vCPU only takes
-        its interrupts. The phase's name, "end", or None: the patcher waits for the parked CPU."""
+        its interrupts. The phase's name, "end", or None: the patcher waits for the parked CPU,
+        which it may (`waits`) or may not."""
         seen, idle = 0, 0
-        while idle < patience:
+        # Who may not wait is given what anything may take on a machine that has other work.
+        deadline = time.monotonic() + PATIENCE
+        while idle < ROUNDS if waits else time.monotonic() < deadline:
             met = self.stub.run(PATCHER, 0.004, self.guest.answered)
             if met == PATCHER:
                 name = self.phases.get(self.stub.registers(PATCHER)["rip"])
@@ -65,7 +71,7 @@ class Cells:
             stub.set_breakpoint(address)
         operations.begin(operation, site)
         waits = not station.interrupts or station.reader
-        phase = self.drive(wanted, 20 if waits else 600)
+        phase = self.drive(wanted, waits)
         if operation in ("attach", "optimize") and phase == "end":
             self.wait_for_optimizer()
         problems = []
