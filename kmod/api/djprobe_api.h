@@ -115,7 +115,7 @@ struct djretprobe {
 
 	size_t data_size;	/* at most DJPROBE_RETURN_DATA_MAX */
 	unsigned int maxactive; /* calls that may be under way; 0: as many as it takes */
-	unsigned int flags;	/* DJPROBE_INT3_ONLY */
+	unsigned int flags;	/* DJPROBE_INT3_ONLY, DJPROBE_DISABLED */
 
 	unsigned int reason; /* out: as in struct djprobe */
 	unsigned long detail[2];
@@ -132,6 +132,13 @@ struct djretprobe {
  */
 int register_djretprobe(struct djretprobe *probe);
 void unregister_djretprobe(struct djretprobe *probe);
+
+/*
+ * As enable_djprobe() and disable_djprobe(). Calls that begin while it is disabled are never
+ * seen; one that began before is seen if it returns when the probe is enabled again.
+ */
+int enable_djretprobe(struct djretprobe *probe);
+void disable_djretprobe(struct djretprobe *probe);
 
 /* How many returns were seen, and how many calls were not. Any context. */
 void djretprobe_counts(const struct djretprobe *probe, unsigned long *hits, unsigned long *nmissed);

@@ -26,11 +26,12 @@ static int fill_request(struct djp_request *request, struct djprobe *probe)
 	return 0;
 }
 
-static void take_answer(struct djprobe *probe, const struct djp_request *request)
+static void take_answer(const struct djp_request *request, unsigned int *reason,
+			unsigned long detail[2])
 {
-	probe->reason = request->reason;
-	probe->detail[0] = request->detail[0];
-	probe->detail[1] = request->detail[1];
+	*reason = request->reason;
+	detail[0] = request->detail[0];
+	detail[1] = request->detail[1];
 }
 
 /* Attach what the requests say; the handlers become the policy's, or are gone. */
@@ -52,13 +53,13 @@ static int attach(struct djprobe **probes, struct djp_request *requests,
 	done = djp_attach(requests, num, attached);
 	if (done == num) {
 		for (i = 0; i < num; i++) {
-			take_answer(probes[i], &requests[i]);
+			take_answer(&requests[i], &probes[i]->reason, probes[i]->detail);
 			probes[i]->addr = (void *)requests[i].address;
 			probes[i]->attached = attached[i];
 		}
 		return 0;
 	}
-	take_answer(probes[done], &requests[done]);
+	take_answer(&requests[done], &probes[done]->reason, probes[done]->detail);
 	error = djk_errno_of(requests[done].reason);
 destroy:
 	while (i--)
@@ -113,20 +114,30 @@ void unregister_djprobe(struct djprobe *probe)
 }
 EXPORT_SYMBOL_GPL(unregister_djprobe);
 
-int enable_djprobe(struct djprobe *probe)
+static int enable(struct djp_probe *attached, unsigned int *reason, unsigned long detail[2])
 {
 	struct djp_request refused = {};
-	const size_t enabled = djp_enable(&probe->attached, 1, &refused);
+	const size_t enabled = djp_enable(&attached, 1, &refused);
 
-	take_answer(probe, &refused);
+	take_answer(&refused, reason, detail);
 	return enabled == 1 ? 0 : djk_errno_of(refused.reason);
+}
+
+static void disable(struct djp_probe *attached)
+{
+	djp_disable(&attached, 1);
+	djk_quiesce();
+}
+
+int enable_djprobe(struct djprobe *probe)
+{
+	return enable(probe->attached, &probe->reason, probe->detail);
 }
 EXPORT_SYMBOL_GPL(enable_djprobe);
 
 void disable_djprobe(struct djprobe *probe)
 {
-	djp_disable(&probe->attached, 1);
-	djk_quiesce();
+	disable(probe->attached);
 }
 EXPORT_SYMBOL_GPL(disable_djprobe);
 
@@ -154,7 +165,7 @@ EXPORT_SYMBOL_GPL(djprobe_counts);
 
 static bool is_sound(const struct djretprobe *probe)
 {
-	return probe->handler && !(probe->flags & ~DJPROBE_INT3_ONLY) &&
+	return probe->handler && !(probe->flags & ~(DJPROBE_INT3_ONLY | DJPROBE_DISABLED)) &&
 	       !probe->symbol_name != !probe->addr && probe->data_size <= DJPROBE_RETURN_DATA_MAX &&
 	       probe->maxactive <= DJPROBE_RETURN_ACTIVE_MAX;
 }
@@ -165,6 +176,7 @@ int register_djretprobe(struct djretprobe *probe)
 		.symbol = probe->symbol_name,
 		.address = (unsigned long)probe->addr,
 		.int3_only = probe->flags & DJPROBE_INT3_ONLY,
+		.disabled = probe->flags & DJPROBE_DISABLED,
 	};
 	bool attached = false;
 
@@ -178,9 +190,7 @@ int register_djretprobe(struct djretprobe *probe)
 		if (!attached)
 			djk_probe_destroy(request.handler);
 	}
-	probe->reason = request.reason;
-	probe->detail[0] = request.detail[0];
-	probe->detail[1] = request.detail[1];
+	take_answer(&request, &probe->reason, probe->detail);
 	if (!attached)
 		return djk_errno_of(request.reason);
 	probe->addr = (void *)request.address;
@@ -195,6 +205,18 @@ void unregister_djretprobe(struct djretprobe *probe)
 	djk_quiesce();
 }
 EXPORT_SYMBOL_GPL(unregister_djretprobe);
+
+int enable_djretprobe(struct djretprobe *probe)
+{
+	return enable(probe->attached, &probe->reason, probe->detail);
+}
+EXPORT_SYMBOL_GPL(enable_djretprobe);
+
+void disable_djretprobe(struct djretprobe *probe)
+{
+	disable(probe->attached);
+}
+EXPORT_SYMBOL_GPL(disable_djretprobe);
 
 void djretprobe_counts(const struct djretprobe *probe, unsigned long *hits, unsigned long *nmissed)
 {

@@ -56,9 +56,10 @@ static void __exit djprobe_exit(void)
 	djk_debugfs_stop();
 	djk_device_stop();
 	djk_hit_stop();
-	djk_shadow_exit();
 	djk_runtime_stop();
 	djp_stop();
+	/* What the last probes left has been freed. */
+	djk_shadow_exit();
 }
 
 module_init(djprobe_init);

@@ -299,14 +299,28 @@ struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_si
 	return shadow;
 }
 
-/* Without a handler the kernel frees an instance that comes back, and runs nothing. */
+/*
+ * Without a handler the kernel frees an instance that comes back: each disabling would
+ * cost the pools those of all calls under way. This one reads nothing that
+ * djk_shadow_destroy() frees, so that only the module's end must wait for it.
+ */
+#ifdef DJK_RETHOOK_RET_ADDR
+static void notrace ignore_return(struct rethook_node *node, void *data,
+				  unsigned long return_address, struct pt_regs *regs)
+#else
+static void notrace ignore_return(struct rethook_node *node, void *data, struct pt_regs *regs)
+#endif
+{
+}
+NOKPROBE_SYMBOL(ignore_return);
+
 static void set_running(struct djk_shadow *shadow, bool running)
 {
 	struct pool *pool;
 
 	mutex_lock(&all_mutex);
 	for (pool = shadow->pools; pool; pool = pool->next)
-		rcu_assign_pointer(pool->rethook->handler, running ? djk_on_return : NULL);
+		rcu_assign_pointer(pool->rethook->handler, running ? djk_on_return : ignore_return);
 	/* A pool that was short when it was stopped asks again. */
 	WRITE_ONCE(shadow->is_short, false);
 	smp_store_release(&shadow->running, running);
@@ -349,7 +363,8 @@ bool djk_shadow_is_there(void)
 
 void djk_shadow_exit(void)
 {
-	/* A hit that is still on its way out may have been short of instances. */
+	/* A hit that is still on its way out may have been short of instances, and a return may
+	 * still be in ignore_return(). */
 	synchronize_rcu();
 	irq_work_sync(&grower_kick);
 	cancel_work_sync(&grower);

@@ -4,7 +4,7 @@
  * unwinder knows them, and it takes back what a dying task leaves.
  *
  * What the kernel keeps of us while a call is under way are its own structs
- * only; a return that comes after djk_shadow_stop() runs nothing of the module.
+ * only; a return that comes after djk_shadow_destroy() runs nothing of the module.
  */
 #ifndef DJPROBE_KMOD_SHADOW_H
 #define DJPROBE_KMOD_SHADOW_H
@@ -31,7 +31,8 @@ bool djk_shadow_is_there(void);
  */
 struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_size,
 				     unsigned int most, size_t together);
-/* Calls are seen from here on, or not any more. Between stop and destroy: a quiescence. */
+/* Calls are seen from here on, or not any more, nor are the returns of those under way.
+ * Between stop and destroy: a quiescence. */
 void djk_shadow_start(struct djk_shadow *shadow);
 void djk_shadow_stop(struct djk_shadow *shadow);
 void djk_shadow_destroy(struct djk_shadow *shadow);

@@ -4,8 +4,11 @@
  * all of them on functions of our own and fails with the line of the first that
  * does not hold in the log.
  */
+#include <linux/completion.h>
 #include <linux/delay.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
+#include <linux/sched/task.h>
 
 #include "../api/djprobe_api.h"
 #include "../api/djprobe_reason.h"
@@ -200,6 +203,57 @@ static __attribute__((noipa)) int descend(int depth)
 	return depth;
 }
 
+static DECLARE_COMPLETION(inside);
+static DECLARE_COMPLETION(may_leave);
+
+static __attribute__((noipa)) int stay(void *unused)
+{
+	asm volatile("nopl 0x12345678(%%rax)" ::: "memory");
+	complete(&inside);
+	wait_for_completion(&may_leave);
+	return 0;
+}
+
+static void come_and_go(void)
+{
+	complete(&may_leave);
+	stay(NULL);
+	wait_for_completion(&inside);
+}
+
+/* Calls that return while it is disabled give back what they have of the four. */
+static int test_disabling(void)
+{
+	struct djretprobe probe = {
+		.addr = stay, .handler = count_return, .maxactive = 4, .flags = DJPROBE_DISABLED
+	};
+	unsigned long hits, missed;
+	struct task_struct *task;
+	int i;
+
+	ended = 0;
+	EXPECT(register_djretprobe(&probe) == 0);
+	come_and_go();
+	for (i = 0; i < 6; i++) {
+		EXPECT(enable_djretprobe(&probe) == 0);
+		task = kthread_create(stay, NULL, "stay");
+		EXPECT(!IS_ERR(task));
+		get_task_struct(task);
+		wake_up_process(task);
+		wait_for_completion(&inside);
+		disable_djretprobe(&probe);
+		complete(&may_leave);
+		kthread_stop(task);
+		put_task_struct(task);
+	}
+	EXPECT(enable_djretprobe(&probe) == 0);
+	come_and_go();
+	djretprobe_counts(&probe, &hits, &missed);
+	EXPECT(hits == 1 && ended == 1 && missed == 0);
+	unregister_djretprobe(&probe);
+	return 0;
+}
+
 static int test_returns(void)
 {
 	struct djretprobe probe = { .addr = target,
@@ -265,6 +319,8 @@ static int run(const char *value, const struct kernel_param *parameter)
 		error = test_many();
 	if (!error)
 		error = test_returns();
+	if (!error)
+		error = test_disabling();
 	return error ? error : test_refusals();
 }
 
