@@ -87,6 +87,14 @@ u64 kprobe_right_before(u64 address) {
     return 0;
 }
 
+/// For a function of `text`.
+x86::IndirectThunks indirect_thunks(const djk_machine& machine, Range text) {
+    const auto range = [](const djk_extent& extent) { return Range{extent.begin, extent.end}; };
+    return {range(machine.indirect_thunks),
+            {range(machine.boot_thunks[0]), range(machine.boot_thunks[1])},
+            {core_text(), text}};
+}
+
 }  // namespace
 
 struct Analyst::Scratch {
@@ -133,10 +141,10 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     snapshot.site = site;
     snapshot.function = function;
     snapshot.no_jump_tables = machine_.no_jump_tables;
-    snapshot.indirect_thunks = {machine_.indirect_thunks.begin, machine_.indirect_thunks.end};
     djk_extent extent;
     if (!djk_text_extent(site, &extent)) return Refusal{Reason::NOT_TEXT};
     const Range text = {extent.begin, extent.end};
+    snapshot.indirect_thunks = indirect_thunks(machine_, text);
     // Facts are expensive: those for the plain window first, which nearly always fits.
     const auto plan_within = [&](Range known, u8 tactics) {
         // Of what lies around all text nothing is known, nor asked.

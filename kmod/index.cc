@@ -27,12 +27,6 @@ void for_each_piece(Range text, Use&& use) {
     }
 }
 
-Range core_text() {
-    djk_extent text;
-    djk_core_text_extent(&text);
-    return {text.begin, text.end};
-}
-
 Range core_rodata() {
     djk_extent rodata;
     djk_core_rodata_extent(&rodata);
@@ -69,9 +63,10 @@ Refusal for_each_hidden(Range range, const KernelText& text, Use&& use) {
 /// The 4 bytes at `field`, an address of `function`, as what they may lead to in `targets`;
 /// decoding the function tells what they are. What cannot be decoded counts as a branch. NO_MEMORY
 /// when the function cannot be read.
-Refusal find_arrivals(u64 field, Range targets, const SiteTable& sites, Landings& out) {
+Refusal find_arrivals(u64 field, Range targets, const SiteTable& sites, const KernelText& text,
+                      Landings& out) {
     FunctionCopy function;
-    if (!function.load(field)) {
+    if (!function.load(field, text)) {
         if (function.out_of_memory()) return Refusal{Reason::NO_MEMORY};
         // Between functions, where nobody has a probe.
         x86::find_long_branches({field, in_place<u8>(field, field + 4)}, targets,
@@ -115,19 +110,21 @@ void find_displaced_branches(Range targets, const SiteTable& sites, Landings& ou
 }
 
 /// A module is small and only its own text branches into its functions: no index.
-Refusal find_in_module(Range text, Range targets, const SiteTable& sites, Landings& out) {
+Refusal find_in_module(Range module, Range targets, const SiteTable& sites, Landings& out) {
     find_displaced_branches(targets, sites, out);
+    // What an optimized kprobe hides when the text is read may be back when kprobes are asked for.
+    KernelText unchanged;
     Refusal unknown;
-    for_each_piece(text, [&](const Code& piece) {
+    for_each_piece(module, [&](const Code& piece) {
         x86::find_long_branches(piece, targets, [&](u64 field, u64) {
-            if (!unknown) unknown = find_arrivals(field, targets, sites, out);
+            if (!unknown) unknown = find_arrivals(field, targets, sites, unchanged, out);
             return !unknown;
         });
     });
     if (unknown) return unknown;
     Search search{targets, &out};
     djk_visit_landings(targets.begin, collect, &search);
-    return for_each_hidden(text, KernelText{}, [&](const x86::Insn& insn) {
+    return for_each_hidden(module, unchanged, [&](const x86::Insn& insn) {
         if (x86::long_branch_field(insn) && targets.contains(insn.target))
             out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
         if (targets.contains(insn.taken))
@@ -234,7 +231,8 @@ Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const SiteTab
         return true;
     });
     // What has been displaced or hidden since then is found in the function as it was.
-    return leads || changed ? find_arrivals(place, targets, sites, out) : Refusal{};
+    if (!leads && !changed) return {};
+    return find_arrivals(place, targets, sites, KernelText{}, out);
 }
 
 Refusal LandingIndex::find_in_core(Range targets, const SiteTable& sites, Landings& out) const {

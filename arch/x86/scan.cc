@@ -34,6 +34,11 @@ bool is_short_branch(u8 opcode) {
     return opcode >> 4 == 7 || opcode == 0xeb || opcode >> 2 == 0xe0 >> 2;
 }
 
+/// The last byte of the opcode of a jump, conditional or not, with 4 bytes of displacement.
+bool is_long_jump(u8 opcode) {
+    return opcode == 0xe9 || opcode >> 4 == 8;
+}
+
 /// Calls found(address, target) for every byte and every four bytes that could be the displacement
 /// of a direct branch, which always ends its instruction; found() -> bool (true: enough).
 template <class Found>
@@ -61,11 +66,16 @@ bool is_indirect_jump(u8 modrm) {
 }
 
 /// No bytes of `function` could be an indirect jump or one through a thunk.
-bool has_no_indirect_jump(const Code& function, Range thunks) {
+bool has_no_indirect_jump(const Code& function, const IndirectThunks& thunks) {
     const u8* bytes = function.bytes.data();
     for (size_t i = 0; i + 1 < function.bytes.size(); ++i)
         if (bytes[i] == 0xff && is_indirect_jump(bytes[i + 1])) return false;
-    return !any_displacement(function, [&](u64, u64 target) { return thunks.contains(target); });
+    return !any_displacement(function, [&](u64 at, u64 target) {
+        if (!thunks.contains(target)) return false;
+        // Most of what leads out of all text is no displacement at all.
+        const u64 i = at - function.address;
+        return is_short_branch(bytes[i]) || (i && is_long_jump(bytes[i - 1]));
+    });
 }
 
 }  // namespace

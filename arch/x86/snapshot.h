@@ -22,6 +22,23 @@ struct Reserved {
     Reason reason;
 };
 
+/// What a direct jump may lead to that stands for `jmp *reg`.
+struct IndirectThunks {
+    Range compiled;  ///< what the compiler jumps to instead; empty: nothing
+    /// What boot leads such a jump to where the CPU needs another one (call depth tracking, ITS).
+    Range at_boot[2];
+    /// The kernel's text and that of the function's module: ITS thunks are made at boot, outside.
+    Range texts[2];
+
+    bool contains(u64 target) const {
+        if (compiled.contains(target)) return true;
+        if (at_boot[0].contains(target) || at_boot[1].contains(target)) return true;
+        // Without the first kind there is none of the others, and texts need not be known.
+        return compiled.size() && texts[0].size() && !texts[0].contains(target) &&
+               !texts[1].contains(target);
+    }
+};
+
 /// All that is known about one site.
 ///
 /// `function` is the whole symbol that holds the site, padding up to the next symbol included;
@@ -37,8 +54,7 @@ struct Snapshot {
     /// The compiler made no jump tables (retpolines or IBT), so `jmp *reg` in C code is a tail
     /// call.
     bool no_jump_tables = false;
-    /// Out-of-line thunks that the compiler calls instead of `jmp *reg`; empty if there are none.
-    Range indirect_thunks;
+    IndirectThunks indirect_thunks;
     /// Tactics that may be tried, by tactic_bit(). For the plain window `landings` and `reserved`
     /// must be complete within replaced_bytes(), for others within kTacticReach of the site.
     u8 tactics = 1;

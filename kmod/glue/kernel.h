@@ -190,9 +190,10 @@ struct djk_machine {
 	unsigned short cs, ss;
 	bool smap;
 	bool no_jump_tables;
-	struct djk_extent indirect_thunks, return_thunks;
-	unsigned long hit_handler;  /* bool (struct pt_regs *, struct djk_site *) */
-	unsigned long slow_thunk;   /* see hit.h */
+	struct djk_extent indirect_thunks, return_thunks; /* what the compiler jumps to */
+	struct djk_extent boot_thunks[2]; /* where boot may lead jumps to indirect thunks instead */
+	unsigned long hit_handler;	  /* bool (struct pt_regs *, struct djk_site *) */
+	unsigned long slow_thunk;	  /* see hit.h */
 	unsigned long shadow_entry; /* void (struct pt_regs *, struct djk_probe *); reads sp only */
 	/* What a program's direct call needs: per-CPU counters by their offset from %gs, 0 for
 	 * none. Of int size: BPF programs and our handlers running, the preemption count. */

@@ -162,11 +162,17 @@ static struct djk_extent return_thunks(void)
 	return thunks;
 }
 
+/* One for each register, in the order of their numbers; empty if this kernel has none. */
+static struct djk_extent thunk_array(const char *rax, const char *r15)
+{
+	const unsigned long first = djk_lookup(rax), last = djk_lookup(r15);
+	struct djk_extent array = { first, last ? last + 1 : first };
+
+	return array;
+}
+
 void djk_get_machine(struct djk_machine *machine)
 {
-	const unsigned long first = djk_lookup("__x86_indirect_thunk_rax");
-	const unsigned long last = djk_lookup("__x86_indirect_thunk_r15");
-
 	machine->cs = __KERNEL_CS;
 	machine->ss = __KERNEL_DS;
 	machine->smap = boot_cpu_has(X86_FEATURE_SMAP);
@@ -174,8 +180,12 @@ void djk_get_machine(struct djk_machine *machine)
 	machine->no_jump_tables = IS_ENABLED(CONFIG_RETPOLINE) ||
 				  IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) ||
 				  IS_ENABLED(CONFIG_X86_KERNEL_IBT);
-	machine->indirect_thunks.begin = first;
-	machine->indirect_thunks.end = last ? last + 1 : first;
+	machine->indirect_thunks =
+		thunk_array("__x86_indirect_thunk_rax", "__x86_indirect_thunk_r15");
+	machine->boot_thunks[0] =
+		thunk_array("__x86_indirect_jump_thunk_rax", "__x86_indirect_jump_thunk_r15");
+	machine->boot_thunks[1] =
+		thunk_array("__x86_indirect_its_thunk_rax", "__x86_indirect_its_thunk_r15");
 	machine->return_thunks = return_thunks();
 	djk_get_guard(machine);
 }

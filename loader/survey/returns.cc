@@ -74,7 +74,7 @@ void ReturnFinder::leave(std::uint64_t target, Walk& walk) const {
 
 void ReturnFinder::visit(std::size_t function, Walk& walk) const {
     const TextMap::Function& self = map_.functions()[function];
-    const Range thunks = map_.facts().indirect_thunks;
+    const Range thunks = map_.facts().indirect_thunks.compiled;
     walk.own = self.code.range();
     walk.undecodable = x86::for_each_insn(self.code, self.real_end, [&](const Insn& insn) {
         // From the part elsewhere control comes back.

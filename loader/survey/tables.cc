@@ -198,13 +198,19 @@ TextFacts read_facts(const KernelImage& image) {
     const auto busy = image.address_of("__cpuidle_text_end");
     if (idle && busy) facts.idle.push_back({*idle, *busy});
     sort_reserved(facts);
-    const auto first = image.address_of("__x86_indirect_thunk_rax");
-    const auto last = image.address_of("__x86_indirect_thunk_r15");
-    if (first && last) facts.indirect_thunks = {*first, *last + 1};
+    const auto thunks = [&](const char* rax, const char* r15) {
+        const auto first = image.address_of(rax), last = image.address_of(r15);
+        return first && last ? Range{*first, *last + 1} : Range{};
+    };
+    facts.indirect_thunks = {
+        thunks("__x86_indirect_thunk_rax", "__x86_indirect_thunk_r15"),
+        {thunks("__x86_indirect_jump_thunk_rax", "__x86_indirect_jump_thunk_r15"),
+         thunks("__x86_indirect_its_thunk_rax", "__x86_indirect_its_thunk_r15")},
+        {facts.text, {}}};
     // Both come with -fno-jump-tables; each leaves its mark on the image.
     facts.ibt =
         image.address_of("ibt_save").has_value() || image.address_of("__pfx_ibt_save").has_value();
-    facts.no_jump_tables = facts.indirect_thunks.size() > 0 || facts.ibt;
+    facts.no_jump_tables = facts.indirect_thunks.compiled.size() > 0 || facts.ibt;
     return facts;
 }
 
@@ -216,6 +222,7 @@ TextFacts read_module_facts(const KernelImage& image, const LoadedModule& module
     facts.blacklist = kernel.blacklist;
     facts.idle = kernel.idle;
     facts.indirect_thunks = kernel.indirect_thunks;
+    facts.indirect_thunks.texts[1] = module.text;
     facts.ibt = kernel.ibt;
     facts.no_jump_tables = kernel.no_jump_tables;
     read_fixups(image, module.section("__ex_table"), facts);

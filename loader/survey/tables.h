@@ -17,7 +17,7 @@ struct TextFacts {
     std::vector<Range> idle;
     std::vector<Range> fragile;          ///< sorted; arch/x86/fragile_names.h
     std::vector<x86::Landing> landings;  ///< fixups, labels and stored pointers; unsorted
-    Range indirect_thunks;
+    x86::IndirectThunks indirect_thunks;
     bool no_jump_tables = false;
     bool ibt = false;
 };

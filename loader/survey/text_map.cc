@@ -105,7 +105,8 @@ void TextMap::scan(Function& function) {
             landings_.push_back({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
         if (facts_.text.contains(insn.taken))
             landings_.push_back({Reason::POINTER_INTO_REGION, insn.address, insn.taken});
-        leaves |= insn.kind == Kind::IndirectJump || facts_.indirect_thunks.contains(insn.target);
+        leaves |= insn.kind == Kind::IndirectJump ||
+                  (insn.rel_size && facts_.indirect_thunks.contains(insn.target));
         return true;
     });
     function.real_end = x86::real_end(function.code);

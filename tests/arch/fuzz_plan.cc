@@ -211,7 +211,7 @@ extern "C" int LLVMFuzzerTestOneInput(const u8* data, size_t size) {
     snapshot.landings = world.all_landings();
     snapshot.reserved = world.all_reserved();
     snapshot.no_jump_tables = input.flags & kNoJumpTables;
-    snapshot.indirect_thunks = {kText + 0x1000, kText + 0x2000};
+    snapshot.indirect_thunks.compiled = {kText + 0x1000, kText + 0x2000};
     snapshot.tactics =
         static_cast<u8>(tactic_bit(Tactic::Window) | (input.flags >> kTacticsShift & 3) << 1);
 

@@ -281,7 +281,7 @@ Scene thunk_scene(Bytes opcode) {
         code.push_back(static_cast<u8>(displacement >> shift));
     code.push_back(0xc3);
     Scene scene(code);
-    scene.indirect_thunks = {kText + 0x1000, kText + 0x1200};
+    scene.indirect_thunks.compiled = {kText + 0x1000, kText + 0x1200};
     return scene;
 }
 
@@ -336,6 +336,36 @@ TEST(PlanIndirectTest, ConditionalJumpToAThunkCountsToo) {
     EXPECT_EQ(scene.plan(0).jump, Refusal(Reason::INDIRECT_JUMP, kText + 5));
 }
 
+/// As assembly of the kernel does, crc_pcl() for one: a computed jump, by a thunk as
+/// thunk_scene()'s, to a place in the function.
+Scene computed_jump_scene() {
+    Scene scene = thunk_scene(join(CODE("lea rcx, [rip + 5]"), Bytes{0xe9}));
+    scene.indirect_thunks.compiled = {kText + 0x2000, kText + 0x2200};
+    scene.indirect_thunks.texts[0] = {kText, kText + 0x100000};
+    return scene;
+}
+
+TEST(PlanIndirectTest, ThunkThatBootHasChosenInstead) {
+    EXPECT_EQ(computed_jump_scene().plan(0).jump, Refusal());
+    for (const int array : {0, 1}) {
+        Scene scene = computed_jump_scene();
+        scene.indirect_thunks.at_boot[array] = {kText + 0x1000, kText + 0x1200};
+        EXPECT_EQ(scene.plan(0).jump, Refusal(Reason::INDIRECT_JUMP, kText + 12)) << array;
+    }
+}
+
+TEST(PlanIndirectTest, ThunkThatBootHasMadeOutsideAllText) {
+    Scene scene = computed_jump_scene();
+    scene.indirect_thunks.texts[0] = {kText, kText + 0x1000};
+    EXPECT_EQ(scene.plan(0).jump, Refusal(Reason::INDIRECT_JUMP, kText + 12));
+    scene.indirect_thunks.texts[1] = {kText + 0x1000, kText + 0x3000};
+    EXPECT_EQ(scene.plan(0).jump, Refusal());
+    // A kernel without thunks leaves its text for other reasons.
+    scene.indirect_thunks = {};
+    scene.indirect_thunks.texts[0] = {kText, kText + 0x1000};
+    EXPECT_EQ(scene.plan(0).jump, Refusal());
+}
+
 TEST(PlanIndirectTest, CallOfAThunkReturnsBehindItself) {
     Scene scene = thunk_scene({0xe8});
     scene.no_jump_tables = false;
@@ -345,7 +375,7 @@ TEST(PlanIndirectTest, CallOfAThunkReturnsBehindItself) {
 // Kernel commit 833fd800bf56: return thunks were taken for indirect jumps.
 TEST(PlanIndirectTest, JumpToAReturnThunkIsNoIndirectJump) {
     Scene scene = thunk_scene({0xe9});
-    scene.indirect_thunks = {kText + 0x2000, kText + 0x2200};
+    scene.indirect_thunks.compiled = {kText + 0x2000, kText + 0x2200};
     scene.no_jump_tables = false;
     EXPECT_EQ(scene.plan(0).jump, Refusal());
 }

@@ -53,7 +53,7 @@ class Flows {
         if (known && found == 1) flow.cold = parts.first->second->code;
         flow.whole = known && found < 2;
         flow.return_thunks = return_thunks_;
-        flow.indirect_thunks = facts_.indirect_thunks;
+        flow.indirect_thunks = facts_.indirect_thunks.compiled;
         flow.has_fixups = false;
         rewritten_.clear();
         add(flow.function.range(), flow);

@@ -19,7 +19,7 @@ struct Scene {
     std::vector<x86::Landing> landings;
     std::vector<x86::Reserved> reserved;
     bool no_jump_tables = true;
-    Range indirect_thunks;
+    x86::IndirectThunks indirect_thunks;
     u8 tactics = x86::tactic_bit(x86::Tactic::Window);
 
     explicit Scene(Bytes code, u64 where = kText) : function(std::move(code)), address(where) {}
