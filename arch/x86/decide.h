@@ -196,7 +196,10 @@ bool try_slide(const S& around, Plan& plan) {
         if (plan.first.end() - plan.anchor > kMaxRegion) break;
         // Farther back the same obstacle would still lie in between.
         if (around.arrival({plan.anchor + 1, plan.site + 1})) break;
-        if (!check_region(around, kJumpLength, plan)) return true;
+        if (check_region(around, kJumpLength, plan)) continue;
+        // Between an instruction and its successor the handler may not come either.
+        if (check_last(plan.region.insns[plan.before - 1])) break;
+        return true;
     }
     plan.before = 0;
     return false;

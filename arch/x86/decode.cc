@@ -33,6 +33,7 @@ Kind kind_of(const ZydisDecodedInstruction& raw) {
         case ZYDIS_MNEMONIC_UMWAIT:
         case ZYDIS_MNEMONIC_TPAUSE:
         case ZYDIS_MNEMONIC_RSM:
+        case ZYDIS_MNEMONIC_VMRUN:
         case ZYDIS_MNEMONIC_SWAPGS:
         case ZYDIS_MNEMONIC_SENDUIPI:
         case ZYDIS_MNEMONIC_UIRET:
@@ -139,10 +140,12 @@ bool decode(Span<const u8> bytes, u64 address, Insn& out) {
         out.rel_offset = raw.raw.imm[0].offset;
         out.rel_size = raw.raw.imm[0].size / 8;
         out.target = out.end() + static_cast<u64>(raw.raw.imm[0].value.s);
-        // With an operand-size prefix vendors disagree on the size of a branch's displacement.
-        out.immovable |= (out.rel_size != 1 && out.rel_size != 4) ||
-                         (raw.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE);
+        out.immovable |= out.rel_size != 1 && out.rel_size != 4;
     }
+    // With an operand-size prefix vendors disagree on the size of a branch's displacement or
+    // target.
+    if (out.rel_size || out.kind == Kind::IndirectCall || out.kind == Kind::IndirectJump)
+        out.immovable |= (raw.attributes & ZYDIS_ATTRIB_HAS_OPERANDSIZE) != 0;
     return true;
 }
 

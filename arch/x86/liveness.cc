@@ -136,7 +136,10 @@ class Exploration {
                 jump(rewritten->target, open, true);
                 return true;
             }
-            end(rewritten->kind == Rewritten::Kind::Call ? kCallee : kUnknown, open);
+            // A conditional tail call may also fall through, with flags that somebody reads.
+            const bool calls =
+                rewritten->kind == Rewritten::Kind::Call && insn.kind != Kind::CondJump;
+            end(calls ? kCallee : kUnknown, open);
             return false;
         }
         switch (insn.kind) {

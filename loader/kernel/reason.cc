@@ -138,6 +138,9 @@ ExitCode exit_code(std::uint32_t number, int error) {
             return ExitCode::kBusySite;
         case DJPROBE_REASON_NO_MEMORY:
             return ExitCode::kFailure;
+        // Not the program's fault, though the module answers it before it looks for a site.
+        case DJPROBE_REASON_NO_SHADOW:
+            return ExitCode::kRefusedSite;
         case DJPROBE_REASON_LOCKDOWN:
             return ExitCode::kNoPermission;
         case DJPROBE_REASON_NONE:

@@ -180,6 +180,8 @@ TEST(DecodeTargetTest, BranchWithOperandSizePrefixIsImmovable) {
     EXPECT_TRUE(decoded({0x66, 0xe9, 0, 0, 0, 0, 0, 0}).immovable);
     EXPECT_TRUE(decoded({0x66, 0xeb, 0x00}).immovable);
     EXPECT_TRUE(decoded({0x66, 0x74, 0x00}).immovable);
+    EXPECT_TRUE(decoded({0x66, 0xff, 0xd0}).immovable);
+    EXPECT_TRUE(decoded({0x66, 0xff, 0xe0}).immovable);
     EXPECT_FALSE(decoded({0xeb, 0x00}).immovable);
 }
 

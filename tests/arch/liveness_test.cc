@@ -234,6 +234,13 @@ TEST(LivenessTest, StaticCallIsACallWhateverItIsNow) {
     EXPECT_FALSE(function.flags());
 }
 
+TEST(LivenessTest, ConditionalStaticTailCallMayFallThrough) {
+    Function function{CODE("jz 771b + 0x50000; mov eax, 1; jz 1f; nop; 1: ret")};
+    function.rewritten = {{kFunction, Rewritten::Kind::Call}};
+    EXPECT_EQ(function.registers(), kCallerSaved);
+    EXPECT_TRUE(function.flags());
+}
+
 TEST(LivenessTest, UnknownRewritingLeavesEverythingLive) {
     Function function{CODE("xor eax, eax; cdq; ret")};
     function.rewritten = {{kFunction + 2, Rewritten::Kind::Unknown}};

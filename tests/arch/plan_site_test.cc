@@ -110,6 +110,7 @@ INSTANTIATE_TEST_SUITE_P(
         RefusedInsn{"IntN", CODE("int 0x80"), Reason::TRAP_INSN},
         RefusedInsn{"Endbr64", CODE("endbr64"), Reason::ENDBR},
         RefusedInsn{"Hlt", CODE("hlt"), Reason::SYSTEM_FLOW},
+        RefusedInsn{"Vmrun", CODE("vmrun"), Reason::SYSTEM_FLOW},
         RefusedInsn{"Iretq", CODE("iretq"), Reason::SYSTEM_FLOW},
         RefusedInsn{"Sysretq", CODE("sysretq"), Reason::SYSTEM_FLOW},
         RefusedInsn{"Swapgs", CODE("swapgs"), Reason::SYSTEM_FLOW},

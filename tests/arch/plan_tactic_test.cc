@@ -133,10 +133,10 @@ TEST(PlanSlideTest, AnInstructionThatCannotMoveStopsTheSlide) {
 }
 
 TEST(PlanSlideTest, InterruptShadowBeforeTheIaKeepsItsSuccessor) {
-    // Only our call of the handler would come in between when it is the last one before the IA.
     const Bytes code = CODE("mov rbx, rdi; sti; nop; pop rbp; ret; mov eax, 0x12345678; ret");
-    const Plan plan = scene_of(code).plan(5);
-    EXPECT_EQ(plan.tactic, Tactic::Slide);
+    EXPECT_EQ(scene_of(code).plan(5).tactic, Tactic::Slide);
+    // The call of the handler would come in between.
+    expect_refused(scene_of(code, kNoBoard).plan(4), Refusal(Reason::FILLER, kText + 7));
 }
 
 TEST(PlanSlideTest, AJumpThatMayLeaveBeforeTheIaIsNoObstacle) {
