@@ -209,7 +209,7 @@ Refusal LandingIndex::ensure() {
 }
 
 Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const SiteTable& sites,
-                            Landings& out) const {
+                            const KernelText& text, Landings& out) const {
     if (entry & kStatedBit) {
         const Stated& stated = stated_[entry & ~kStatedBit];
         if (targets.contains(stated.target))
@@ -224,6 +224,11 @@ Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const SiteTab
     }
     bool changed = true;
     bool leads = false;
+    bool hidden = false;
+    // An optimized kprobe of the kernel may cover only a part of the field: what is left of it need
+    // not look changed.
+    for (u64 at = place - (x86::kJumpLength - 1); at < place + 4; ++at)
+        hidden |= djk_has_kprobe(at);
     const Range here = {text_.begin + line * kLineSize, text_.begin + (line + 1) * kLineSize};
     x86::find_long_branches({place, in_place<u8>(place, place + 4)}, here, [&](u64, u64 target) {
         changed = false;
@@ -231,14 +236,16 @@ Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const SiteTab
         return true;
     });
     // What has been displaced or hidden since then is found in the function as it was.
-    if (!leads && !changed) return {};
-    return find_arrivals(place, targets, sites, KernelText{}, out);
+    if (!leads && !changed && !hidden) return {};
+    return find_arrivals(place, targets, sites, text, out);
 }
 
 Refusal LandingIndex::find_in_core(Range targets, const SiteTable& sites, Landings& out) const {
+    KernelText unchanged;
     for (size_t at = line(targets.begin); at <= line(targets.end - 1); ++at)
         for (u32 i = begin_[at]; i < begin_[at + 1]; ++i)
-            if (const Refusal refusal = check(entries_[i], at, targets, sites, out)) return refusal;
+            if (const Refusal refusal = check(entries_[i], at, targets, sites, unchanged, out))
+                return refusal;
     return {};
 }
 

@@ -5,6 +5,7 @@
 #include "../arch/x86/landing.h"
 #include "memory.h"
 #include "site.h"
+#include "text_port.h"
 
 namespace djprobe::kmod {
 
@@ -62,7 +63,7 @@ class LandingIndex {
     Refusal build();
     Refusal find_in_core(Range targets, const SiteTable& sites, Landings& out) const;
     Refusal check(u32 entry, size_t line, Range targets, const SiteTable& sites,
-                  Landings& out) const;
+                  const KernelText& text, Landings& out) const;
 
     Range text_{};
     Array<u32> begin_;  ///< for each line, and one behind: its first entry

@@ -179,7 +179,8 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
     }
     size_t count = 0;
     for (size_t i = 0; i < probes.size() && !refusal; ++i) {
-        if (probes[i]->enabled) continue;
+        // What could not come back when all were switched on has no site.
+        if (probes[i]->enabled && (probes[i]->site || !enabled_)) continue;
         if (probes[i]->refused.reason == Reason::MODULE_GONE) {
             refusal = probes[i]->refused;
             return i;

@@ -20,6 +20,7 @@ static const char* const djprobe_trap_roots[] = {
  * the path and leaves; a kernel need not have them.
  */
 static const char* const djprobe_trap_tracers[] = {
+    "kgdb_ll_trap", /* looks at every int3 first, where there is one */
     "function_trace_call",
     "function_stack_trace_call",
     "function_no_repeats_trace_call",

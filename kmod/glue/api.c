@@ -178,7 +178,8 @@ int register_djretprobe(struct djretprobe *probe)
 		.int3_only = probe->flags & DJPROBE_INT3_ONLY,
 		.disabled = probe->flags & DJPROBE_DISABLED,
 	};
-	bool attached = false;
+	struct djp_probe *attached = NULL;
+	bool done = false;
 
 	if (!is_sound(probe))
 		return -EINVAL;
@@ -186,14 +187,15 @@ int register_djretprobe(struct djretprobe *probe)
 		request.handler = djk_handler_of_c_return(probe);
 		if (!request.handler)
 			return -ENOMEM;
-		attached = djp_attach(&request, 1, &probe->attached);
-		if (!attached)
+		done = djp_attach(&request, 1, &attached);
+		if (!done)
 			djk_probe_destroy(request.handler);
 	}
 	take_answer(&request, &probe->reason, probe->detail);
-	if (!attached)
+	if (!done)
 		return djk_errno_of(request.reason);
 	probe->addr = (void *)request.address;
+	probe->attached = attached;
 	return 0;
 }
 EXPORT_SYMBOL_GPL(register_djretprobe);

@@ -9,6 +9,7 @@
 #include <linux/list.h>
 #include <linux/llist.h>
 #include <linux/module.h>
+#include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
@@ -113,7 +114,9 @@ static struct rethook_node *take_of_reserve(struct djk_shadow *shadow, struct po
 {
 	struct rethook_node *node = take(pool);
 
-	if (!node && !READ_ONCE(shadow->is_short)) {
+	/* What a CPU that goes down kicks last never comes, and would stay in the way of all
+	 * others: whoever misses next, elsewhere, asks. */
+	if (!node && !READ_ONCE(shadow->is_short) && cpu_online(raw_smp_processor_id())) {
 		WRITE_ONCE(shadow->is_short, true);
 		irq_work_queue(&grower_kick);
 	}
@@ -278,10 +281,23 @@ static unsigned int first_instances(size_t together)
 	return clamp(min(READ_ONCE(instances), share) / 2, 1u, MOST_INSTANCES);
 }
 
+/*
+ * Whether the two pools of so many probes leave memory to others. Newer kernels give a pool a page
+ * for each CPU that may ever come, however few its instances are.
+ */
+static bool fits(size_t together)
+{
+#ifdef DJK_RETHOOK_OBJPOOL
+	return together == 1 || 2 * together * num_possible_cpus() <= si_mem_available() / 2;
+#else
+	return true;
+#endif
+}
+
 struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_size,
 				     unsigned int most, size_t together)
 {
-	struct djk_shadow *shadow = kzalloc(sizeof(*shadow), GFP_KERNEL);
+	struct djk_shadow *shadow = fits(together) ? kzalloc(sizeof(*shadow), GFP_KERNEL) : NULL;
 
 	if (!shadow)
 		return NULL;
@@ -364,8 +380,8 @@ bool djk_shadow_is_there(void)
 void djk_shadow_exit(void)
 {
 	/* A hit that is still on its way out may have been short of instances, and a return may
-	 * still be in ignore_return(). */
-	synchronize_rcu();
+	 * still be in ignore_return(), on an idle CPU, too. */
+	djk_quiesce();
 	irq_work_sync(&grower_kick);
 	cancel_work_sync(&grower);
 }

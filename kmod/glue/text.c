@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Writing kernel text, waiting for it, and executable memory. */
+#include <linux/cpu.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/rcupdate_wait.h>
@@ -29,15 +30,22 @@ static struct mutex *kprobe_mutex(void)
 	return (struct mutex *)djk_imports.kprobe_mutex;
 }
 
+/*
+ * A CPU that comes or goes is not online, but runs text: it may stand in the handler of an int3
+ * that is being taken away, or in a detour, and no core sync reaches it. While CPUs stay as they
+ * are there is none. The order is that of the kernel's kprobes.
+ */
 void djk_text_lock(void)
 {
 	mutex_lock(kprobe_mutex());
+	cpus_read_lock();
 	mutex_lock(text_mutex());
 }
 
 void djk_text_unlock(void)
 {
 	mutex_unlock(text_mutex());
+	cpus_read_unlock();
 	mutex_unlock(kprobe_mutex());
 }
 

@@ -56,6 +56,9 @@ class DetourHandlerTest : public testing::TestWithParam<Arena::Place> {
     DetourConfig redirecting() {
         DetourConfig config = bench_.detour_config();
         config.redirects = true;
+        // The kernel's, in ring 3: as in a guest of Xen's.
+        config.cs = 0x10;
+        config.ss = 0x18;
         return config;
     }
     DetourConfig with_after(Bench& bench) {

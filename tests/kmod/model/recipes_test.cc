@@ -374,6 +374,23 @@ TEST(Recipes, JumpsThatCouldNotGoWhenSwitchedOffGoLater) {
     session.finish();
 }
 
+TEST(Recipes, WhatCouldNotComeBackIsEnabledAgain) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 0);
+    Session session(found.seed);
+    Probe* probe = session.attach_one({.address = found.address});
+    session.set_enabled(false);
+    ASSERT_TRUE(session.kernel.kprobes.add(found.address, true));
+    session.disturbed(found.address);
+    session.set_enabled(true);
+    EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_DISARMED);
+    EXPECT_EQ(session.enable({probe}).reason, DJPROBE_REASON_FOREIGN_PATCH);
+    ASSERT_TRUE(session.kernel.kprobes.remove(found.address));
+    EXPECT_EQ(session.enable({probe}).reason, 0u);
+    session.settle();
+    EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+    session.finish();
+}
+
 TEST(Recipes, AModuleGoesWhileItsSpringboardWaitsForQuiescence) {
     const Found found = find_image(true, DJPROBE_TACTIC_SPRINGBOARD, 0);
     for (const bool within : {false, true}) {

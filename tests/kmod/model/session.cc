@@ -138,7 +138,7 @@ Session::Answer Session::enable(const Group& group) {
                           kernel.failed - failed);
     } else {
         for (Probe* probe : group) {
-            if (!probe->enabled) probe->refused = false;
+            if (!probe->enabled || enabled_) probe->refused = false;
             probe->enabled = true;
             may_have_failed(probe->address, kernel.failed - failed);
         }

@@ -53,7 +53,8 @@ TEST_F(Sites, FragileText) {
          {"relocate_kernel", "identity_mapped", "swap_pages", "core_restore_code", "ftrace_caller",
           "ftrace_call", "ftrace_regs_caller", "ftrace_regs_call", "machine_kexec",
           "start_secondary", "cr4_init", "restore_processor_state", "do_suspend_lowlevel",
-          "hibernation_snapshot"})
+          "hibernation_snapshot", "early_setup_idt", "setup_ghcb", "native_load_tr_desc",
+          "native_write_msr", "native_write_cr3"})
         if (address_of(symbol)) expect_forbidden(symbol, {DJPROBE_REASON_FRAGILE_TEXT});
     EXPECT_NE(address_of("start_secondary"), 0U) << "an unexpected kernel";
 }
