@@ -133,6 +133,13 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     if (const Refusal refusal = read(site, sites)) return refusal;
     const Code& function = scratch_->code;
     if (trap_path_.contains(function.address)) return Refusal{Reason::TRAP_PATH};
+    // Calls come through the pad before a function, a symbol of its own: what holds for the
+    // function holds there.
+    if (const u64 behind = function.range().end; function.range().size() == machine_.pad) {
+        if (const unsigned int reason = djk_forbidden(behind))
+            return Refusal{static_cast<Reason>(reason)};
+        if (trap_path_.contains(behind)) return Refusal{Reason::TRAP_PATH};
+    }
 
     Neighbours& neighbours = scratch_->neighbours;
     ReservedBytes& reserved = scratch_->reserved;

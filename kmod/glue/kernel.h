@@ -190,6 +190,7 @@ struct djk_machine {
 	unsigned short cs, ss;
 	bool smap;
 	bool no_jump_tables;
+	unsigned int pad; /* bytes before each function that its callers run; 0: they do not */
 	struct djk_extent indirect_thunks, return_thunks; /* what the compiler jumps to */
 	struct djk_extent boot_thunks[2]; /* where boot may lead jumps to indirect thunks instead */
 	unsigned long hit_handler;	  /* bool (struct pt_regs *, struct djk_site *) */

@@ -187,6 +187,10 @@ void djk_get_machine(struct djk_machine *machine)
 	machine->boot_thunks[1] =
 		thunk_array("__x86_indirect_its_thunk_rax", "__x86_indirect_its_thunk_r15");
 	machine->return_thunks = return_thunks();
+#if defined(X86_FEATURE_CALL_DEPTH) && defined(CONFIG_FUNCTION_PADDING_BYTES)
+	if (boot_cpu_has(X86_FEATURE_CALL_DEPTH))
+		machine->pad = CONFIG_FUNCTION_PADDING_BYTES;
+#endif
 	djk_get_guard(machine);
 }
 

@@ -12,6 +12,9 @@
 
 namespace djprobe::model {
 
+/// djk_machine.pad of the kernels to come.
+inline unsigned int pad_size = 0;
+
 enum class ModuleState { Live, Going, Gone };
 
 /// One kernel; only one may live at a time.

@@ -415,6 +415,40 @@ TEST(Recipes, AModuleGoesWhileItsSpringboardWaitsForQuiescence) {
     }
 }
 
+/// An image's site in a function right before one that must not be probed.
+const Function* find_pad(Session& session, u64& site) {
+    const auto& functions = session.kernel.image.functions;
+    for (size_t i = 0; i + 1 < functions.size(); ++i) {
+        const Function& next = functions[i + 1];
+        if (functions[i].start + functions[i].size != next.start || !next.blacklisted) continue;
+        site = functions[i].entry;
+        if (session.explain(site).verdict != DJPROBE_VERDICT_REFUSED) return &functions[i];
+    }
+    return nullptr;
+}
+
+TEST(Recipes, APadThroughWhichCallsComeIsJudgedAsItsFunction) {
+    for (u64 seed = 0; seed < 64; ++seed) {
+        u64 site = 0;
+        unsigned int size = 0;
+        {
+            Session session(seed);
+            if (const Function* const pad = find_pad(session, site))
+                size = static_cast<unsigned int>(pad->size);
+        }
+        if (!size) continue;
+        pad_size = size;
+        {
+            Session session(seed);
+            EXPECT_EQ(session.attach({{.address = site}}).reason, DJPROBE_REASON_BLACKLISTED);
+            session.finish();
+        }
+        pad_size = 0;
+        return;
+    }
+    FAIL() << "no image has one";
+}
+
 /// Whether the jump of a probe at `site` would overwrite `place` and not begin there.
 bool covers(Session& session, u64 site, u64 place) {
     const djp_verdict verdict = session.explain(site);
