@@ -64,6 +64,26 @@ static const struct djprobe_fragile {
     {"restore_registers", ""},
     {"swsusp_arch_suspend", ""},
     {"hibernation_snapshot", ""},
+    /* A CPU that goes is none of RCU's any more, and then lies dead until something wakes it: no
+     * quiescence waits for it, and no core sync reaches it. */
+    {"rcu_report_dead", ""},
+    {"rcutree_report_cpu_dead", ""},
+    {"cpuhp_report_idle_dead", ""},
+    {"cpuhp_ap_report_dead", ""},
+    {"arch_cpu_idle_dead", ""},
+    {"idle_task_exit", ""},
+    {"play_dead_common", ""},
+    {"native_play_dead", ""},
+    {"mwait_play_dead", ""},
+    {"hlt_play_dead", ""},
+    {"resume_play_dead", ""},
+    {"cpuidle_play_dead", ""},
+    {"acpi_idle_play_dead", ""},
+    {"acpi_mp_play_dead", ""},
+    {"asm_acpi_mp_play_dead", ""},
+    {"sev_es_play_dead", ""},
+    {"xen_pv_play_dead", ""},
+    {"tboot_shutdown", ""},
     /* Entered with preemption on and a reschedule due: with preempt=full the detour's own
      * preempt_enable() would lead here again, and again. */
     {"preempt_schedule_common", ""},

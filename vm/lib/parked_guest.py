@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The VM of parked.py: the guest's program, its shared page, its symbols."""
+"""The VM of parked.py and coming.py: the guest's program, its shared page, its symbols."""
 
 import mmap
 import os
@@ -34,12 +34,12 @@ class Failure(Exception):
 
 
 class Guest:
-    def __init__(self, kernel, symbols, folder):
+    def __init__(self, kernel, symbols, folder, cpus=2):
         self.folder = tempfile.TemporaryDirectory()
         ram = os.path.join(self.folder.name, "ram")
         gdb = os.path.join(self.folder.name, "gdb")
         command = [os.path.join(folder, "vm", "run"), "--kernel", kernel, "--accel",
-                   "tcg,thread=single", "--mem", str(MEMORY), "--timeout", "14400"]  # fmt: skip
+                   "tcg,thread=single", "--cpus", str(cpus), "--mem", str(MEMORY), "--timeout", "14400"]  # fmt: skip
         # The stubs' breakpoints are QEMU's own: no byte of the text changes.
         for arg in ("-gdb", f"unix:{gdb},server=on,wait=off",
                     "-object", f"memory-backend-file,id=ram,size={MEMORY}M,mem-path={ram},share=on",

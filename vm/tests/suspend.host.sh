@@ -4,6 +4,10 @@
 # their way into it, and being hit. All of them go on and count exactly.
 set -euo pipefail
 
+if [[ $KERNEL == debug ]]; then
+    echo 'SKIP: the debug kernel has no hibernation'
+    exit 77
+fi
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -54,7 +54,8 @@ TEST_F(Sites, FragileText) {
           "ftrace_call", "ftrace_regs_caller", "ftrace_regs_call", "machine_kexec",
           "start_secondary", "cr4_init", "restore_processor_state", "do_suspend_lowlevel",
           "hibernation_snapshot", "early_setup_idt", "setup_ghcb", "native_load_tr_desc",
-          "native_write_msr", "native_write_cr3"})
+          "native_write_msr", "native_write_cr3", "cpuhp_report_idle_dead", "native_play_dead",
+          "hlt_play_dead", "cpuidle_play_dead", "acpi_idle_play_dead"})
         if (address_of(symbol)) expect_forbidden(symbol, {DJPROBE_REASON_FRAGILE_TEXT});
     EXPECT_NE(address_of("start_secondary"), 0U) << "an unexpected kernel";
 }

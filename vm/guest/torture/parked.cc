@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The guest's side of vm/lib/parked.py: a victim on CPU 0 that makes one system call at a time, a
+// The guest's side of vm/lib/parked.py and vm/lib/coming.py: a victim on CPU 0 that makes one system call at a time, a
 // patcher on CPU 1 that attaches and detaches; both do what the host writes into a shared page.
 //
 // Prints "control PHYSICAL", then "symbol NAME START END" for its arguments ("MODULE:NAME",
@@ -81,6 +81,12 @@ uint32_t checked_call(long number, long first, long second, long third, int64_t&
            after.rsi != static_cast<uint64_t>(second) || after.rdx != static_cast<uint64_t>(third);
 }
 
+/// The third CPU goes or comes: 1, or -1.
+int64_t put_online(bool online) {
+    const Fd file(open("/sys/devices/system/cpu/cpu2/online", O_WRONLY | O_CLOEXEC));
+    return write(file.get(), online ? "1" : "0", 1);
+}
+
 void victim(volatile ParkedControl& control) {
     pin(0);
     static char buffer[512];
@@ -109,6 +115,10 @@ void victim(volatile ParkedControl& control) {
                 break;
             case 5:
                 control.wrong = checked_call(SYS_getrlimit, RLIMIT_NOFILE, address, 3, result);
+                break;
+            case 6:
+            case 7:
+                result = put_online(control.call == 7);
                 break;
         }
         control.victim_result = result;

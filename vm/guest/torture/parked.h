@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What vm/lib/parked.py and the guest's `parked` share: a page of the guest's memory, which the
-// host reads and writes through the file that backs it. parked.py has the same offsets.
+// What vm/lib/parked_guest.py and the guest's `parked` share: a page of the guest's memory, which
+// the host reads and writes through the file that backs it. parked_guest.py has the same offsets.
 #pragma once
 
 #include <cstdint>
