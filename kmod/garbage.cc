@@ -4,21 +4,21 @@
 namespace djprobe::kmod {
 namespace {
 
-/// Nobody can be on the springboard any more.
-void restore_board(Site& site) {
-    if (!site.written_board.length) return;
+Range written_board(const Site& site) {
+    return {site.written_board.address, site.written_board.address + site.written_board.length};
+}
+
+/// Nobody can be on the springboard any more. False: somebody else has patched it.
+bool restore_board(Site& site) {
+    if (!site.written_board.length) return true;
     KernelText text;
     // A kprobe that is not in the text would bring back what it found there.
-    const Range board = {site.written_board.address,
-                         site.written_board.address + site.written_board.length};
-    if (find_kprobe(board) || check_text(text, site.written_board, TextForm::Jump)) {
-        djk_warn("somebody else has patched these dead bytes, they stay as they are",
-                 site.written_board.address);
-    } else {
-        x86::restore_board(text, site.written_board);
-        text.sync_cores();
-    }
+    if (find_kprobe(written_board(site)) || check_text(text, site.written_board, TextForm::Jump))
+        return false;
+    x86::restore_board(text, site.written_board);
+    text.sync_cores();
     site.written_board = {};
+    return true;
 }
 
 bool is_near(const Site& site, u64 address) {
@@ -51,7 +51,13 @@ bool Garbage::has_board_near(u64 address) const {
 
 void Garbage::restore_boards_near(u64 address) {
     for (Site* site = sites_; site; site = site->next)
-        if (is_near(*site, address)) restore_board(*site);
+        if (is_near(*site, address)) (void)restore_board(*site);
+}
+
+bool Garbage::has_board_in(Range text) const {
+    for (const Site* site = sites_; site; site = site->next)
+        if (site->written_board.length && written_board(*site).overlaps(text)) return true;
+    return false;
 }
 
 void Garbage::forget_boards(Range text) {
@@ -65,7 +71,7 @@ Garbage Garbage::take() {
     return taken;
 }
 
-void Garbage::free() {
+void Garbage::free(Garbage& stuck) {
     while (djp_probe* probe = probes_) {
         probes_ = probe->next;
         djk_probe_destroy(probe->handler);
@@ -79,8 +85,13 @@ void Garbage::free() {
     while (Site* site = sites_) {
         sites_ = site->next;
         djk_breathe();
-        restore_board(*site);
-        Box<Site>::adopt(site).reset();
+        if (restore_board(*site)) {
+            site->let_module_go();
+            Box<Site>::adopt(site).reset();
+        } else {
+            site->keep_module();
+            stuck.add(site);
+        }
     }
 }
 

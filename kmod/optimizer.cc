@@ -71,7 +71,7 @@ void Registry::finish_batch() {
 }
 
 void Registry::optimize() {
-    bool waiting, garbage;
+    bool waiting, garbage, stuck;
     {
         RegistryLock lock;
         SiteList abandoned;
@@ -83,15 +83,20 @@ void Registry::optimize() {
         for (Site* site = sites_.first(); site && unsettled; site = site->next)
             if (site->has_probes()) (void)settle(*site);
         waiting = prepare_batch();
+        Garbage again = stuck_.take();
+        again.free(stuck_);
         freeing_ = garbage_.take();
         garbage = !freeing_.empty();
+        stuck = !stuck_.empty();
     }
     if (waiting || garbage) {
         djk_quiesce();
         RegistryLock lock;
         if (waiting) finish_batch();
-        freeing_.free();
+        freeing_.free(stuck_);
+        stuck = !stuck_.empty();
     }
+    if (stuck) djk_optimizer_kick_later();
     // Always: what somebody waits for may have been decided without a batch.
     djk_optimizer_done();
 }

@@ -27,8 +27,8 @@ Refusal pin(u64 address) {
 void Registry::stop() {
     djk_quiesce();
     RegistryLock lock;
-    freeing_.free();
-    garbage_.free();
+    freeing_.free(stuck_);
+    garbage_.free(stuck_);
 }
 
 Refusal Registry::locate(djp_request& request, u64& function_entry) {
@@ -266,7 +266,7 @@ bool Registry::explain(djp_request& request, djp_verdict& verdict) {
         if (const Site* site = sites_.find(request.address))
             *plan = site->plan;
         else
-            refusal = analyst_.analyse(request.address, sites_, *plan);
+            refusal = analyse(request.address, *plan);
         djk_unpin_target(request.address);
     }
     tell(refusal ? refusal : plan->jump, request);

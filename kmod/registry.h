@@ -42,14 +42,16 @@ class Garbage {
     bool empty() const { return !sites_ && !probes_ && !slots_; }
     /// Springboards that may be in the way of a plan for `address`.
     bool has_board_near(u64 address) const;
+    bool has_board_in(Range text) const;
     /// Only after a quiescence that began after they were added.
     void restore_boards_near(u64 address);
     /// The text of these springboards is about to be freed.
     void forget_boards(Range text);
     /// Move everything out, so that what comes later waits for a quiescence of its own.
     Garbage take();
-    /// Only after a quiescence that began after take().
-    void free();
+    /// Only after a quiescence that began after take(). What somebody else has patched goes to
+    /// `stuck`, and keeps the module.
+    void free(Garbage& stuck);
 
   private:
     Site* sites_ = nullptr;
@@ -114,6 +116,7 @@ class Registry {
     size_t place_pinned(Probes probes, Refusal& refusal);
     Refusal make_site(const djp_probe& probe, Box<Site>& made);
     void clear_boards_near(u64 address);
+    Refusal analyse(u64 address, x86::Plan& plan);
     Refusal find_or_make_site(djp_probe& probe, SiteList& fresh);
     void take_back(Probes probes, SiteList& fresh);
     void leave(Probes probes);
@@ -149,6 +152,7 @@ class Registry {
     DirectCalls calls_;
     Garbage garbage_;
     Garbage freeing_;  ///< what the optimizer waits to free
+    Garbage stuck_;    ///< springboards that nobody is on, under somebody else's patch
     djp_probe* probes_ = nullptr;
     unsigned long unloads_ = 1;  // how many modules have gone, and one
     bool enabled_ = true;

@@ -64,12 +64,21 @@ struct Site {
                                    ///< jump; length 0: none
     bool anchor_armed = false;     ///< an int3 or the jump is at the anchor (Slide)
     bool bypassed = false;         ///< the bypass is in the detour
-    bool holds_module = false;     ///< see Registry::retire
+    bool holds_module = false;     ///< see keep_module()
     Site* next = nullptr;          ///< in the table's list, or in the garbage
     Site* previous = nullptr;      ///< in the table's list
     Site* next_near = nullptr;     ///< in the table's line
     Site* next_picked = nullptr;   ///< in a SiteList
 
+    /// The module must stay while text cannot be given back because somebody else has patched it.
+    void keep_module() {
+        if (!holds_module) djk_keep_module();
+        holds_module = true;
+    }
+    void let_module_go() {
+        if (holds_module) djk_release_module();
+        holds_module = false;
+    }
     u64 address() const { return trap.address; }
     bool has_probes() const { return hit.probes != nullptr; }
     bool slides() const { return plan.may_jump() && plan.anchor != plan.site; }

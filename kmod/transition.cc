@@ -236,8 +236,7 @@ void Registry::retire(SiteList& sites) {
                 leaving.add(*site);
                 continue;
             }
-            if (!site->holds_module) djk_keep_module();
-            site->holds_module = true;
+            site->keep_module();
             bypass_call(text, *site);
             djk_optimizer_kick_later();
         }
@@ -255,7 +254,7 @@ void Registry::retire(SiteList& sites) {
     while (Site* site = leaving.take_first()) {
         djk_breathe();
         settle_near(site->region());
-        if (site->holds_module) djk_release_module();
+        site->let_module_go();
         garbage_.add(site);
         // Not for those that stay: the optimizer, which asks here itself, would never rest.
         djk_optimizer_kick();
@@ -271,13 +270,14 @@ void Registry::forget(Range text) {
             set_state(*site, State::Gone);
             site->written_board = {};
             sites_.remove(*site);
-            if (site->holds_module) djk_release_module();
+            site->let_module_go();
             if (!site->has_probes()) garbage_.add(site);
         }
         site = next;
     }
     garbage_.forget_boards(text);
     freeing_.forget_boards(text);
+    stuck_.forget_boards(text);
     // A disabled one must not come back in whatever is loaded there next.
     for (djp_probe* probe = probes_; probe; probe = probe->next)
         if (text.contains(probe->address)) probe->refused = Refusal{Reason::MODULE_GONE};

@@ -391,6 +391,33 @@ TEST(Recipes, WhatCouldNotComeBackIsEnabledAgain) {
     session.finish();
 }
 
+TEST(Recipes, ASpringboardUnderAKprobeIsTakenBackWhenThatLeaves) {
+    // A kprobe can be where the instructions of the padding begin.
+    const Found found = find_image(false, DJPROBE_TACTIC_SPRINGBOARD, 0);
+    for (const bool armed : {false, true}) {
+        Session session(found.seed);
+        Kernel& kernel = session.kernel;
+        Probe* probe = session.attach_one({.address = found.address});
+        session.settle();
+        ASSERT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+        const u64 board = session.explain(found.address).board;
+        ASSERT_TRUE(kernel.kprobes.add(board, armed));
+        session.disturbed(board);
+        session.detach({probe});
+        session.settle();
+        EXPECT_EQ(kernel.kept, 1);
+        EXPECT_TRUE(kernel.kicked_later);
+        // Its text is neither the kernel's nor anybody's who is there to stay.
+        EXPECT_NE(session.attach({{.address = board}}).reason, 0u);
+        ASSERT_TRUE(kernel.kprobes.remove(board));
+        session.settle();
+        EXPECT_EQ(kernel.kept, 0);
+        EXPECT_FALSE(kernel.kicked_later);
+        EXPECT_EQ(kernel.watch.find_changed(kernel.image.core()), 0u);
+        session.finish();
+    }
+}
+
 TEST(Recipes, AModuleGoesWhileItsSpringboardWaitsForQuiescence) {
     const Found found = find_image(true, DJPROBE_TACTIC_SPRINGBOARD, 0);
     for (const bool within : {false, true}) {
