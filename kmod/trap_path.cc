@@ -25,8 +25,8 @@ struct KernelFunctions {
 }  // namespace
 
 Refusal TrapPath::compute() {
-    u64 roots[64];
-    const size_t count = djk_trap_roots(roots, 64);
+    u64 roots[128];
+    const size_t count = djk_trap_roots(roots, sizeof(roots) / sizeof(*roots));
     if (count == 0) return Refusal{Reason::NO_SUCH_SYMBOL};
     const Refusal refusal = x86::find_closure(KernelFunctions{}, {roots, count}, members_, count_);
     if (refusal)

@@ -1,6 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "cli/app.h"
 
+namespace {
+
+// Who starts us may have closed them: a descriptor of ours would then be taken for stdout.
+void open_standard_descriptors() {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+        if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
+    open_standard_descriptors();
     return djprobe::loader::run_probeload(argc, argv);
 }

@@ -89,6 +89,21 @@ bool is_knights_corner(const ZydisDecodedInstruction& raw) {
     }
 }
 
+/// How a guest asks Xen or KVM to emulate an instruction: who gets the ud2's trap looks for these
+/// bytes, and reads the instruction from those behind them.
+size_t emulate_prefix_length(Span<const u8> bytes) {
+    constexpr size_t kLength = 5;
+    constexpr u8 kXen[kLength] = {0x0f, 0x0b, 'x', 'e', 'n'};
+    constexpr u8 kKvm[kLength] = {0x0f, 0x0b, 'k', 'v', 'm'};
+    if (bytes.size() <= kLength) return 0;
+    bool xen = true, kvm = true;
+    for (size_t i = 0; i < kLength; ++i) {
+        xen &= bytes[i] == kXen[i];
+        kvm &= bytes[i] == kKvm[i];
+    }
+    return xen || kvm ? kLength : 0;
+}
+
 /// The r/m operand is rsp or memory based on rsp: number 4, which without REX.B is no other
 /// register. (With mod != 3 the rm value 4 means "SIB".)
 bool is_stack_relative(const ZydisDecodedInstruction& raw) {
@@ -114,6 +129,17 @@ void find_taken(const ZydisDecodedInstruction& raw, Insn& out) {
 }  // namespace
 
 bool decode(Span<const u8> bytes, u64 address, Insn& out) {
+    if (const size_t prefix = emulate_prefix_length(bytes)) {
+        Insn emulated;
+        if (!decode({bytes.data() + prefix, bytes.size() - prefix}, address + prefix, emulated) ||
+            prefix + emulated.length > kMaxInsnLength)
+            return false;
+        out = Insn{};
+        out.address = address;
+        out.length = static_cast<u8>(prefix + emulated.length);
+        out.kind = Kind::SystemFlow;
+        return true;
+    }
     ZydisDecoder decoder;
     ZydisDecodedInstruction raw;
     if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))

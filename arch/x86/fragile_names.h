@@ -28,6 +28,7 @@ static const struct djprobe_fragile {
     {"start_secondary", ""},
     {"cr4_init", ""},
     {"cr4_update_irqsoff", ""},
+    {"cr4_set_bits", ""},
     {"native_write_cr0", ""},
     {"native_write_cr4", ""},
     {"cpu_init_exception_handling", ""},
@@ -37,6 +38,7 @@ static const struct djprobe_fragile {
     /* What those call, and what calls them, before there is a gate. */
     {"secondary_startup_64", ""},
     {"secondary_startup_64_no_verify", ""},
+    {"common_startup_64", ""},
     {"verify_cpu", ""},
     {"sev_verify_cbit", ""},
     {"early_setup_idt", ""},
@@ -53,6 +55,7 @@ static const struct djprobe_fragile {
     {"native_write_gdt_entry", ""},
     {"native_write_cr3", ""},
     {"native_write_msr", ""},
+    {"memset", ""},
     {"memset_erms", ""},
     {"memset_orig", ""},
     /* On the way to kexec as well. */
@@ -84,6 +87,19 @@ static const struct djprobe_fragile {
     {"sev_es_play_dead", ""},
     {"xen_pv_play_dead", ""},
     {"tboot_shutdown", ""},
+    {"soft_restart_cpu", ""},
+    {"start_cpu0", ""},
+    {"xen_cpu_bringup_again", ""},
+    {"asm_cpu_bringup_and_idle", ""},
+    /* A guest of Xen's (PV) comes and goes through them, from every breakpoint as well. */
+    {"xen_iret", ""},
+    {"xenpv_restore_regs_and_return_to_usermode", ""},
+    {"xen_entry_SYSCALL_64", ""},
+    {"xen_entry_SYSCALL_compat", ""},
+    {"xen_entry_SYSENTER_compat", ""},
+    /* The idle loop polls with them while RCU is not watching: a jump would not tell RCU. */
+    {"sched_clock_cpu", ""},
+    {"cpuidle_poll_time", ""},
     /* Entered with preemption on and a reschedule due: with preempt=full the detour's own
      * preempt_enable() would lead here again, and again. */
     {"preempt_schedule_common", ""},

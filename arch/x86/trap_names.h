@@ -16,8 +16,8 @@ static const char* const djprobe_trap_roots[] = {
 
 /*
  * What traces those functions runs before them, once somebody traces: the function tracer's and
- * ftrace's callbacks, up to where they find out about recursion, and a BPF trampoline likewise. On
- * the path and leaves; a kernel need not have them.
+ * ftrace's callbacks, up to where they find out about recursion, a BPF trampoline and tracepoints
+ * likewise. On the path and leaves; a kernel need not have them.
  */
 static const char* const djprobe_trap_tracers[] = {
     "kgdb_ll_trap", /* looks at every int3 first, where there is one */
@@ -35,6 +35,43 @@ static const char* const djprobe_trap_tracers[] = {
     "ftrace_graph_func",
     "return_to_handler",
     "ftrace_return_to_handler",
+    /* What that calls once the tracer's own guard is open again. */
+    "trace_graph_return",
+    "trace_graph_thresh_return",
+    "trace_clock_local",
+    "sched_clock",
+    "native_sched_clock",
+    "kvm_sched_clock_read",
+    "vmware_sched_clock",
+    "xen_sched_clock",
+    "pvclock_clocksource_read",
+    "read_hv_sched_clock_tsc",
+    "read_hv_sched_clock_msr",
+    /* The handlers of tracepoints that are on the path, outside their guard: of the die chain, and
+     * of an interrupt's end on RT. */
+    "__traceiter_notifier_run",
+    "trace_event_raw_event_notifier_info",
+    "perf_trace_notifier_info",
+    "__bpf_trace_notifier_info",
+    "__traceiter_nmi_noise",
+    "trace_event_raw_event_nmi_noise",
+    "perf_trace_nmi_noise",
+    "__bpf_trace_nmi_noise",
+    "bpf_trace_run1",
+    "bpf_trace_run2",
+    "bpf_prog_inc_misses_counter",
+    "perf_trace_buf_alloc",
+    "perf_trace_run_bpf_submit",
+    "perf_swevent_get_recursion_context",
+    "trace_event_ignore_this_pid",
+    "__trace_trigger_soft_disabled",
+    "trace_event_buffer_reserve",
+    "trace_event_buffer_lock_reserve",
+    "ring_buffer_lock_reserve",
+    "ring_buffer_unlock_commit",
+    "trace_event_buffer_commit",
+    "event_triggers_call",
+    "event_triggers_post_call",
     "arch_ftrace_ops_list_func",
     "ftrace_ops_list_func",
     "ftrace_ops_assist_func",
@@ -96,7 +133,7 @@ static const char* const djprobe_trap_leaves[] = {
     "__x86_return_thunk",
 };
 
-/* Leaves as well: warnings, which must not happen; tracepoints, whose handlers guard themselves. */
+/* Leaves as well: warnings, which must not happen; tracepoints, whose handlers are named above. */
 #define DJPROBE_TRAP_LEAF_PART ".cold"
 #define DJPROBE_TRAP_LEAF_PREFIX "__SCT__tp_func_"
 

@@ -115,8 +115,11 @@ static u64 run_with_context(struct djk_handler *handler, bool entry, struct pt_r
 	struct kprobe *const outer_probe = __this_cpu_read(*running_kprobe());
 	struct bpf_trace_run_ctx context = { .bpf_cookie = handler->cookie };
 	struct bpf_run_ctx *outer = bpf_set_run_ctx(&context.run_ctx);
+	unsigned long flags;
 	u64 result = 0;
 
+	/* A kretprobe of the kernel's that returns in an interrupt leaves no running kprobe behind. */
+	local_irq_save(flags);
 	/* bpf_get_func_ip() looks here; a kprobe of the kernel's own that is hit meanwhile, too. */
 	if (!outer_probe)
 		__this_cpu_write(kprobe_control()->kprobe_status, KPROBE_HIT_ACTIVE);
@@ -126,6 +129,7 @@ static u64 run_with_context(struct djk_handler *handler, bool entry, struct pt_r
 	else
 		bpf_prog_run(handler->prog, regs);
 	__this_cpu_write(*running_kprobe(), outer_probe);
+	local_irq_restore(flags);
 	bpf_reset_run_ctx(outer);
 	return result;
 }

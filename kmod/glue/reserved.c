@@ -19,6 +19,18 @@ static bool within(unsigned long address, unsigned long begin, unsigned long end
 	return address >= begin && address < end;
 }
 
+/* What a trampoline of static calls ends in, for the kernel to know it by. */
+static bool is_static_call_trampoline(unsigned long address)
+{
+	static const unsigned char mark[] = { 0x0f, 0xb9, 0xcc };
+	unsigned char bytes[CALL_INSN_SIZE + sizeof(mark)];
+	unsigned long start, size;
+
+	return djk_symbol_range(address, &start, &size) &&
+	       djk_read(bytes, start, sizeof(bytes)) &&
+	       !memcmp(bytes + CALL_INSN_SIZE, mark, sizeof(mark));
+}
+
 unsigned int djk_forbidden(unsigned long address)
 {
 	unsigned int reason = DJPROBE_REASON_NONE;
@@ -38,6 +50,9 @@ unsigned int djk_forbidden(unsigned long address)
 		preempt_enable();
 		if (reason)
 			return reason;
+		/* A module's are in no section that is kept. */
+		if (is_static_call_trampoline(address))
+			return DJPROBE_REASON_STATIC_CALL;
 	}
 	if (within(address, djk_imports.__cpuidle_text_start, djk_imports.__cpuidle_text_end))
 		return DJPROBE_REASON_IDLE_TEXT;

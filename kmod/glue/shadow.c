@@ -49,6 +49,8 @@ struct djk_shadow {
 /* One request may be for all functions: what they begin with must not fill the memory. */
 #define FIRST_INSTANCES_OF_ALL (1u << 16)
 #define FIRST_INSTANCES_AT_LEAST 16u
+/* Of what a request may take each growth takes this part at most: whoever is traced asks for it. */
+#define GROWTH_SHARE 8
 
 static unsigned int instances = 1024;
 module_param(instances, uint, 0600);
@@ -236,6 +238,22 @@ static bool add_pool(struct djk_shadow *shadow, unsigned int size)
 	return true;
 }
 
+/*
+ * Whether so many pools of so many instances leave memory to others: of what there is they may take
+ * half, and a `share`th of that. Newer kernels give a pool room for all its instances on each CPU
+ * that may ever come, a page at least.
+ */
+static bool fits(size_t pools, unsigned int size, size_t data_size, unsigned int share)
+{
+	u64 bytes = (u64)size * (sizeof(struct rethook_node) + data_size);
+#ifdef DJK_RETHOOK_OBJPOOL
+	const u64 slots = roundup_pow_of_two(size) * sizeof(void *);
+
+	bytes += num_possible_cpus() * max_t(u64, slots, PAGE_SIZE);
+#endif
+	return pools * bytes / PAGE_SIZE <= (u64)si_mem_available() / 2 / share;
+}
+
 /* Twice the same: one to use, and one for the time that it takes to add more. */
 static bool grow(struct djk_shadow *shadow, unsigned int size)
 {
@@ -245,6 +263,7 @@ static bool grow(struct djk_shadow *shadow, unsigned int size)
 static void grow_all(struct work_struct *work)
 {
 	struct djk_shadow *shadow;
+	unsigned int size;
 
 	mutex_lock(&all_mutex);
 	list_for_each_entry(shadow, &all_shadows, in_all)
@@ -252,8 +271,10 @@ static void grow_all(struct work_struct *work)
 		if (!shadow->running || !READ_ONCE(shadow->is_short) ||
 		    shadow->size >= shadow->most)
 			continue;
+		size = min(shadow->size, (shadow->most - shadow->size + 1) / 2);
 		/* Out of memory: the next time, when somebody misses. */
-		grow(shadow, shadow->size);
+		if (fits(2, size, shadow->data_size, GROWTH_SHARE))
+			grow(shadow, size);
 		WRITE_ONCE(shadow->is_short, false);
 	}
 	mutex_unlock(&all_mutex);
@@ -281,30 +302,21 @@ static unsigned int first_instances(size_t together)
 	return clamp(min(READ_ONCE(instances), share) / 2, 1u, MOST_INSTANCES);
 }
 
-/*
- * Whether the two pools of so many probes leave memory to others. Newer kernels give a pool a page
- * for each CPU that may ever come, however few its instances are.
- */
-static bool fits(size_t together)
-{
-#ifdef DJK_RETHOOK_OBJPOOL
-	return together == 1 || 2 * together * num_possible_cpus() <= si_mem_available() / 2;
-#else
-	return true;
-#endif
-}
-
 struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_size,
 				     unsigned int most, size_t together)
 {
-	struct djk_shadow *shadow = fits(together) ? kzalloc(sizeof(*shadow), GFP_KERNEL) : NULL;
+	const unsigned int first = most ? most : first_instances(together);
+	struct djk_shadow *shadow;
 
+	if (!fits((most ? 1 : 2) * together, first, data_size, 1))
+		return NULL;
+	shadow = kzalloc(sizeof(*shadow), GFP_KERNEL);
 	if (!shadow)
 		return NULL;
 	shadow->handler = handler;
 	shadow->data_size = data_size;
 	shadow->most = most ? most : MOST_INSTANCES;
-	if (most ? !add_pool(shadow, most) : !grow(shadow, first_instances(together))) {
+	if (most ? !add_pool(shadow, first) : !grow(shadow, first)) {
 		free_pools(shadow);
 		kfree(shadow);
 		return NULL;

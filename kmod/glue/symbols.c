@@ -141,7 +141,9 @@ bool djk_pin_target(unsigned long address)
 		return true;
 	preempt_disable();
 	module = djk_text_module(address);
-	pinned = module && module->state == MODULE_STATE_LIVE && try_module_get(module);
+	/* Init text goes while the module stays: nobody could unpin it by that address. */
+	pinned = module && module->state == MODULE_STATE_LIVE &&
+		 !within_module_init(address, module) && try_module_get(module);
 	preempt_enable();
 	return pinned;
 }

@@ -2,6 +2,7 @@
 #include "base/child.h"
 
 #include <fmt/core.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -10,11 +11,33 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
 namespace djprobe::loader {
 namespace {
+
+constexpr int kGraceMs = 5000;
+
+// The process and all below it. A process group of their own would do it, too, but that would not
+// get what is typed at the terminal.
+void add_tree(pid_t pid, std::vector<pid_t>& tree) {
+    tree.push_back(pid);
+    std::error_code gone;
+    const std::filesystem::path tasks = fmt::format("/proc/{}/task", pid);
+    for (const auto& task : std::filesystem::directory_iterator(tasks, gone)) {
+        std::ifstream children(task.path() / "children");
+        for (pid_t child = 0; children >> child;)
+            add_tree(child, tree);
+    }
+}
+
+void signal_all(const std::vector<pid_t>& pids, int signal) {
+    for (const pid_t pid : pids)
+        ::kill(pid, signal);
+}
 
 class SpawnAttributes {
   public:
@@ -67,9 +90,7 @@ Child::Child(Child&& other) noexcept
     : pid_(std::exchange(other.pid_, 0)), pidfd_(std::move(other.pidfd_)) {}
 
 Child::~Child() {
-    if (pid_ == 0) return;
-    terminate();
-    wait();
+    if (pid_ != 0) end();
 }
 
 int Child::wait() {
@@ -81,12 +102,19 @@ int Child::wait() {
     return status;
 }
 
-void Child::terminate() noexcept {
-    if (pid_ != 0) ::kill(pid_, SIGTERM);
-}
-
-void Child::kill() noexcept {
-    if (pid_ != 0) ::kill(pid_, SIGKILL);
+int Child::end(const std::function<void()>& idle) {
+    std::vector<pid_t> tree;
+    add_tree(pid_, tree);
+    signal_all(tree, SIGTERM);
+    pollfd ended = {pidfd_.get(), POLLIN, 0};
+    for (int left = kGraceMs; poll(&ended, 1, 1) <= 0; --left) {
+        if (idle) idle();
+        if (left != 0) continue;
+        tree.clear();
+        add_tree(pid_, tree);
+        signal_all(tree, SIGKILL);
+    }
+    return wait();
 }
 
 std::string describe_wait_status(int status) {

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,7 +15,7 @@ namespace djprobe::loader {
 /// Where a child's stdout goes. Our own stdout belongs to the events.
 enum class ChildOutput { kInherit, kToStderr };
 
-/// A started child process. The destructor sends SIGTERM to a child that still runs and reaps it.
+/// A started child process. The destructor ends one that still runs.
 class Child {
   public:
     /// Starts argv[0], searched for in PATH. Throws std::system_error with the errno of the start.
@@ -27,9 +28,9 @@ class Child {
     [[nodiscard]] int fd() const noexcept { return pidfd_.get(); }
     /// Waits for the end. The status as of waitpid().
     int wait();
-    /// Asks a running child to end; makes it.
-    void terminate() noexcept;
-    void kill() noexcept;
+    /// SIGTERM to a running child and to all that it has started, a grace of 5 s, in which `idle` is
+    /// called each millisecond, then SIGKILL. The status as of waitpid().
+    int end(const std::function<void()>& idle = {});
 
   private:
     Child(pid_t pid, UniqueFd pidfd) : pid_(pid), pidfd_(std::move(pidfd)) {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What probeload's exit status means: the one table for the code, --help and the README.
+// What probeload's exit status means: the one table for the code and --help. By a second signal: 128 and its
+// number.
 #pragma once
 
 // X(number, constant, meaning)
@@ -17,7 +18,7 @@
     X(10, kRefusedSite, "the site must not be probed (blacklisted, .init text, ...)") \
     X(11, kBusySite, "the site is taken by someone else or its module is leaving")    \
     X(12, kWrongProgram, "the program is not one that djprobe can run")               \
-    X(13, kCommandFailed, "COMMAND of -c could not be started")
+    X(13, kCommandFailed, "COMMAND of -c could not be run")
 
 namespace djprobe::loader {
 

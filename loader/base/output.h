@@ -6,6 +6,8 @@
 
 #include <cstddef>
 
+#include "base/stop_signals.h"
+
 namespace djprobe::loader {
 
 /// Grows until the longest batch fits and is then never reallocated.
@@ -13,7 +15,8 @@ using Buffer = fmt::basic_memory_buffer<char, 4096>;
 
 class Output {
   public:
-    explicit Output(int fd) noexcept : fd_(fd) {}
+    /// With `stop`, a reader that takes nothing does not keep us for ever once it is requested.
+    explicit Output(int fd, const StopSignals* stop = nullptr) noexcept : fd_(fd), stop_(stop) {}
 
     /// Where events are appended.
     Buffer& buffer() noexcept { return buffer_; }
@@ -21,8 +24,9 @@ class Output {
     void flush_if_full() {
         if (buffer_.size() >= kFlushAt) flush();
     }
-    /// Writes all. After the reader has gone (EPIPE) everything is discarded. Throws Error when
-    /// the write fails otherwise (disk full).
+    /// Writes all. After the reader has gone (EPIPE), or has taken nothing for a second since a stop
+    /// was requested, everything is discarded. Throws Error when the write fails otherwise (disk
+    /// full).
     void flush();
     /// True once the reader of stdout has gone.
     [[nodiscard]] bool closed() const noexcept { return closed_; }
@@ -32,7 +36,11 @@ class Output {
   private:
     static constexpr std::size_t kFlushAt = std::size_t{64} * 1024;
 
+    [[nodiscard]] bool has_stalled();
+
     int fd_;
+    const StopSignals* stop_;
+    int interruptions_ = 0;  ///< since it took something
     bool closed_ = false;
     Buffer buffer_;
 };

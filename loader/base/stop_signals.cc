@@ -2,29 +2,41 @@
 #include "base/stop_signals.h"
 
 #include <sys/eventfd.h>
+#include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdint>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/temp_dir.h"
 
 namespace djprobe::loader {
 namespace {
 
 volatile std::sig_atomic_t stop_requested = 0;
+volatile std::sig_atomic_t signals_seen = 0;
 int stop_fd = -1;
 
-constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGALRM};
+constexpr std::array kStopSignals = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
 std::array<struct sigaction, kStopSignals.size()> previous_actions;
 struct sigaction previous_pipe_action;
 
+// A year; the timer takes no more than some.
+constexpr double kLongest = 366.0 * 24 * 3600;
+
 void on_signal(int signal) {
     const int saved_errno = errno;
-    if (signal != SIGALRM && stop_requested) _exit(128 + signal);
+    if (signal != SIGALRM && signals_seen) {
+        TempDir::remove_all_at_once();
+        _exit(128 + signal);
+    }
+    if (signal != SIGALRM) signals_seen = 1;
     stop_requested = 1;
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(stop_fd, &one, sizeof one);
@@ -38,6 +50,7 @@ void on_signal(int signal) {
 
 StopSignals::StopSignals() {
     stop_requested = 0;
+    signals_seen = 0;
     stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (stop_fd < 0) fail(ExitCode::kFailure, "eventfd: {}", std::strerror(errno));
 
@@ -46,6 +59,9 @@ StopSignals::StopSignals() {
     sigemptyset(&action.sa_mask);
     for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
         sigaction(kStopSignals[i], &action, &previous_actions[i]);
+        const bool ignored = previous_actions[i].sa_handler == SIG_IGN;
+        if (kStopSignals[i] == SIGHUP && ignored)
+            sigaction(SIGHUP, &previous_actions[i], nullptr);
     }
     // A closed stdout is an answer of write(), not the death of the process.
     action.sa_handler = SIG_IGN;
@@ -62,8 +78,22 @@ StopSignals::~StopSignals() {
     stop_fd = -1;
 }
 
+void StopSignals::request_after(double seconds) noexcept {
+    double whole = 0;
+    const double part = std::modf(std::min(seconds, kLongest), &whole);
+    itimerval time = {};
+    time.it_value.tv_sec = static_cast<time_t>(whole);
+    // 0 would be never.
+    time.it_value.tv_usec = std::max<suseconds_t>(1, static_cast<suseconds_t>(part * 1e6));
+    setitimer(ITIMER_REAL, &time, nullptr);
+}
+
 bool StopSignals::requested() const noexcept {
     return stop_requested != 0;
+}
+
+void StopSignals::check() const {
+    if (requested()) fail(ExitCode::kFailure, "stopped before the probes were in");
 }
 
 int StopSignals::fd() const noexcept {

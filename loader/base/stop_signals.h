@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-// SIGINT and SIGTERM as a wish to stop, seen by polls and by interrupted system calls.
+// SIGINT, SIGTERM, SIGHUP and the end of a duration as a wish to stop, seen by polls and by
+// interrupted system calls.
 #pragma once
 
 namespace djprobe::loader {
 
 /// Installs the handlers for as long as it lives; one at a time. The second signal ends the process
-/// at once: the kernel then removes its probes.
+/// at once: the kernel then removes its probes. A SIGHUP that was ignored (nohup) stays so. From the
+/// wish on, system calls are interrupted once a second.
 class StopSignals {
   public:
     StopSignals();
@@ -13,8 +15,12 @@ class StopSignals {
     StopSignals(const StopSignals&) = delete;
     StopSignals& operator=(const StopSignals&) = delete;
 
+    /// The wish comes by itself, too, after so many seconds.
+    void request_after(double seconds) noexcept;
     /// True once a signal came.
     [[nodiscard]] bool requested() const noexcept;
+    /// Throws Error(kFailure) once a signal came: for what leads up to the probes.
+    void check() const;
     /// Readable once a signal came; for poll().
     [[nodiscard]] int fd() const noexcept;
 };

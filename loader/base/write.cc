@@ -8,16 +8,19 @@
 
 namespace djprobe::loader {
 
-ssize_t write_some(int fd, std::string_view bytes) noexcept {
+ssize_t write_once(int fd, std::string_view bytes) noexcept {
     for (;;) {
         const ssize_t written = write(fd, bytes.data(), bytes.size());
-        if (written >= 0) return written;
-        if (errno == EAGAIN) {
-            pollfd full = {fd, POLLOUT, 0};
-            poll(&full, 1, -1);
-        } else if (errno != EINTR) {
-            return -1;
-        }
+        if (written >= 0 || errno != EAGAIN) return written;
+        pollfd full = {fd, POLLOUT, 0};
+        if (poll(&full, 1, -1) < 0) return -1;
+    }
+}
+
+ssize_t write_some(int fd, std::string_view bytes) noexcept {
+    for (;;) {
+        const ssize_t written = write_once(fd, bytes);
+        if (written >= 0 || errno != EINTR) return written;
     }
 }
 

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -27,6 +28,17 @@ std::string exit_code_table() {
     DJPROBE_EXIT_CODES(DJPROBE_EXIT_CODE_LINE)
 #undef DJPROBE_EXIT_CODE_LINE
     return table;
+}
+
+// CLI11 would only say that there is none.
+void check_command(std::string_view word, const std::vector<Command>& commands) {
+    if (word.starts_with('-')) return;
+    std::string names;
+    for (const Command& command : commands) {
+        if (command.app->get_name() == word) return;
+        names += (names.empty() ? "" : ", ") + command.app->get_name();
+    }
+    fail(ExitCode::kUsage, "'{}' is none of {} (see --help)", word, names);
 }
 
 int report(ExitCode code, const std::string& message) {
@@ -51,6 +63,7 @@ int run_probeload(int argc, const char* const* argv) {
     }
 
     try {
+        if (argc > 1) check_command(argv[1], commands);
         app.parse(argc, argv);
         for (const Command& command : commands) {
             if (command.app->parsed()) return command.run();

@@ -41,11 +41,15 @@ With --session the value (64 bits) that the entry's program returns is the call'
 cookie is 0 the return is not seen. The return's program finds the cookie as its first argument
 (PT_REGS_PARM1), the time of the entry (bpf_ktime_get_ns) as its second. Always in shadow mode.
 
+At the end the array and hash maps are printed: all entries of a map with room for 16, of a larger one
+those that are not zero, 64 at most; beside events only those that hold numbers.
+
 Events go to stdout, all else to stderr (also the output of COMMAND).
 A ring buffer named 'events' holds records of 'struct event' (or struct events, events_t,
 event_t). Lost events are counted by the program in a global '__u64 lost'.
 With --raw each record comes as two 32-bit numbers in the machine's byte order, its length in bytes
-and the index of its map (0 if there is one), and then its bytes, without padding.
+and the index of its map (0 if there is one), and then its bytes. Those of a perf event array are
+as the kernel pads them, up to 7 bytes more than were sent; what is lost there the kernel counts.
 )";
 
 djprobe_mode parse_mode(std::string_view text) {

@@ -132,6 +132,12 @@ Command add_explain(CLI::App& app) {
         ->type_name("");
     place
         ->add_option_function<std::string>(
+            "-f,--func",
+            [options](const std::string& text) { options->site = parse_function(text); },
+            "The same, as for attach")
+        ->type_name("SYM[+OFF]");
+    place
+        ->add_option_function<std::string>(
             "--address",
             [options](const std::string& text) { options->site = parse_address(text); },
             "A kernel address")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cli/survey.h"
 
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -14,6 +15,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "cli/image_options.h"
+#include "kernel/site_spec.h"
 #include "survey/analysis.h"
 #include "survey/returns.h"
 #include "survey/survey.h"
@@ -46,6 +48,11 @@ struct SurveyOptions {
     bool returns = false;
     bool json = false;
 };
+
+std::string whole_number(const std::string& text) {
+    const auto number = parse_unsigned(text);
+    return number && *number > 0 ? "" : fmt::format("'{}' is not a whole number above 0", text);
+}
 
 void check_any(const SurveyOptions& options, std::uint64_t functions) {
     if (options.scope.glob && functions == 0)
@@ -108,10 +115,10 @@ Command add_survey(CLI::App& app) {
         ->add_option("--sample", options->scope.sample,
                      "Only so many sites (--ret: functions), at random")
         ->type_name("N")
-        ->check(CLI::PositiveNumber);
+        ->check(whole_number);
     command->add_option("--seed", options->scope.seed, "Of the random choice (default 1)")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
+        ->check(whole_number);
     add_image_options(*command, options->image);
     command->add_flag("-j,--json", options->json,
                       "NDJSON: a line for each site (--ret: function), then a summary");

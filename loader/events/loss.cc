@@ -14,15 +14,12 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr std::string_view kCounterNames[] = {"lost", "dropped"};
+constexpr std::string_view kCounterName = "lost";
 
 bool is_counter(const btf& btf, const btf_type& variable) {
     if (!btf_is_var(&variable)) return false;
-    const std::string_view name = btf_name(btf, variable);
-    bool named = false;
-    for (const std::string_view counter : kCounterNames)
-        named |= name == counter;
-    if (!named || btf_var(&variable)->linkage == BTF_VAR_STATIC) return false;
+    if (btf_name(btf, variable) != kCounterName) return false;
+    if (btf_var(&variable)->linkage == BTF_VAR_STATIC) return false;
     const btf_type& type = type_at(btf, skip_modifiers(btf, variable.type));
     return btf_is_int(&type) && (type.size == 4 || type.size == 8);
 }

@@ -18,8 +18,8 @@ struct Loss {
     [[nodiscard]] std::string str() const;
 };
 
-/// The sum of the object's global variables `lost` and `dropped` (unsigned, 4 or 8 bytes), which
-/// the program increments when bpf_ringbuf_reserve() fails. Nothing without such a variable.
+/// The object's global variable `lost` (unsigned, 4 or 8 bytes), which the program increments when
+/// bpf_ringbuf_reserve() fails. Nothing without such a variable.
 std::optional<std::uint64_t> counted_by_program(const bpf_object* object);
 
 }  // namespace djprobe::loader

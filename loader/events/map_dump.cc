@@ -5,8 +5,10 @@
 #include <bpf/btf.h>
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <span>
 
@@ -18,7 +20,9 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr std::uint32_t kMaxEntries = 16;
+constexpr std::uint32_t kSmall = 16;        // entries: all of them
+constexpr std::size_t kMostShown = 64;      // of a larger one
+constexpr std::size_t kMostRead = 1 << 16;  // two system calls each
 
 enum class Layout { kPlain, kPerCpu, kOther };
 
@@ -91,26 +95,68 @@ class MapDumper {
           keys_(btf, bpf_map__btf_key_type_id(map), bpf_map__key_size(map)),
           values_(btf, bpf_map__btf_value_type_id(map), size_) {}
 
-    void dump(std::vector<MapEntry>& entries) {
-        std::vector<std::byte> key(bpf_map__key_size(map_));
-        std::vector<std::byte> next(key.size());
-        std::vector<std::byte> value(stride_ * cpus_);
-        const void* previous = nullptr;
-        const int fd = bpf_map__fd(map_);
-        while (bpf_map_get_next_key(fd, previous, next.data()) == 0) {
-            key = next;
-            previous = key.data();
-            if (bpf_map_lookup_elem(fd, key.data(), value.data()) != 0) continue;
+    [[nodiscard]] bool counts() const { return values_.is_integer() && size_ <= 8; }
+
+    void dump(MapDump& out) {
+        std::vector<Found> found = read();
+        const std::uint32_t type = bpf_map__type(map_);
+        const bool array = type == BPF_MAP_TYPE_ARRAY || type == BPF_MAP_TYPE_PERCPU_ARRAY;
+        if (bpf_map__max_entries(map_) > kSmall) {
+            std::erase_if(found, [](const Found& entry) {
+                return std::ranges::all_of(entry.value, [](std::byte b) { return b == std::byte{}; });
+            });
+            if (!array && counts())
+                std::ranges::stable_sort(found, std::ranges::greater{},
+                                         [this](const Found& entry) { return sum(entry.value); });
+            if (found.size() > kMostShown) {
+                out.left_out.emplace_back(bpf_map__name(map_), found.size() - kMostShown);
+                found.resize(kMostShown);
+            }
+        }
+        for (const Found& each : found) {
             MapEntry entry;
             entry.map = bpf_map__name(map_);
-            entry.key_text = keys_.text(key);
-            entry.key = keys_.json(key);
-            describe_value(value, entry);
-            entries.push_back(std::move(entry));
+            entry.key_text = keys_.text(each.key);
+            entry.key = keys_.json(each.key);
+            describe_value(each.value, entry);
+            out.entries.push_back(std::move(entry));
         }
     }
 
   private:
+    struct Found {
+        std::vector<std::byte> key, value;
+    };
+
+    [[nodiscard]] std::vector<Found> read() const {
+        std::vector<Found> found;
+        std::vector<std::byte> next(bpf_map__key_size(map_));
+        std::vector<std::byte> value(stride_ * cpus_);
+        const void* previous = nullptr;
+        const int fd = bpf_map__fd(map_);
+        // An entry that goes meanwhile lets the next key be the first one again: no more than there
+        // can be.
+        const std::size_t most = std::min<std::size_t>(kMostRead, bpf_map__max_entries(map_));
+        while (found.size() < most && bpf_map_get_next_key(fd, previous, next.data()) == 0) {
+            found.push_back({next, {}});
+            previous = found.back().key.data();
+            if (bpf_map_lookup_elem(fd, previous, value.data()) == 0) found.back().value = value;
+        }
+        std::erase_if(found, [](const Found& entry) { return entry.value.empty(); });
+        return found;
+    }
+
+    // Two's complement: the low bytes of the sum are right for signed integers too.
+    [[nodiscard]] std::uint64_t sum(const std::vector<std::byte>& value) const {
+        std::uint64_t sum = 0;
+        for (std::size_t cpu = 0; cpu < cpus_; ++cpu) {
+            std::uint64_t part = 0;
+            std::memcpy(&part, of_cpu(value, cpu).data(), size_);
+            sum += part;
+        }
+        return sum;
+    }
+
     [[nodiscard]] std::span<const std::byte> of_cpu(const std::vector<std::byte>& value,
                                                     std::size_t cpu) const {
         return std::span(value).subspan(cpu * stride_, size_);
@@ -120,15 +166,9 @@ class MapDumper {
         if (cpus_ == 1) {
             entry.value_text = values_.text(value);
             entry.value = values_.json(value);
-        } else if (values_.is_integer() && size_ <= 8) {
-            // Two's complement: the low bytes of the sum are right for signed integers too.
-            std::uint64_t sum = 0;
-            for (std::size_t cpu = 0; cpu < cpus_; ++cpu) {
-                std::uint64_t part = 0;
-                std::memcpy(&part, of_cpu(value, cpu).data(), size_);
-                sum += part;
-            }
-            const auto bytes = std::as_bytes(std::span(&sum, 1)).first(size_);
+        } else if (counts()) {
+            const std::uint64_t all = sum(value);
+            const auto bytes = std::as_bytes(std::span(&all, 1)).first(size_);
             entry.value_text = values_.text(bytes);
             entry.value = values_.json(bytes);
         } else {
@@ -151,15 +191,15 @@ class MapDumper {
 
 }  // namespace
 
-std::vector<MapEntry> dump_small_maps(const bpf_object* object) {
-    std::vector<MapEntry> entries;
+MapDump dump_maps(const bpf_object* object, MapValues values) {
+    MapDump dump;
     const bpf_map* map = nullptr;
     bpf_object__for_each_map(map, object) {
-        const bool small = bpf_map__max_entries(map) <= kMaxEntries;
-        if (bpf_map__is_internal(map) || !small || layout(map) == Layout::kOther) continue;
-        MapDumper(bpf_object__btf(object), map).dump(entries);
+        if (bpf_map__is_internal(map) || layout(map) == Layout::kOther) continue;
+        MapDumper dumper(bpf_object__btf(object), map);
+        if (values == MapValues::kAny || dumper.counts()) dumper.dump(dump);
     }
-    return entries;
+    return dump;
 }
 
 }  // namespace djprobe::loader

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-// Small maps as results: what a program that sends no events has counted.
+// Maps as results: what a program has counted.
 #pragma once
 
 #include <bpf/libbpf.h>
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace djprobe::loader {
@@ -20,8 +22,18 @@ struct MapEntry {
     nlohmann::ordered_json value;
 };
 
-/// The entries of the program's own array and hash maps of at most 16 entries, per-CPU ones
-/// included: integers summed over the CPUs, other values as a list of one per CPU.
-std::vector<MapEntry> dump_small_maps(const bpf_object* object);
+struct MapDump {
+    std::vector<MapEntry> entries;
+    /// Of these maps there is more than was taken, and how many entries.
+    std::vector<std::pair<std::string, std::uint64_t>> left_out;
+};
+
+/// Which maps are of interest. Beside events there are scratch buffers, too.
+enum class MapValues { kAny, kCounters };
+
+/// The entries of the program's own array and hash maps, per-CPU ones included: integers summed over
+/// the CPUs, other values as a list of one per CPU. Of a map with room for more than 16 only what is
+/// not zero, of a hash map the largest numbers first, and no more than 64.
+MapDump dump_maps(const bpf_object* object, MapValues values);
 
 }  // namespace djprobe::loader

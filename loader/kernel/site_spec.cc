@@ -38,6 +38,8 @@ SiteSpec parse_function(std::string_view text) {
     const std::string_view symbol = text.substr(0, plus);
     const std::size_t colon = symbol.find(':');
     const bool nameless = symbol.empty() || colon == 0 || colon == symbol.size() - 1;
+    if (symbol.find(',') != symbol.npos)
+        fail(ExitCode::kUsage, "'{}' is not a function: give each one a --func of its own", text);
     if (nameless || symbol.find_first_of(" \t") != symbol.npos) {
         fail(ExitCode::kUsage, "'{}' is not a function: write SYM, SYM+OFFSET or MODULE:SYM", text);
     }

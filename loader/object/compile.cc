@@ -38,12 +38,22 @@ __attribute__((format(printf, 2, 0))) void print_type(void* file, const char* fo
     std::vfprintf(static_cast<std::FILE*>(file), format, arguments);
 }
 
-bool includes_vmlinux_header(const std::filesystem::path& source) {
+constexpr int kDeepest = 8;  // headers that include each other end somewhere
+
+// Directly, or by way of a header beside it.
+bool includes_vmlinux_header(const std::filesystem::path& source, int depth = 0) {
     std::ifstream file(source);
     std::string line;
     while (std::getline(file, line)) {
         const std::size_t include = line.find("#include");
-        if (include != line.npos && line.find("vmlinux.h", include) != line.npos) return true;
+        if (include == line.npos) continue;
+        const std::size_t open = line.find_first_of("\"<", include);
+        const std::size_t close = line.find_first_of("\">", open + 1);
+        if (open == line.npos || close == line.npos) continue;
+        const std::string name = line.substr(open + 1, close - open - 1);
+        if (name == "vmlinux.h") return true;
+        if (depth < kDeepest && includes_vmlinux_header(source.parent_path() / name, depth + 1))
+            return true;
     }
     return false;
 }
@@ -58,7 +68,9 @@ void check_readable(const std::filesystem::path& source) {
 std::vector<std::string> clang_command(const std::filesystem::path& source,
                                        const std::filesystem::path& object,
                                        const std::filesystem::path& include) {
-    return {"clang", "-target", "bpf", "-O2", "-g", "-D__TARGET_ARCH_x86", "-I", include,
+    const std::filesystem::path beside = source.has_parent_path() ? source.parent_path() : ".";
+    return {"clang", "-target", "bpf", "-O2", "-g", "-D__TARGET_ARCH_x86", "-I", beside, "-I",
+            include,
             // <linux/types.h> wants <asm/types.h>, which Debian keeps for each architecture.
             "-idirafter", "/usr/include/x86_64-linux-gnu", "-c", source, "-o", object};
 }
@@ -101,17 +113,16 @@ void write_vmlinux_header(const std::filesystem::path& btf_file,
     }
 }
 
-std::filesystem::path compile(const std::filesystem::path& source,
-                              const std::filesystem::path& directory) {
+std::filesystem::path compile(const std::filesystem::path& source, TempDir& directory) {
     check_readable(source);
     if (includes_vmlinux_header(source) &&
         !std::filesystem::exists(source.parent_path() / "vmlinux.h")) {
-        write_vmlinux_header(kKernelBtf, directory / "vmlinux.h");
+        write_vmlinux_header(kKernelBtf, directory.file("vmlinux.h"));
     }
-    std::filesystem::path object = directory / (source.stem().string() + ".o");
+    std::filesystem::path object = directory.file(source.stem().string() + ".o");
     try {
         Child clang =
-            Child::start(clang_command(source, object, directory), ChildOutput::kToStderr);
+            Child::start(clang_command(source, object, directory.path()), ChildOutput::kToStderr);
         if (const int status = clang.wait(); status != 0) {
             fail(ExitCode::kCompile, "{}: clang ended with {}", source.string(),
                  describe_wait_status(status));

@@ -4,16 +4,18 @@
 
 #include <filesystem>
 
+#include "base/temp_dir.h"
+
 namespace djprobe::loader {
 
 /// True for a file that compile() takes: its name ends in .c.
 bool is_source(const std::filesystem::path& file);
 
 /// Compiles into `directory` and returns the object's path. clang's messages go to stderr as they
-/// are. A source that includes vmlinux.h without one beside it gets the running kernel's.
+/// are. A source that includes vmlinux.h, itself or by a header beside it, gets the running kernel's,
+/// unless there is one beside it.
 /// Throws Error: kBadFile, kCompile.
-std::filesystem::path compile(const std::filesystem::path& source,
-                              const std::filesystem::path& directory);
+std::filesystem::path compile(const std::filesystem::path& source, TempDir& directory);
 
 /// Writes the types of a kernel's BTF as a header for CO-RE programs. Throws Error(kCompile).
 void write_vmlinux_header(const std::filesystem::path& btf, const std::filesystem::path& header);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/exit_code.h"
+#include "base/temp_dir.h"
 
 namespace djprobe::loader {
 namespace {
@@ -21,6 +22,7 @@ alignas(16) std::byte stack[64 * 1024];
 extern "C" void say_and_leave(int) {
     const ssize_t written = write(STDERR_FILENO, line.data(), line.size());
     static_cast<void>(written);
+    TempDir::remove_all_at_once();
     _exit(static_cast<int>(ExitCode::kBadFile));
 }
 

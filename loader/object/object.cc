@@ -4,15 +4,16 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
 #include "base/error.h"
+#include "base/temp_dir.h"
 #include "object/btf_check.h"
 #include "object/compile.h"
 #include "object/crash_guard.h"
 #include "object/elf_check.h"
-#include "object/temp_dir.h"
 
 namespace djprobe::loader {
 namespace {
@@ -46,9 +47,22 @@ std::string_view type_of(std::string_view section) {
 }
 
 void check_section(const Program& program) {
-    if (bpf_program__type(program.handle) != BPF_PROG_TYPE_KPROBE) return;
+    const std::string_view type = type_of(program.section);
+    if (bpf_program__type(program.handle) != BPF_PROG_TYPE_KPROBE) {
+        fail(ExitCode::kWrongProgram,
+             "program '{}' has SEC \"{}\", which is for no kprobe program: use SEC \"kprobe\" or "
+             "\"kretprobe\"",
+             program.name, program.section);
+    }
     for (const std::string_view known : kSections)
-        if (type_of(program.section) == known) return;
+        if (type == known) return;
+    const std::string_view place =
+        std::string_view(program.section).substr(std::min(type.size() + 1, program.section.size()));
+    if ((type == "ksyscall" || type == "kretsyscall") && !place.empty()) {
+        fail(ExitCode::kWrongProgram,
+             "program '{}' has SEC \"{}\": use SEC \"{}/__x64_sys_{}\"", program.name,
+             program.section, type == "ksyscall" ? "kprobe" : "kretprobe", place);
+    }
     fail(ExitCode::kWrongProgram,
          "program '{}' has SEC \"{}\", which is not for a probe in the kernel: use SEC "
          "\"kprobe\" or \"kretprobe\"",
@@ -78,7 +92,7 @@ Object Object::open(const std::filesystem::path& file, bool verbose) {
     std::filesystem::path path = file;
     if (is_source(file)) {
         directory.emplace();
-        path = compile(file, directory->path());
+        path = compile(file, *directory);
     }
     check_bpf_elf(path);
     const CrashGuard guard(object.name_, kSecondsToOpen);
@@ -104,7 +118,7 @@ std::vector<Program> Object::programs() const {
 }
 
 std::vector<Program> Object::select(const std::string& name, Several several) const {
-    std::vector<Program> all = programs();
+    const std::vector<Program> all = programs();
     if (all.empty()) fail(ExitCode::kBadFile, "{}: no BPF program in it", name_);
     if (!name.empty()) {
         for (const Program& program : all)
@@ -112,21 +126,21 @@ std::vector<Program> Object::select(const std::string& name, Several several) co
         fail(ExitCode::kUsage, "{}: no program '{}'; it has: {}", name_, name, program_list(all));
     }
     if (all.size() == 1) return all;
-    if (several == Several::kRefuse) {
+    std::vector<Program> chosen;
+    for (const Program& program : all)
+        if (bpf_program__autoload(program.handle)) chosen.push_back(program);
+    if (chosen.size() > 1 && several == Several::kRefuse) {
         fail(ExitCode::kUsage, "{}: several programs, choose one with --prog: {}", name_,
              program_list(all));
     }
-    std::vector<Program> chosen;
-    for (const Program& program : all) {
-        if (!bpf_program__autoload(program.handle)) continue;
+    for (const Program& program : chosen) {
         check_section(program);
-        if (several == Several::kTakeAll && !site_of_section(program.section)) {
+        if (chosen.size() > 1 && several == Several::kTakeAll && !site_of_section(program.section)) {
             fail(ExitCode::kUsage,
                  "{}: several programs, and the section of '{}' names no function; choose one with "
                  "--prog: {}",
                  name_, program.name, program_list(all));
         }
-        chosen.push_back(program);
     }
     if (chosen.empty()) {
         fail(ExitCode::kUsage,

@@ -2,7 +2,7 @@
 #include "session/attach_session.h"
 
 #include <fmt/core.h>
-#include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -27,9 +27,6 @@ namespace djprobe::loader {
 namespace {
 
 using namespace std::chrono_literals;
-
-// What a COMMAND gets between SIGTERM and SIGKILL.
-constexpr std::chrono::milliseconds kGrace = 5s;
 
 Child start_command(const std::string& command) {
     try {
@@ -71,13 +68,7 @@ void print_attached(const std::vector<Attachment>& attachments, EventReader& eve
 
 std::optional<int> end_of(std::optional<Child>& child, bool ended, EventReader& events) {
     if (!child) return std::nullopt;
-    if (!ended) child->terminate();
-    pollfd end = {child->fd(), POLLIN, 0};
-    for (auto wait = kGrace; poll(&end, 1, 1) <= 0; wait -= 1ms) {
-        events.drain();
-        if (wait == 0ms) child->kill();
-    }
-    return child->wait();
+    return ended ? child->wait() : child->end([&events] { events.drain(); });
 }
 
 // The counters and the records of one moment: nothing runs any more.
@@ -109,8 +100,8 @@ Loss find_loss(const Object& object, const EventReader& events, std::uint64_t hi
 }  // namespace
 
 int run_attach(const AttachOptions& options) {
-    const StopSignals stop;
-    Output output(STDOUT_FILENO);
+    StopSignals stop;
+    Output output(STDOUT_FILENO, &stop);
     Symbolizer symbolizer;
 
     // Cheap and certain errors first: the command line, the file, then the kernel.
@@ -121,20 +112,21 @@ int run_attach(const AttachOptions& options) {
     const std::vector<Target> targets =
         choose_targets(options, object.choose(options.program, several));
     const Device device = Device::open();
+    stop.check();
     object.load();
 
     EventReader events(object.handle(), options.format, output, stop);
     if (options.format == Format::kRaw) check_raw(events, output);
+    std::optional<Child> child;  // outlives the probes: it may take its time to end
     std::vector<Attachment> attachments;
     attachments.reserve(targets.size());
     for (const Target& target : targets)
-        attachments.push_back(Attachment::attach(target, options, device, symbolizer));
+        attachments.push_back(Attachment::attach(target, options, device, symbolizer, stop));
     print_attached(attachments, events, output, stop, symbolizer);
 
-    std::optional<Child> child;
     if (options.command && !stop.requested()) child.emplace(start_command(*options.command));
-    const EndCause cause =
-        run_event_loop(events, output, stop, options.seconds, child ? child->fd() : -1);
+    if (options.seconds) stop.request_after(*options.seconds);
+    const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1);
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand, events);
@@ -144,11 +136,15 @@ int run_attach(const AttachOptions& options) {
     summary.received = events.received();
     if (events.has_sources()) {
         summary.loss = find_loss(object, events, total_hits(summary.attachments));
-    } else {
-        summary.maps = dump_small_maps(object.handle());
     }
+    summary.maps =
+        dump_maps(object.handle(), events.has_sources() ? MapValues::kCounters : MapValues::kAny);
     print_summary(summary, options.format, output, symbolizer);
-    return static_cast<int>(ExitCode::kOk);
+    const int status = summary.command_status.value_or(0);
+    // The shell's words for what it could not run.
+    const bool not_run =
+        WIFEXITED(status) && (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127);
+    return static_cast<int>(not_run ? ExitCode::kCommandFailed : ExitCode::kOk);
 }
 
 }  // namespace djprobe::loader

@@ -39,9 +39,11 @@ std::vector<std::uint32_t> ways_to_attach(const Target& target, const AttachOpti
 // Asked beforehand: a batch is attached as a whole, so each refusal would cost one more of them.
 std::vector<ManySite> probeable(const std::vector<Symbol>& functions,
                                 const std::vector<std::uint32_t>& ways, const Device& device,
-                                Symbolizer& symbolizer, ReasonCounts& left_out) {
+                                Symbolizer& symbolizer, const StopSignals& stop,
+                                ReasonCounts& left_out) {
     std::vector<ManySite> sites;
     for (const Symbol& function : functions) {
+        stop.check();
         SiteSpec site;
         // A name may be that of several functions.
         site.address = function.address;
@@ -65,7 +67,8 @@ std::vector<ManySite> probeable(const std::vector<Symbol>& functions,
 }
 
 Probe attach_like(const Target& target, const AttachOptions& options, const AttachRequest& request,
-                  const Device& device, Symbolizer& symbolizer, AttachmentReport& about) {
+                  const Device& device, Symbolizer& symbolizer, const StopSignals& stop,
+                  AttachmentReport& about) {
     const std::string& pattern = about.name;
     const std::vector<Symbol> functions = functions_like(symbolizer.kallsyms(), pattern);
     if (symbolizer.kallsyms().are_hidden()) {
@@ -74,12 +77,14 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
     }
     if (functions.empty()) fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
     std::vector<ManySite> sites =
-        probeable(functions, ways_to_attach(target, options), device, symbolizer, about.left_out);
+        probeable(functions, ways_to_attach(target, options), device, symbolizer, stop,
+                  about.left_out);
     if (sites.size() > DJPROBE_MANY_MAX) {
         fail(ExitCode::kUsage, "'{}': {} functions, more than {}: choose a narrower pattern",
              pattern, sites.size(), DJPROBE_MANY_MAX);
     }
     while (!sites.empty()) {
+        stop.check();
         RefusedSite refused{};
         if (auto probe = device.attach_many(sites, request, refused, symbolizer)) {
             about.functions = sites.size();
@@ -115,7 +120,9 @@ Probe attach_at_returns(const SiteSpec& site, AttachRequest request, ReturnMode 
 }  // namespace
 
 Attachment Attachment::attach(const Target& target, const AttachOptions& options,
-                              const Device& device, Symbolizer& symbolizer) {
+                              const Device& device, Symbolizer& symbolizer,
+                              const StopSignals& stop) {
+    stop.check();
     AttachRequest request{target.program.fd(), target.program.name, options.cookie, options.mode};
     AttachmentReport about;
     about.program = target.program.name;
@@ -127,7 +134,7 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
             request.flags = DJPROBE_ATTACH_SESSION;
             request.entry_prog_fd = target.entry->fd();
         }
-        Probe probe = attach_like(target, options, request, device, symbolizer, about);
+        Probe probe = attach_like(target, options, request, device, symbolizer, stop, about);
         return {std::move(about), std::move(probe)};
     }
     if (target.at_returns) {

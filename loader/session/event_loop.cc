@@ -3,11 +3,10 @@
 
 #include <poll.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <cstring>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -21,35 +20,13 @@ using Clock = std::chrono::steady_clock;
 // the last read than this are read together.
 constexpr std::chrono::milliseconds kGather{1};
 
-// A year; more would overflow the clock.
-constexpr double kLongest = 366.0 * 24 * 3600;
-
-class Deadline {
-  public:
-    explicit Deadline(std::optional<double> seconds) {
-        if (!seconds) return;
-        const std::chrono::duration<double> duration(std::min(*seconds, kLongest));
-        at_ = Clock::now() + std::chrono::duration_cast<Clock::duration>(duration);
-    }
-
-    [[nodiscard]] bool reached() const { return at_ && Clock::now() >= *at_; }
-
-    // For poll(): rounded up, so that it does not return just before the deadline.
-    [[nodiscard]] int milliseconds() const {
-        if (!at_) return -1;
-        const auto left = std::chrono::ceil<std::chrono::milliseconds>(*at_ - Clock::now());
-        return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000));
-    }
-
-  private:
-    std::optional<Clock::time_point> at_;
-};
+// Programs may send without a wakeup.
+constexpr int kLookMs = 100;
 
 }  // namespace
 
 EndCause run_event_loop(EventReader& events, Output& output, const StopSignals& stop,
-                        std::optional<double> seconds, int command_fd) {
-    const Deadline deadline(seconds);
+                        int command_fd) {
     std::vector<pollfd> polled = {
         {stop.fd(), POLLIN, 0}, {command_fd, POLLIN, 0}, {output.fd(), 0, 0}};
     const std::size_t always = polled.size();
@@ -62,12 +39,11 @@ EndCause run_event_loop(EventReader& events, Output& output, const StopSignals& 
         const bool gather = events.has_room() && last_read && Clock::now() - *last_read < kGather;
         last_read = Clock::now();
         if (output.closed()) return EndCause::kOutputClosed;
-        if (stop.requested()) return EndCause::kSignal;
-        if (deadline.reached()) return EndCause::kDuration;
+        if (stop.requested()) return EndCause::kStop;
         // Without the ring buffers' fds the first event does not end the wait.
         const auto watched = gather ? always : polled.size();
-        const int left = deadline.milliseconds();
-        const int limit = gather && left != 0 ? static_cast<int>(kGather.count()) : left;
+        const int idle = events.has_ring_buffer() ? kLookMs : -1;
+        const int limit = gather ? static_cast<int>(kGather.count()) : idle;
         if (poll(polled.data(), watched, limit) < 0) {
             if (errno != EINTR) fail(ExitCode::kFailure, "poll: {}", std::strerror(errno));
             continue;

@@ -2,19 +2,17 @@
 // Events until something ends the session.
 #pragma once
 
-#include <optional>
-
 #include "base/output.h"
 #include "base/stop_signals.h"
 #include "events/reader.h"
 
 namespace djprobe::loader {
 
-enum class EndCause { kSignal, kDuration, kCommand, kOutputClosed };
+enum class EndCause { kStop, kCommand, kOutputClosed };
 
-/// Prints events until a signal, the end of the duration, the end of the command (its pidfd, or
+/// Prints events until a stop is requested, the end of the command (its pidfd, or
 /// -1), or until nobody reads stdout any more.
 EndCause run_event_loop(EventReader& events, Output& output, const StopSignals& stop,
-                        std::optional<double> seconds, int command_fd);
+                        int command_fd);
 
 }  // namespace djprobe::loader

@@ -22,9 +22,11 @@ std::string command_text(int status) {
 
 std::string summary_text(const Summary& summary, Symbolizer& symbolizer) {
     std::string text;
-    for (const MapEntry& entry : summary.maps) {
+    for (const MapEntry& entry : summary.maps.entries) {
         text += fmt::format("{}[{}] = {}\n", entry.map, entry.key_text, entry.value_text);
     }
+    for (const auto& [map, count] : summary.maps.left_out)
+        text += fmt::format("{}: {} more entries\n", map, count);
     for (const AttachmentReport& report : summary.attachments)
         text += report_text(report, symbolizer);
     if (summary.loss) {
@@ -49,9 +51,11 @@ nlohmann::ordered_json summary_json(const Summary& summary, Symbolizer& symboliz
             json["events"]["lost_at_most"] = summary.loss->at_most;
         }
     }
-    for (const MapEntry& entry : summary.maps) {
+    for (const MapEntry& entry : summary.maps.entries) {
         json["maps"][entry.map].push_back({{"key", entry.key}, {"value", entry.value}});
     }
+    for (const auto& [map, count] : summary.maps.left_out)
+        json["maps_left_out"][map] = count;
     if (summary.command_status) {
         const int status = *summary.command_status;
         json["command"] = WIFSIGNALED(status)

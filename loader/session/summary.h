@@ -21,7 +21,7 @@ struct Summary {
     std::vector<AttachmentReport> attachments;
     std::uint64_t received = 0;
     std::optional<Loss> loss;  ///< none: the object has no event map
-    std::vector<MapEntry> maps;
+    MapDump maps;
     std::optional<int> command_status;  ///< as of waitpid()
 };
 

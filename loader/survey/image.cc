@@ -15,6 +15,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/error.h"
 #include "base/unique_fd.h"
 
 namespace djprobe::loader {
@@ -25,26 +26,41 @@ struct ElfCloser {
 };
 using ElfHandle = std::unique_ptr<Elf, ElfCloser>;
 
-[[noreturn]] void fail(const std::string& path, const std::string& what) {
-    throw std::runtime_error(fmt::format("{}: {}", path, what));
+[[noreturn]] void bad_file(const std::string& path, const std::string& what) {
+    fail(ExitCode::kBadFile, "{}: {}", path, what);
 }
+
+constexpr std::uint64_t kKernelSpace = 0xffff'8000'0000'0000;
+constexpr const char* kKcore = "/proc/kcore";
+constexpr const char* kNoKcore =
+    "the kernel has none (CONFIG_PROC_KCORE): give an image with --vmlinux and a copy of "
+    "/proc/kallsyms with --symbols";
+constexpr const char* kNotAllowed = "run as root; where lockdown forbids it, nobody may";
 
 struct OpenElf {
     UniqueFd fd;
     ElfHandle elf;
 };
 
+[[noreturn]] void cannot_open(const std::string& path, int error) {
+    const bool kernel = path == kKcore;
+    if (kernel && error == ENOENT) bad_file(path, kNoKcore);
+    if (kernel && (error == EACCES || error == EPERM))
+        fail(ExitCode::kNoPermission, "{}: {}: {}", path, std::strerror(error), kNotAllowed);
+    bad_file(path, std::strerror(error));
+}
+
 OpenElf open_elf(const std::string& path) {
     elf_version(EV_CURRENT);
     OpenElf file{UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), nullptr};
-    if (!file.fd) fail(path, std::strerror(errno));
+    if (!file.fd) cannot_open(path, errno);
     file.elf.reset(elf_begin(file.fd.get(), ELF_C_READ, nullptr));
     if (!file.elf || elf_kind(file.elf.get()) != ELF_K_ELF)
-        fail(path, "not an ELF file (a bzImage must be unpacked by extract-vmlinux first)");
+        bad_file(path, "not an ELF file (a bzImage must be unpacked by extract-vmlinux first)");
     GElf_Ehdr header;
     if (!gelf_getehdr(file.elf.get(), &header) || header.e_machine != EM_X86_64 ||
         gelf_getclass(file.elf.get()) != ELFCLASS64)
-        fail(path, "not an x86-64 kernel");
+        bad_file(path, "not an x86-64 kernel");
     return file;
 }
 
@@ -111,24 +127,22 @@ class Kcore {
                     static_cast<off_t>(segment.p_offset + range.begin - segment.p_vaddr + done);
                 const ssize_t got =
                     pread(file_.fd.get(), bytes.data() + done, bytes.size() - done, offset);
-                if (got <= 0) fail(kPath, got ? std::strerror(errno) : "ends early");
+                if (got <= 0) bad_file(kKcore, got ? std::strerror(errno) : "ends early");
                 done += static_cast<std::size_t>(got);
             }
             return bytes;
         }
-        fail(kPath, fmt::format("does not hold {:#x}..{:#x}", range.begin, range.end));
+        bad_file(kKcore, fmt::format("does not hold {:#x}..{:#x}", range.begin, range.end));
     }
 
   private:
-    static constexpr const char* kPath = "/proc/kcore";
-
-    OpenElf file_ = open_elf(kPath);
+    OpenElf file_ = open_elf(kKcore);
 };
 
 std::uint64_t find_symbol(const Kallsyms& symbols, std::string_view name, const std::string& path) {
     for (const Symbol& symbol : symbols.symbols())
         if (symbol.name == name) return symbol.address;
-    fail(path, fmt::format("no symbol {}", name));
+    bad_file(path, fmt::format("no symbol {}", name));
 }
 
 }  // namespace
@@ -140,7 +154,7 @@ KernelImage KernelImage::from_file(const std::string& vmlinux, const std::string
     const char* const raw = elf_rawfile(file.elf.get(), &size);
     const auto take = [&](std::vector<Part>& parts, std::string name, std::uint64_t address,
                           std::uint64_t offset, std::uint64_t length) {
-        if (!raw || offset > size || length > size - offset) fail(vmlinux, "is cut short");
+        if (!raw || offset > size || length > size - offset) bad_file(vmlinux, "is cut short");
         parts.push_back({std::move(name), address, {raw + offset, raw + offset + length}});
     };
     std::size_t count = 0;
@@ -151,6 +165,8 @@ KernelImage KernelImage::from_file(const std::string& vmlinux, const std::string
             segment.p_type == PT_LOAD)
             take(image.parts_, "", segment.p_vaddr, segment.p_offset, segment.p_filesz);
     }
+    if (image.parts_.empty() || image.parts_.front().address < kKernelSpace)
+        bad_file(vmlinux, "no kernel: its first segment is not at a kernel's address");
     std::size_t names = 0;
     elf_getshdrstrndx(file.elf.get(), &names);
     for (Elf_Scn* section = nullptr; (section = elf_nextscn(file.elf.get(), section)) != nullptr;) {
@@ -166,14 +182,13 @@ KernelImage KernelImage::from_file(const std::string& vmlinux, const std::string
     image.symbols_ = symbols.empty() ? Kallsyms::parse(symbol_table(file.elf.get()))
                                      : Kallsyms::read(symbols.c_str());
     if (image.symbols_.symbols().empty())
-        fail(
+        bad_file(
             symbols.empty() ? vmlinux : symbols,
             "no symbols: give a copy of the kernel's /proc/kallsyms (made by root) with --symbols");
-    if (image.parts_.empty()) fail(vmlinux, "no loadable segment");
     // The first segment begins with the text.
     const std::uint64_t text = image.parts_.front().address;
     const std::uint64_t named = find_symbol(image.symbols_, "_stext", symbols);
-    if (named == 0) fail(symbols, "all addresses are 0: it must be read as root");
+    if (named == 0) bad_file(symbols, "all addresses are 0: it must be read as root");
     image.symbols_ = moved(image.symbols_, text - named);
     return image;
 }
@@ -193,8 +208,8 @@ void KernelImage::load_running_parts() {
     };
     const auto at = [&](const char* name) { return find_symbol(symbols_, name, "/proc/kallsyms"); };
     if (at("_stext") == 0)
-        fail("/proc/kallsyms",
-             "addresses are hidden: run as root, with kernel.kptr_restrict below 2");
+        fail(ExitCode::kNoPermission,
+             "/proc/kallsyms: addresses are hidden: run as root, with kernel.kptr_restrict below 2");
     read_part("text", at("_stext"), at("_etext"));
     read_part("rodata", at("__start_rodata"), at("__end_rodata"));
     read_part("bugs", at("__start___bug_table"), at("__stop___bug_table"));

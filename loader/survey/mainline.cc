@@ -158,7 +158,9 @@ MainlineVerdict Mainline::can_probe(std::size_t index, std::uint64_t site) const
     }
     Insn insn;
     (void)x86::decode(bytes, site, insn);
-    if (insn.kind == x86::Kind::Trap || insn.kind == x86::Kind::Int3)
+    // A ud2 of another kind is that of an emulate prefix.
+    if (insn.kind == x86::Kind::Trap || insn.kind == x86::Kind::Int3 ||
+        raw.mnemonic == ZYDIS_MNEMONIC_UD2)
         return refused("BUG, ud or int3", site);
     const bool group5 = raw.opcode_map == ZYDIS_OPCODE_MAP_DEFAULT && raw.opcode == 0xff;
     if (group5 && (raw.raw.modrm.reg == 3 || raw.raw.modrm.reg == 5))

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <stdexcept>
 
@@ -72,6 +73,20 @@ void read_static_calls(const KernelImage& image, Range table, TextFacts& facts) 
         const std::uint64_t call = relative(at, bytes, 0);
         facts.reserved.push_back({{call, call + 5}, Reason::STATIC_CALL});
     });
+}
+
+/// A module's are in no section that is kept: the kernel, too, knows them by what they end in.
+void find_static_call_trampolines(const KernelImage& image, const LoadedModule& module,
+                                  TextFacts& facts) {
+    constexpr std::uint64_t kSize = 8;
+    static constexpr std::array<std::uint8_t, 3> kMark = {0x0f, 0xb9, 0xcc};
+    for (const Symbol& symbol : image.symbols().symbols()) {
+        if (symbol.module != module.name) continue;
+        const auto bytes = image.bytes(symbol.address, symbol.address + kSize);
+        if (!bytes.empty() && std::ranges::equal(bytes.last(kMark.size()), kMark))
+            facts.reserved.push_back(
+                {{symbol.address, symbol.address + kSize}, Reason::STATIC_CALL});
+    }
 }
 
 void read_alternatives(const KernelImage& image, TextFacts& facts) {
@@ -228,6 +243,7 @@ TextFacts read_module_facts(const KernelImage& image, const LoadedModule& module
     read_fixups(image, module.section("__ex_table"), facts);
     read_labels(image, module.section("__jump_table"), facts);
     read_static_calls(image, module.section(".static_call_sites"), facts);
+    find_static_call_trampolines(image, module, facts);
     read_ftrace_calls(image, module.section("__mcount_loc"), facts);
     // Those of the kernel are there as long as a second CPU may come.
     const auto locks = image.address_of("__smp_locks"), end = image.address_of("__smp_locks_end");

@@ -137,6 +137,20 @@ TEST(DecodeKindTest, WhatLeavesTheFlowOfTheKernel) {
     EXPECT_EQ(kind({0xff, 0x28}), Kind::SystemFlow);  // jmp far [rax]
 }
 
+// Kernel commit 004e8dce9c52: a kprobe behind the signature, or in it.
+TEST(DecodeKindTest, AnEmulatedInstructionIsOneWithItsPrefix) {
+    for (const std::vector<u8>& bytes :
+         {std::vector<u8>{0x0f, 0x0b, 'x', 'e', 'n', 0x0f, 0xa2, 0x90},
+          std::vector<u8>{0x0f, 0x0b, 'k', 'v', 'm', 0x0f, 0xa2, 0x90}}) {
+        Insn insn;
+        ASSERT_TRUE(decode({bytes.data(), bytes.size()}, 0x1000, insn));
+        EXPECT_EQ(insn.length, 7);
+        EXPECT_EQ(insn.kind, Kind::SystemFlow);
+        EXPECT_EQ(kind({bytes[0], bytes[1]}), Kind::Trap);
+        EXPECT_FALSE(decode({bytes.data(), 6}, 0x1000, insn));
+    }
+}
+
 TEST(DecodeKindTest, Transactions) {
     EXPECT_EQ(kind({0xc7, 0xf8, 0, 0, 0, 0}), Kind::Transaction);  // xbegin
     EXPECT_EQ(kind(CODE("xend")), Kind::Transaction);

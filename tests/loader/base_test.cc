@@ -154,12 +154,23 @@ TEST(Child, running_one_is_ended_with_its_owner) {
     {
         Pipe pipe;
         Child child = Child::start({"/bin/sleep", "1000"}, ChildOutput::kInherit);
-        child.terminate();
-        EXPECT_EQ(describe_wait_status(child.wait()), "signal 15 (Terminated)");
+        EXPECT_EQ(describe_wait_status(child.end()), "signal 15 (Terminated)");
         const Child dropped = Child::start({"/bin/sleep", "1000"}, ChildOutput::kInherit);
     }
     pid = waitpid(-1, nullptr, WNOHANG);
     EXPECT_EQ(pid, -1);  // none left, not even a zombie
+}
+
+TEST(Child, takes_what_it_has_started_with_it) {
+    Pipe pipe;  // held open by all that run
+    Child child = Child::start(
+        {"/bin/sh", "-c", fmt::format("sh -c 'sleep 1000; true' >&{} & sleep 1000; true", pipe.writer.get())},
+        ChildOutput::kInherit);
+    pipe.writer = UniqueFd();
+    usleep(200'000);
+    child.end();
+    char byte = 0;
+    EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 0);
 }
 
 TEST(Child, gets_the_default_sigpipe) {

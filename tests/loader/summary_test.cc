@@ -63,7 +63,7 @@ TEST(Summary, site_whose_module_went_away) {
 
 TEST(Summary, maps_of_a_program_that_sends_nothing) {
     Summary summary;
-    summary.maps = {{"count", "0", "1234", 0, 1234}};
+    summary.maps.entries = {{"count", "0", "1234", 0, 1234}};
     EXPECT_EQ(text(summary), "count[0] = 1234\n");
     EXPECT_EQ(json(summary)["maps"]["count"][0]["value"], 1234);
     EXPECT_FALSE(json(summary).contains("events"));

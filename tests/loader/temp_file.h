@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string_view>
 
-#include "object/temp_dir.h"
+#include "base/temp_dir.h"
 
 namespace djprobe::loader {
 

@@ -11,6 +11,7 @@ DISASSEMBLY is the output of `objdump -d -w --no-show-raw-insn VMLINUX`, which i
 given. Prints totals and the first violations of each kind; exit status 1 if there are any.
 """
 import collections
+import re
 import struct
 import subprocess
 import sys
@@ -104,11 +105,13 @@ def read_symbols(path, text_of):
     return symbols, text
 
 
-
-
-def read_code(lines, text):
+def read_code(lines, text, data):
     """Boundaries, branches and kinds of instructions, in the order of addresses."""
     begin, end = text.begin, text.end
+    # A ud2 with a signature behind it asks Xen or KVM to emulate what follows: for them one
+    # instruction, for objdump several.
+    swallowed = {begin + found.start() + i
+                 for found in re.finditer(rb"\x0f\x0b(xen|kvm)", data) for i in range(1, 6)}
     previous = None  # address and text of the last instruction, whose end is the next one's start
     dead = False     # control does not come here from before
     padding = False
@@ -165,6 +168,8 @@ def read_code(lines, text):
                 previous, dead = None, False
             continue
         at = int(address, 16)
+        if at in swallowed:
+            continue
         if previous:
             finish(*previous, at)
         previous = at, words.rstrip()
@@ -298,17 +303,17 @@ def main():
     elf = Elf(sys.argv[1])
     symbols, text = read_symbols(
         sys.argv[2], lambda known: Text(known["_stext"], known["_etext"]))
+    data = elf.read(text.begin, text.end)
     if len(sys.argv) == 5:
         with open(sys.argv[4], encoding="utf-8") as lines:
-            count = read_code(lines, text)
+            count = read_code(lines, text, data)
     else:
         command = ["objdump", "-d", "-w", "--no-show-raw-insn", sys.argv[1]]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as dump:
-            count = read_code(dump.stdout, text)
+            count = read_code(dump.stdout, text, data)
     print(f"{count} instructions")
     for kind, number in read_tables(elf, symbols, text).items():
         print(f"{number} {kind}")
-    data = elf.read(text.begin, text.end)
 
     claims, wrong = collections.Counter(), collections.defaultdict(list)
     with open(sys.argv[3], encoding="utf-8") as file:

@@ -217,6 +217,11 @@ const Explained kExplained[] = {
      [](const char*, const u8*, const Insn* mine, const Other& other) {
          return !other.valid && (mine->kind == Kind::Trap || mine->kind == Kind::SystemFlow);
      }},
+    {"ud2 with the signature of an emulate prefix: one with what it prefixes, refused",
+     [](const char* what, const u8* bytes, const Insn* mine, const Other&) {
+         return !std::strcmp(what, "length") && mine->kind == Kind::SystemFlow &&
+                (!std::memcmp(bytes, "\x0f\x0bxen", 5) || !std::memcmp(bytes, "\x0f\x0bkvm", 5));
+     }},
     {"prefix that the instruction ignores, but LLVM does not: without it LLVM agrees",
      [](const char*, const u8* bytes, const Insn* mine, const Other&) {
          return is_same_without_prefixes(bytes, *mine);

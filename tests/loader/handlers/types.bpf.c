@@ -43,14 +43,14 @@ struct {
     __uint(max_entries, 4096);
 } record SEC(".maps");
 
-__u32 dropped;
+__u32 lost;
 
 SEC("kprobe/vfs_read")
 int types(void* ctx) {
     record_t* r = bpf_ringbuf_reserve(&record, sizeof(*r), 0);
 
     if (!r) {
-        __sync_fetch_and_add(&dropped, 1);
+        __sync_fetch_and_add(&lost, 1);
         return 0;
     }
     __builtin_memset(r, 0, sizeof(*r));

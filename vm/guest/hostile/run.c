@@ -7,6 +7,7 @@
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/slab.h>
+#include <linux/static_call.h>
 #include <linux/uaccess.h>
 
 #include "functions.h"
@@ -32,6 +33,14 @@ static u64 call(unsigned int number, u64 argument)
 	}
 	return 0;
 }
+
+/* The kernel rewrites them when what they lead to changes, and BUGs on bytes that are not its own. */
+static int hostile_nothing(void)
+{
+	return 0;
+}
+DEFINE_STATIC_CALL(hostile_led, hostile_nothing);
+DEFINE_STATIC_CALL_NULL(hostile_idle, hostile_nothing);
 
 static int hostile_open(struct inode *inode, struct file *file)
 {

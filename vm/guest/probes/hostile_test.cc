@@ -190,6 +190,17 @@ TEST_F(Hostile, EachInstructionHasItsVerdict) {
         std::printf("%5d %s\n", count, verdict.c_str());
 }
 
+TEST_F(Hostile, TrampolinesOfStaticCalls) {
+    for (const char* symbol : {"hostile:__SCT__hostile_led", "hostile:__SCT__hostile_idle"}) {
+        Request request;
+        request.symbol = symbol;
+        request.mode = DJPROBE_MODE_INT3;
+        const Answer answer = device_.attach(request);
+        EXPECT_EQ(answer.error, -EACCES) << symbol;
+        EXPECT_EQ(describe(answer.reason), describe(DJPROBE_REASON_STATIC_CALL)) << symbol;
+    }
+}
+
 TEST_F(Hostile, ProbesCountExactlyAndChangeNothing) {
     unprobed_ = run_all();
     EXPECT_EQ(run_all(), unprobed_) << "the functions are not functions";
