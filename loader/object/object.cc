@@ -50,8 +50,8 @@ void check_section(const Program& program) {
     const std::string_view type = type_of(program.section);
     if (bpf_program__type(program.handle) != BPF_PROG_TYPE_KPROBE) {
         fail(ExitCode::kWrongProgram,
-             "program '{}' has SEC \"{}\", which is for no kprobe program: use SEC \"kprobe\" or "
-             "\"kretprobe\"",
+             "program '{}': not a program of type kprobe, as its SEC \"{}\" says: use SEC "
+             "\"kprobe\" or \"kretprobe\"",
              program.name, program.section);
     }
     for (const std::string_view known : kSections)

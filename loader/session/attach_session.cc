@@ -28,6 +28,9 @@ namespace {
 
 using namespace std::chrono_literals;
 
+// Seconds in which jumps are there, or never will be.
+constexpr double kSettled = 5;
+
 Child start_command(const std::string& command) {
     try {
         return Child::start({"/bin/sh", "-c", command}, ChildOutput::kToStderr);
@@ -122,6 +125,8 @@ int run_attach(const AttachOptions& options) {
     attachments.reserve(targets.size());
     for (const Target& target : targets)
         attachments.push_back(Attachment::attach(target, options, device, symbolizer, stop));
+    // Events come already, and their reader may take none.
+    if (options.seconds) stop.request_after(*options.seconds + kSettled);
     print_attached(attachments, events, output, stop, symbolizer);
 
     if (options.command && !stop.requested()) child.emplace(start_command(*options.command));

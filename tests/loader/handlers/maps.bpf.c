@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Results in maps: a struct, signed per-CPU integers, and a hash by name. */
+/* Results in maps: a struct, signed per-CPU integers, a hash by name, and one of many. */
 #include "vmlinux.h"
 
 #include <bpf/bpf_helpers.h>
@@ -36,6 +36,13 @@ struct {
     __type(value, __u64);
 } by_name SEC(".maps");
 
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, 10240);
+    __type(key, __u32);
+    __type(value, __u64);
+} many SEC(".maps");
+
 SEC("kprobe/vfs_read")
 int maps(void* ctx) {
     __u32 key = 1;
@@ -56,5 +63,11 @@ int maps(void* ctx) {
         __sync_fetch_and_add(calls, 1);
     else
         bpf_map_update_elem(&by_name, &name, &one, BPF_NOEXIST);
+    for (__u32 i = 0; i < 100; i++) {
+        __u32 which = i;
+        __u64 value = i;
+
+        bpf_map_update_elem(&many, &which, &value, BPF_ANY);
+    }
     return 0;
 }

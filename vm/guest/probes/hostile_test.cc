@@ -192,10 +192,7 @@ TEST_F(Hostile, EachInstructionHasItsVerdict) {
 
 TEST_F(Hostile, TrampolinesOfStaticCalls) {
     for (const char* symbol : {"hostile:__SCT__hostile_led", "hostile:__SCT__hostile_idle"}) {
-        Request request;
-        request.symbol = symbol;
-        request.mode = DJPROBE_MODE_INT3;
-        const Answer answer = device_.attach(request);
+        const Answer answer = device_.attach(at(symbol, 0, DJPROBE_MODE_INT3));
         EXPECT_EQ(answer.error, -EACCES) << symbol;
         EXPECT_EQ(describe(answer.reason), describe(DJPROBE_REASON_STATIC_CALL)) << symbol;
     }
