@@ -21,7 +21,12 @@ struct {
     __type(value, __u64);
 } below_2_to_the_us SEC(".maps");
 
-__u64 bytes_asked_for;
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, __u64);
+} bytes_asked_for SEC(".maps");
 
 /* The call's cookie; 0 would mean that its return is of no interest, as that of empty reads. */
 SEC("kprobe/vfs_read")
@@ -34,8 +39,9 @@ int BPF_KPROBE(on_return, __u64 cookie, __u64 entered) {
     const __u64 us = (bpf_ktime_get_ns() - entered) / 1000;
     __u64* count;
     __u32 slot = 0;
+    __u64* bytes = bpf_map_lookup_elem(&bytes_asked_for, &slot);
 
-    __sync_fetch_and_add(&bytes_asked_for, cookie);
+    if (bytes) *bytes += cookie;
     while (slot < 15 && us >> slot)
         ++slot;
     count = bpf_map_lookup_elem(&below_2_to_the_us, &slot);
