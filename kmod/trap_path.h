@@ -18,7 +18,7 @@ class TrapPath {
 
   private:
     // 20 to 30 functions on Debian's kernels.
-    static constexpr size_t kMax = 256;
+    static constexpr size_t kMax = 512;
     u64 members_[kMax] = {};
     size_t count_ = 0;
 };
