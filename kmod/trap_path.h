@@ -17,7 +17,7 @@ class TrapPath {
     size_t size() const { return count_; }
 
   private:
-    // 20 to 30 functions on Debian's kernels.
+    // A third of it on Debian's kernels; more where calls come through pads.
     static constexpr size_t kMax = 512;
     u64 members_[kMax] = {};
     size_t count_ = 0;
