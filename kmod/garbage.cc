@@ -4,16 +4,12 @@
 namespace djprobe::kmod {
 namespace {
 
-Range written_board(const Site& site) {
-    return {site.written_board.address, site.written_board.address + site.written_board.length};
-}
-
 /// Nobody can be on the springboard any more. False: somebody else has patched it.
 bool restore_board(Site& site) {
     if (!site.written_board.length) return true;
     KernelText text;
     // A kprobe that is not in the text would bring back what it found there.
-    if (find_kprobe(written_board(site)) || check_text(text, site.written_board, TextForm::Jump))
+    if (find_kprobe(site.board()) || check_text(text, site.written_board, TextForm::Jump))
         return false;
     x86::restore_board(text, site.written_board);
     text.sync_cores();
@@ -56,7 +52,7 @@ void Garbage::restore_boards_near(u64 address) {
 
 bool Garbage::has_board_in(Range text) const {
     for (const Site* site = sites_; site; site = site->next)
-        if (site->written_board.length && written_board(*site).overlaps(text)) return true;
+        if (site->written_board.length && site->board().overlaps(text)) return true;
     return false;
 }
 

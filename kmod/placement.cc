@@ -43,8 +43,10 @@ Refusal Registry::analyse(u64 address, x86::Plan& plan) {
     // What was read there is a jump of ours.
     const Range first = {address, address + plan.first.length};
     const Range region = {plan.anchor, plan.anchor + (plan.may_jump() ? plan.region.length : 0)};
-    if (stuck_.has_board_in(first) || stuck_.has_board_in(region))
-        return Refusal{Reason::FOREIGN_PATCH, address};
+    const Garbage* const everywhere[] = {&stuck_, &garbage_, &freeing_};
+    for (const Garbage* garbage : everywhere)
+        if (garbage->has_board_in(first) || garbage->has_board_in(region))
+            return Refusal{Reason::FOREIGN_PATCH, address};
     return {};
 }
 

@@ -88,6 +88,10 @@ struct Site {
         return plan.may_jump() ? Range{code.jump.address, code.jump.address + code.jump.length}
                                : Range{address(), address() + 1};
     }
+    /// The springboard in the text.
+    Range board() const {
+        return {written_board.address, written_board.address + written_board.length};
+    }
     u64 out_of_line() const { return code.slot.address() + code.layout.out_of_line; }
     u64 displaced() const { return code.slot.address() + code.layout.displaced; }
 };

@@ -242,6 +242,9 @@ void Registry::retire(SiteList& sites) {
         }
         back_to_int3(text, leaving);
         x86::disarm(text, breakpoints(leaving));
+        // Its board is freed later, or then not.
+        for (Site& site : leaving)
+            if (site.written_board.length && find_kprobe(site.board())) site.keep_module();
     }
     // The int3 in a detour stays there: a task that was preempted right before it must still find
     // its trap, and us.
@@ -254,7 +257,7 @@ void Registry::retire(SiteList& sites) {
     while (Site* site = leaving.take_first()) {
         djk_breathe();
         settle_near(site->region());
-        site->let_module_go();
+        if (!site->written_board.length) site->let_module_go();
         garbage_.add(site);
         // Not for those that stay: the optimizer, which asks here itself, would never rest.
         djk_optimizer_kick();

@@ -131,8 +131,8 @@ void find_taken(const ZydisDecodedInstruction& raw, Insn& out) {
 bool decode(Span<const u8> bytes, u64 address, Insn& out) {
     if (const size_t prefix = emulate_prefix_length(bytes)) {
         Insn emulated;
-        if (!decode({bytes.data() + prefix, bytes.size() - prefix}, address + prefix, emulated) ||
-            prefix + emulated.length > kMaxInsnLength)
+        const size_t most = bytes.size() < kMaxInsnLength ? bytes.size() : kMaxInsnLength;
+        if (!decode({bytes.data() + prefix, most - prefix}, address + prefix, emulated))
             return false;
         out = Insn{};
         out.address = address;

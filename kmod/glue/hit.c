@@ -118,7 +118,8 @@ static u64 run_with_context(struct djk_handler *handler, bool entry, struct pt_r
 	unsigned long flags;
 	u64 result = 0;
 
-	/* A kretprobe of the kernel's that returns in an interrupt leaves no running kprobe behind. */
+	/* A kretprobe of the kernel's that returns in an interrupt leaves no running kprobe behind.
+	 */
 	local_irq_save(flags);
 	/* bpf_get_func_ip() looks here; a kprobe of the kernel's own that is hit meanwhile, too. */
 	if (!outer_probe)

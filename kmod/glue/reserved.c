@@ -26,8 +26,7 @@ static bool is_static_call_trampoline(unsigned long address)
 	unsigned char bytes[CALL_INSN_SIZE + sizeof(mark)];
 	unsigned long start, size;
 
-	return djk_symbol_range(address, &start, &size) &&
-	       djk_read(bytes, start, sizeof(bytes)) &&
+	return djk_symbol_range(address, &start, &size) && djk_read(bytes, start, sizeof(bytes)) &&
 	       !memcmp(bytes + CALL_INSN_SIZE, mark, sizeof(mark));
 }
 

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -21,10 +22,21 @@ namespace {
 
 constexpr int kGraceMs = 5000;
 
+struct Process {
+    pid_t pid;
+    UniqueFd fd;
+};
+
+UniqueFd open_process(pid_t pid) {
+    return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+}
+
 // The process and all below it. A process group of their own would do it, too, but that would not
 // get what is typed at the terminal.
-void add_tree(pid_t pid, std::vector<pid_t>& tree) {
-    tree.push_back(pid);
+void add_tree(pid_t pid, std::vector<Process>& tree) {
+    if (std::ranges::find(tree, pid, &Process::pid) != tree.end()) return;
+    UniqueFd fd = open_process(pid);
+    if (fd) tree.push_back({pid, std::move(fd)});
     std::error_code gone;
     const std::filesystem::path tasks = fmt::format("/proc/{}/task", pid);
     for (const auto& task : std::filesystem::directory_iterator(tasks, gone)) {
@@ -34,9 +46,18 @@ void add_tree(pid_t pid, std::vector<pid_t>& tree) {
     }
 }
 
-void signal_all(const std::vector<pid_t>& pids, int signal) {
-    for (const pid_t pid : pids)
-        ::kill(pid, signal);
+void signal_all(const std::vector<Process>& tree, int signal) {
+    for (const Process& process : tree)
+        syscall(SYS_pidfd_send_signal, process.fd.get(), signal, nullptr, 0);
+}
+
+// Waits a millisecond for it.
+bool all_have_ended(const std::vector<Process>& tree) {
+    for (const Process& process : tree) {
+        pollfd ended = {process.fd.get(), POLLIN, 0};
+        if (poll(&ended, 1, 1) <= 0) return false;
+    }
+    return true;
 }
 
 class SpawnAttributes {
@@ -81,7 +102,7 @@ Child Child::start(const std::vector<std::string>& argv, ChildOutput output) {
         posix_spawnp(&pid, raw[0], &spawn.actions, &spawn.attributes, raw.data(), environ);
     if (error != 0) throw std::system_error(error, std::generic_category(), argv[0]);
 
-    Child child(pid, UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0))));
+    Child child(pid, open_process(pid));
     if (!child.pidfd_) throw std::system_error(errno, std::generic_category(), "pidfd_open");
     return child;
 }
@@ -103,15 +124,14 @@ int Child::wait() {
 }
 
 int Child::end(const std::function<void()>& idle) {
-    std::vector<pid_t> tree;
+    std::vector<Process> tree;
     add_tree(pid_, tree);
     signal_all(tree, SIGTERM);
-    pollfd ended = {pidfd_.get(), POLLIN, 0};
-    for (int left = kGraceMs; poll(&ended, 1, 1) <= 0; --left) {
+    for (int left = kGraceMs; !all_have_ended(tree); --left) {
         if (idle) idle();
         if (left != 0) continue;
-        tree.clear();
-        add_tree(pid_, tree);
+        for (std::size_t i = 0; i < tree.size(); ++i)
+            add_tree(tree[i].pid, tree);
         signal_all(tree, SIGKILL);
     }
     return wait();

@@ -28,8 +28,8 @@ class Child {
     [[nodiscard]] int fd() const noexcept { return pidfd_.get(); }
     /// Waits for the end. The status as of waitpid().
     int wait();
-    /// SIGTERM to a running child and to all that it has started, a grace of 5 s, in which `idle` is
-    /// called each millisecond, then SIGKILL. The status as of waitpid().
+    /// SIGTERM to a running child and to all that it has started, a grace of 5 s, in which `idle`
+    /// is called each millisecond, then SIGKILL. The status as of waitpid().
     int end(const std::function<void()>& idle = {});
 
   private:

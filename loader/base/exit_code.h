@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What probeload's exit status means: the one table for the code and --help. By a second signal: 128 and its
-// number.
+// What probeload's exit status means: the one table for the code and --help. By a second signal:
+// 128 and its number.
 #pragma once
 
 // X(number, constant, meaning)

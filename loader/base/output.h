@@ -24,9 +24,9 @@ class Output {
     void flush_if_full() {
         if (buffer_.size() >= kFlushAt) flush();
     }
-    /// Writes all. After the reader has gone (EPIPE), or has taken nothing for a second since a stop
-    /// was requested, everything is discarded. Throws Error when the write fails otherwise (disk
-    /// full).
+    /// Writes all. After the reader has gone (EPIPE), or has taken nothing for a second since a
+    /// stop was requested, everything is discarded. Throws Error when the write fails otherwise
+    /// (disk full).
     void flush();
     /// True once the reader of stdout has gone.
     [[nodiscard]] bool closed() const noexcept { return closed_; }

@@ -57,11 +57,16 @@ StopSignals::StopSignals() {
     struct sigaction action = {};
     action.sa_handler = on_signal;  // without SA_RESTART: calls must be interrupted
     sigemptyset(&action.sa_mask);
+    // Who starts us may have blocked them.
+    sigset_t ours;
+    sigemptyset(&ours);
+    for (const int signal : kStopSignals)
+        sigaddset(&ours, signal);
+    sigprocmask(SIG_UNBLOCK, &ours, nullptr);
     for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
         sigaction(kStopSignals[i], &action, &previous_actions[i]);
         const bool ignored = previous_actions[i].sa_handler == SIG_IGN;
-        if (kStopSignals[i] == SIGHUP && ignored)
-            sigaction(SIGHUP, &previous_actions[i], nullptr);
+        if (kStopSignals[i] == SIGHUP && ignored) sigaction(SIGHUP, &previous_actions[i], nullptr);
     }
     // A closed stdout is an answer of write(), not the death of the process.
     action.sa_handler = SIG_IGN;
@@ -86,6 +91,8 @@ void StopSignals::request_after(double seconds) noexcept {
     // 0 would be never.
     time.it_value.tv_usec = std::max<suseconds_t>(1, static_cast<suseconds_t>(part * 1e6));
     setitimer(ITIMER_REAL, &time, nullptr);
+    // Its alarm is the same timer.
+    if (stop_requested) alarm(1);
 }
 
 bool StopSignals::requested() const noexcept {

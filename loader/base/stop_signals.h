@@ -6,8 +6,8 @@
 namespace djprobe::loader {
 
 /// Installs the handlers for as long as it lives; one at a time. The second signal ends the process
-/// at once: the kernel then removes its probes. A SIGHUP that was ignored (nohup) stays so. From the
-/// wish on, system calls are interrupted once a second.
+/// at once: the kernel then removes its probes. A SIGHUP that was ignored (nohup) stays so. From
+/// the wish on, system calls are interrupted once a second.
 class StopSignals {
   public:
     StopSignals();

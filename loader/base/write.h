@@ -8,8 +8,8 @@
 
 namespace djprobe::loader {
 
-/// Writes some of the bytes; waits where the descriptor is non-blocking and full. -1 with errno of a
-/// failure, EINTR when a signal came first.
+/// Writes some of the bytes; waits where the descriptor is non-blocking and full. -1 with errno of
+/// a failure, EINTR when a signal came first.
 ssize_t write_once(int fd, std::string_view bytes) noexcept;
 /// Writes some of the bytes; waits where the descriptor is non-blocking and full, whatever signals
 /// come. -1 with errno of a failure.

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -23,6 +24,7 @@ namespace {
 constexpr std::uint32_t kSmall = 16;        // entries: all of them
 constexpr std::size_t kMostShown = 64;      // of a larger one
 constexpr std::size_t kMostRead = 1 << 16;  // two system calls each
+constexpr std::size_t kMostBytes = std::size_t{64} << 20;
 
 enum class Layout { kPlain, kPerCpu, kOther };
 
@@ -54,6 +56,7 @@ class ValuePrinter {
     }
 
     [[nodiscard]] bool is_integer() const { return is_integer_; }
+    [[nodiscard]] bool is_signed() const { return is_signed_; }
 
     std::string text(std::span<const std::byte> value) {
         Buffer out;
@@ -74,10 +77,13 @@ class ValuePrinter {
         if (!text.accepts(size)) return;
         text_.emplace(std::move(text));
         json_.emplace(Plan::compile(btf, type_id, Format::kJson));
-        is_integer_ = btf_is_int(&type_at(btf, skip_modifiers(btf, type_id)));
+        const btf_type& type = type_at(btf, skip_modifiers(btf, type_id));
+        is_integer_ = btf_is_int(&type);
+        is_signed_ = is_integer_ && (btf_int_encoding(&type) & BTF_INT_SIGNED) != 0;
     }
 
     bool is_integer_ = false;
+    bool is_signed_ = false;
     std::optional<Formatter> text_;
     std::optional<Formatter> json_;
 };
@@ -98,20 +104,18 @@ class MapDumper {
     [[nodiscard]] bool counts() const { return values_.is_integer() && size_ <= 8; }
 
     void dump(MapDump& out) {
-        std::vector<Found> found = read();
+        bool cut = false;
+        std::vector<Found> found = read(cut);
         const std::uint32_t type = bpf_map__type(map_);
         const bool array = type == BPF_MAP_TYPE_ARRAY || type == BPF_MAP_TYPE_PERCPU_ARRAY;
         if (bpf_map__max_entries(map_) > kSmall) {
-            std::erase_if(found, [](const Found& entry) {
-                return std::ranges::all_of(entry.value, [](std::byte b) { return b == std::byte{}; });
-            });
             if (!array && counts())
                 std::ranges::stable_sort(found, std::ranges::greater{},
-                                         [this](const Found& entry) { return sum(entry.value); });
-            if (found.size() > kMostShown) {
-                out.left_out.emplace_back(bpf_map__name(map_), found.size() - kMostShown);
-                found.resize(kMostShown);
-            }
+                                         [this](const Found& entry) { return rank(entry.value); });
+            const std::size_t shown = std::min(found.size(), kMostShown);
+            if (cut || shown < found.size())
+                out.left_out.push_back({bpf_map__name(map_), found.size() - shown, cut});
+            found.resize(shown);
         }
         for (const Found& each : found) {
             MapEntry entry;
@@ -128,22 +132,39 @@ class MapDumper {
         std::vector<std::byte> key, value;
     };
 
-    [[nodiscard]] std::vector<Found> read() const {
+    // Of a large map what is not zero; `cut` when there is more than is read.
+    [[nodiscard]] std::vector<Found> read(bool& cut) const {
         std::vector<Found> found;
-        std::vector<std::byte> next(bpf_map__key_size(map_));
+        std::vector<std::byte> key(bpf_map__key_size(map_)), next(key.size());
         std::vector<std::byte> value(stride_ * cpus_);
         const void* previous = nullptr;
         const int fd = bpf_map__fd(map_);
+        const bool large = bpf_map__max_entries(map_) > kSmall;
         // An entry that goes meanwhile lets the next key be the first one again: no more than there
         // can be.
-        const std::size_t most = std::min<std::size_t>(kMostRead, bpf_map__max_entries(map_));
-        while (found.size() < most && bpf_map_get_next_key(fd, previous, next.data()) == 0) {
-            found.push_back({next, {}});
-            previous = found.back().key.data();
-            if (bpf_map_lookup_elem(fd, previous, value.data()) == 0) found.back().value = value;
+        const std::size_t can_be = bpf_map__max_entries(map_);
+        std::size_t seen = 0;
+        for (; bpf_map_get_next_key(fd, previous, next.data()) == 0 && seen < can_be; ++seen) {
+            if (seen == kMostRead || found.size() * (value.size() + key.size()) > kMostBytes) {
+                cut = true;
+                break;
+            }
+            key = next;
+            previous = key.data();
+            if (bpf_map_lookup_elem(fd, previous, value.data()) != 0) continue;
+            const auto is_zero = [](std::byte byte) { return byte == std::byte{}; };
+            if (!large || !std::ranges::all_of(value, is_zero)) found.push_back({key, value});
         }
-        std::erase_if(found, [](const Found& entry) { return entry.value.empty(); });
         return found;
+    }
+
+    // For the largest first, as numbers with their sign.
+    [[nodiscard]] std::int64_t rank(const std::vector<std::byte>& value) const {
+        const auto unused = static_cast<unsigned>(64 - 8 * size_);
+        const std::uint64_t high = sum(value) << unused;
+        if (values_.is_signed()) return static_cast<std::int64_t>(high) >> unused;
+        const std::uint64_t number = high >> unused;
+        return static_cast<std::int64_t>(std::min<std::uint64_t>(number, INT64_MAX));
     }
 
     // Two's complement: the low bytes of the sum are right for signed integers too.

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <utility>
 #include <vector>
 
 namespace djprobe::loader {
@@ -24,16 +23,21 @@ struct MapEntry {
 
 struct MapDump {
     std::vector<MapEntry> entries;
-    /// Of these maps there is more than was taken, and how many entries.
-    std::vector<std::pair<std::string, std::uint64_t>> left_out;
+    /// Of this map there is more than was taken.
+    struct LeftOut {
+        std::string map;
+        std::uint64_t entries;  ///< so many were read and not taken
+        bool cut;               ///< and some were not read
+    };
+    std::vector<LeftOut> left_out;
 };
 
 /// Which maps are of interest. Beside events there are scratch buffers, too.
 enum class MapValues { kAny, kCounters };
 
-/// The entries of the program's own array and hash maps, per-CPU ones included: integers summed over
-/// the CPUs, other values as a list of one per CPU. Of a map with room for more than 16 only what is
-/// not zero, of a hash map the largest numbers first, and no more than 64.
+/// The entries of the program's own array and hash maps, per-CPU ones included: integers summed
+/// over the CPUs, other values as a list of one per CPU. Of a map with room for more than 16 only
+/// what is not zero, of a hash map the largest numbers first, and no more than 64.
 MapDump dump_maps(const bpf_object* object, MapValues values);
 
 }  // namespace djprobe::loader

@@ -12,9 +12,8 @@ namespace djprobe::loader {
 bool is_source(const std::filesystem::path& file);
 
 /// Compiles into `directory` and returns the object's path. clang's messages go to stderr as they
-/// are. A source that includes vmlinux.h, itself or by a header beside it, gets the running kernel's,
-/// unless there is one beside it.
-/// Throws Error: kBadFile, kCompile.
+/// are. A source that includes vmlinux.h, itself or by a header beside it, gets the running
+/// kernel's, unless there is one beside it. Throws Error: kBadFile, kCompile.
 std::filesystem::path compile(const std::filesystem::path& source, TempDir& directory);
 
 /// Writes the types of a kernel's BTF as a header for CO-RE programs. Throws Error(kCompile).

@@ -59,9 +59,8 @@ void check_section(const Program& program) {
     const std::string_view place =
         std::string_view(program.section).substr(std::min(type.size() + 1, program.section.size()));
     if ((type == "ksyscall" || type == "kretsyscall") && !place.empty()) {
-        fail(ExitCode::kWrongProgram,
-             "program '{}' has SEC \"{}\": use SEC \"{}/__x64_sys_{}\"", program.name,
-             program.section, type == "ksyscall" ? "kprobe" : "kretprobe", place);
+        fail(ExitCode::kWrongProgram, "program '{}' has SEC \"{}\": use SEC \"{}/__x64_sys_{}\"",
+             program.name, program.section, type == "ksyscall" ? "kprobe" : "kretprobe", place);
     }
     fail(ExitCode::kWrongProgram,
          "program '{}' has SEC \"{}\", which is not for a probe in the kernel: use SEC "
@@ -118,7 +117,7 @@ std::vector<Program> Object::programs() const {
 }
 
 std::vector<Program> Object::select(const std::string& name, Several several) const {
-    const std::vector<Program> all = programs();
+    std::vector<Program> all = programs();
     if (all.empty()) fail(ExitCode::kBadFile, "{}: no BPF program in it", name_);
     if (!name.empty()) {
         for (const Program& program : all)
@@ -135,7 +134,8 @@ std::vector<Program> Object::select(const std::string& name, Several several) co
     }
     for (const Program& program : chosen) {
         check_section(program);
-        if (chosen.size() > 1 && several == Several::kTakeAll && !site_of_section(program.section)) {
+        if (chosen.size() > 1 && several == Several::kTakeAll &&
+            !site_of_section(program.section)) {
             fail(ExitCode::kUsage,
                  "{}: several programs, and the section of '{}' names no function; choose one with "
                  "--prog: {}",

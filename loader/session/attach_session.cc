@@ -129,7 +129,9 @@ int run_attach(const AttachOptions& options) {
     if (options.seconds) stop.request_after(*options.seconds + kSettled);
     print_attached(attachments, events, output, stop, symbolizer);
 
-    if (options.command && !stop.requested()) child.emplace(start_command(*options.command));
+    if (options.command && stop.requested())
+        fail(ExitCode::kCommandFailed, "stopped before '{}' was started", *options.command);
+    if (options.command) child.emplace(start_command(*options.command));
     if (options.seconds) stop.request_after(*options.seconds);
     const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1);
 

@@ -76,9 +76,8 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
              "'{}': /proc/kallsyms hides the addresses: set kernel.kptr_restrict below 2", pattern);
     }
     if (functions.empty()) fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
-    std::vector<ManySite> sites =
-        probeable(functions, ways_to_attach(target, options), device, symbolizer, stop,
-                  about.left_out);
+    std::vector<ManySite> sites = probeable(functions, ways_to_attach(target, options), device,
+                                            symbolizer, stop, about.left_out);
     if (sites.size() > DJPROBE_MANY_MAX) {
         fail(ExitCode::kUsage, "'{}': {} functions, more than {}: choose a narrower pattern",
              pattern, sites.size(), DJPROBE_MANY_MAX);

@@ -16,10 +16,10 @@ namespace djprobe::loader {
 class Attachment {
   public:
     /// Throws Error with the module's reason in words. Of the functions by a pattern those that
-    /// are refused are left out, unless all are. A stop that is requested meanwhile is an Error, too.
+    /// are refused are left out, unless all are. A stop that is requested meanwhile is an Error,
+    /// too.
     static Attachment attach(const Target& target, const AttachOptions& options,
-                             const Device& device, Symbolizer& symbolizer,
-                             const StopSignals& stop);
+                             const Device& device, Symbolizer& symbolizer, const StopSignals& stop);
 
     /// Sleeps until the optimizer has made up its mind, or until a signal comes.
     void wait(const StopSignals& stop) const { probe_.wait(stop); }

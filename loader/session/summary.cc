@@ -25,8 +25,9 @@ std::string summary_text(const Summary& summary, Symbolizer& symbolizer) {
     for (const MapEntry& entry : summary.maps.entries) {
         text += fmt::format("{}[{}] = {}\n", entry.map, entry.key_text, entry.value_text);
     }
-    for (const auto& [map, count] : summary.maps.left_out)
-        text += fmt::format("{}: {} more entries\n", map, count);
+    for (const MapDump::LeftOut& more : summary.maps.left_out)
+        text += fmt::format("{}: {} more entries{}\n", more.map, more.entries,
+                            more.cut ? ", and some that were not read" : "");
     for (const AttachmentReport& report : summary.attachments)
         text += report_text(report, symbolizer);
     if (summary.loss) {
@@ -54,8 +55,8 @@ nlohmann::ordered_json summary_json(const Summary& summary, Symbolizer& symboliz
     for (const MapEntry& entry : summary.maps.entries) {
         json["maps"][entry.map].push_back({{"key", entry.key}, {"value", entry.value}});
     }
-    for (const auto& [map, count] : summary.maps.left_out)
-        json["maps_left_out"][map] = count;
+    for (const MapDump::LeftOut& more : summary.maps.left_out)
+        json["maps_left_out"][more.map] = {{"entries", more.entries}, {"cut", more.cut}};
     if (summary.command_status) {
         const int status = *summary.command_status;
         json["command"] = WIFSIGNALED(status)

@@ -15,8 +15,7 @@ std::vector<SiteSpec> sites_of(const AttachOptions& options, const Program& prog
     if (program.section.find(".multi/") != std::string::npos ||
         program.section.find(".session/") != std::string::npos) {
         fail(ExitCode::kUsage, "where? '{}' has SEC \"{}\": give the pattern with --func '{}'",
-             program.name, program.section,
-             program.section.substr(program.section.find('/') + 1));
+             program.name, program.section, program.section.substr(program.section.find('/') + 1));
     }
     fail(ExitCode::kUsage,
          "where? Give --func SYM, or name the function in the program's SEC(\"kprobe/SYM\") or "

@@ -208,8 +208,9 @@ void KernelImage::load_running_parts() {
     };
     const auto at = [&](const char* name) { return find_symbol(symbols_, name, "/proc/kallsyms"); };
     if (at("_stext") == 0)
-        fail(ExitCode::kNoPermission,
-             "/proc/kallsyms: addresses are hidden: run as root, with kernel.kptr_restrict below 2");
+        fail(
+            ExitCode::kNoPermission,
+            "/proc/kallsyms: addresses are hidden: run as root, with kernel.kptr_restrict below 2");
     read_part("text", at("_stext"), at("_etext"));
     read_part("rodata", at("__start_rodata"), at("__end_rodata"));
     read_part("bugs", at("__start___bug_table"), at("__stop___bug_table"));

@@ -162,11 +162,14 @@ TEST(Child, running_one_is_ended_with_its_owner) {
 }
 
 TEST(Child, takes_what_it_has_started_with_it) {
-    Pipe pipe;  // held open by all that run
-    Child child = Child::start(
-        {"/bin/sh", "-c", fmt::format("sh -c 'sleep 1000; true' >&{} & sleep 1000; true", pipe.writer.get())},
-        ChildOutput::kInherit);
+    Pipe pipe;
+    UniqueFd held(dup(pipe.writer.get()));  // by all that run
+    Child child =
+        Child::start({"/bin/sh", "-c",
+                      "(trap '' TERM; sleep 1000) & sh -c 'sleep 1000; true' & sleep 1000; true"},
+                     ChildOutput::kInherit);
     pipe.writer = UniqueFd();
+    held = UniqueFd();
     usleep(200'000);
     child.end();
     char byte = 0;

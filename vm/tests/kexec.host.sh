@@ -4,6 +4,7 @@
 # other CPUs by IPI, and by a panic, which stops them by NMI. It must boot, and find what it should.
 set -euo pipefail
 
+# shellcheck disable=SC2153  # not KERNELS: vm/suite sets it
 if [[ $KERNEL == debug ]]; then
     echo 'SKIP: the debug kernel has no kexec'
     exit 77

@@ -4,6 +4,7 @@
 # their way into it, and being hit. All of them go on and count exactly.
 set -euo pipefail
 
+# shellcheck disable=SC2153  # not KERNELS: vm/suite sets it
 if [[ $KERNEL == debug ]]; then
     echo 'SKIP: the debug kernel has no hibernation'
     exit 77

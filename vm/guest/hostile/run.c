@@ -34,7 +34,8 @@ static u64 call(unsigned int number, u64 argument)
 	return 0;
 }
 
-/* The kernel rewrites them when what they lead to changes, and BUGs on bytes that are not its own. */
+/* The kernel rewrites them when what they lead to changes, and BUGs on bytes that are not its own.
+ */
 static int hostile_nothing(void)
 {
 	return 0;

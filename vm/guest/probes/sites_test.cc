@@ -51,14 +51,35 @@ TEST_F(Sites, WhatTracesTheTrapPath) {
 
 // The kernel copies or rewrites them, or enters them without a gate for int3.
 TEST_F(Sites, FragileText) {
-    for (const char* symbol :
-         {"relocate_kernel", "identity_mapped", "swap_pages", "core_restore_code", "ftrace_caller",
-          "ftrace_call", "ftrace_regs_caller", "ftrace_regs_call", "machine_kexec",
-          "start_secondary", "cr4_init", "restore_processor_state", "do_suspend_lowlevel",
-          "hibernation_snapshot", "early_setup_idt", "setup_ghcb", "native_load_tr_desc",
-          "native_write_msr", "native_write_cr3", "cpuhp_report_idle_dead", "native_play_dead",
-          "hlt_play_dead", "cpuidle_play_dead", "acpi_idle_play_dead", "common_startup_64", "xen_iret", "xen_entry_SYSCALL_64",
-          "xenpv_restore_regs_and_return_to_usermode", "soft_restart_cpu"})
+    for (const char* symbol : {"relocate_kernel",
+                               "identity_mapped",
+                               "swap_pages",
+                               "core_restore_code",
+                               "ftrace_caller",
+                               "ftrace_call",
+                               "ftrace_regs_caller",
+                               "ftrace_regs_call",
+                               "machine_kexec",
+                               "start_secondary",
+                               "cr4_init",
+                               "restore_processor_state",
+                               "do_suspend_lowlevel",
+                               "hibernation_snapshot",
+                               "early_setup_idt",
+                               "setup_ghcb",
+                               "native_load_tr_desc",
+                               "native_write_msr",
+                               "native_write_cr3",
+                               "cpuhp_report_idle_dead",
+                               "native_play_dead",
+                               "hlt_play_dead",
+                               "cpuidle_play_dead",
+                               "acpi_idle_play_dead",
+                               "common_startup_64",
+                               "xen_iret",
+                               "xen_entry_SYSCALL_64",
+                               "xenpv_restore_regs_and_return_to_usermode",
+                               "soft_restart_cpu"})
         if (address_of(symbol)) expect_forbidden(symbol, {DJPROBE_REASON_FRAGILE_TEXT});
     EXPECT_NE(address_of("start_secondary"), 0U) << "an unexpected kernel";
     // Two have the name; the first one is what a CPU that comes up calls.

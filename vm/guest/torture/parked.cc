@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// The guest's side of vm/lib/parked.py and vm/lib/coming.py: a victim on CPU 0 that makes one system call at a time, a
-// patcher on CPU 1 that attaches and detaches; both do what the host writes into a shared page.
+// The guest's side of vm/lib/parked.py and vm/lib/coming.py: a victim on CPU 0 that makes one
+// system call at a time, a patcher on CPU 1 that attaches and detaches; both do what the host
+// writes into a shared page.
 //
 // Prints "control PHYSICAL", then "symbol NAME START END" for its arguments ("MODULE:NAME",
 // "NAME"), then "ready".
