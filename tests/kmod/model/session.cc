@@ -358,9 +358,10 @@ bool Session::overlaps_another(u64 address) {
 void Session::check_settled(const Probe& probe) {
     const djp_status status = query(probe);
     if (status.state == DJPROBE_STATE_OPTIMIZED) {
-        // Somebody else lies on top of it.
+        // Somebody else lies on top of it, or has done so a moment ago: it is tried again.
         if (kernel.kprobes.any_within({status.anchor, status.anchor + status.displaced_len}))
             return;
+        if (kernel.kicked_later && is_disturbed(probe.address)) return;
         for (const Probe& other : probes_)
             if (is_active(other) && other.address == probe.address && other.int3_only)
                 fail("%#lx: a jump where int3 was asked for", probe.address);
