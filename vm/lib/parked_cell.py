@@ -31,7 +31,7 @@ class Cells:
         # Who may not wait is given what anything may take on a machine that has other work.
         deadline = time.monotonic() + PATIENCE
         while idle < ROUNDS if waits else time.monotonic() < deadline:
-            met = self.stub.run(PATCHER, 0.004, self.guest.answered)
+            met = self.stub.run(PATCHER, 0.004 * self.guest.pace, self.guest.answered)
             if met == PATCHER:
                 name = self.phases.get(self.stub.registers(PATCHER)["rip"])
                 if name:
@@ -44,14 +44,14 @@ class Cells:
             if self.guest.answered():
                 return "end"
             idle += 1
-            self.stub.run(VICTIM, 0.01)
+            self.stub.run(VICTIM, 0.01 * self.guest.pace)
         return None
 
     def wait_for_optimizer(self):
         """It gets its chance, and must not use it."""
         for _ in range(6):
             self.stub.run(PATCHER, 0.01)
-            self.stub.run(VICTIM, 0.01)
+            self.stub.run(VICTIM, 0.01 * self.guest.pace)
 
     def run(self, operation, site, station, wanted):
         guest, stub, operations = self.guest, self.stub, self.operations

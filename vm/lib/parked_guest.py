@@ -36,6 +36,8 @@ class Failure(Exception):
 class Guest:
     def __init__(self, kernel, symbols, folder, cpus=2):
         self.folder = tempfile.TemporaryDirectory()
+        # How long a vCPU's turn is. Within a shorter one an interrupt does not end there.
+        self.pace = 20 if kernel == "debug" else 1
         ram = os.path.join(self.folder.name, "ram")
         gdb = os.path.join(self.folder.name, "gdb")
         command = [os.path.join(folder, "vm", "run"), "--kernel", kernel, "--accel",
