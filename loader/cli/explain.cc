@@ -125,16 +125,9 @@ Command add_explain(CLI::App& app) {
     command->footer(kFooter);
     const auto options = std::make_shared<ExplainOptions>();
     auto* const place = command->add_option_group("site")->require_option(1);
-    place
-        ->add_option_function<std::string>(
-            "SITE", [options](const std::string& text) { options->site = parse_function(text); },
-            "[MODULE:]SYM[+OFFSET]")
-        ->type_name("");
-    place
-        ->add_option_function<std::string>(
-            "-f,--func",
-            [options](const std::string& text) { options->site = parse_function(text); },
-            "The same, as for attach")
+    const auto take = [options](const std::string& text) { options->site = parse_function(text); };
+    place->add_option_function<std::string>("SITE", take, "[MODULE:]SYM[+OFFSET]")->type_name("");
+    place->add_option_function<std::string>("-f,--func", take, "The same, as for attach")
         ->type_name("SYM[+OFF]");
     place
         ->add_option_function<std::string>(
