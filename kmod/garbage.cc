@@ -91,4 +91,14 @@ void Garbage::free(Garbage& stuck) {
     }
 }
 
+void Garbage::abandon() {
+    while (Site* site = sites_) {
+        sites_ = site->next;
+        djk_warn("a springboard stays here under a kprobe; nothing leads to it any more",
+                 site->board().begin);
+        site->let_module_go();
+        Box<Site>::adopt(site).reset();
+    }
+}
+
 }  // namespace djprobe::kmod

@@ -29,6 +29,8 @@ void Registry::stop() {
     RegistryLock lock;
     freeing_.free(stuck_);
     garbage_.free(stuck_);
+    // A kprobe has come since a site's last probe went: too late to keep the module.
+    stuck_.abandon();
 }
 
 Refusal Registry::locate(djp_request& request, u64& function_entry) {

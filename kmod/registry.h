@@ -52,6 +52,9 @@ class Garbage {
     /// Only after a quiescence that began after take(). What somebody else has patched goes to
     /// `stuck`, and keeps the module.
     void free(Garbage& stuck);
+    /// We go, so nobody is left to restore these springboards: their bytes stay, and the log says
+    /// so.
+    void abandon();
 
   private:
     Site* sites_ = nullptr;

@@ -55,6 +55,9 @@ static const struct djprobe_fragile {
     {"native_write_gdt_entry", ""},
     {"native_write_cr3", ""},
     {"native_write_msr", ""},
+    {"__traceiter_write_msr", ""},
+    {"trace_event_raw_event_msr_trace_class", ""},
+    {"perf_trace_msr_trace_class", ""},
     {"memset", ""},
     {"memset_erms", ""},
     {"memset_orig", ""},
@@ -67,6 +70,7 @@ static const struct djprobe_fragile {
     {"restore_registers", ""},
     {"swsusp_arch_suspend", ""},
     {"hibernation_snapshot", ""},
+    {"hibernation_snapshot.cold", ""},
     /* A CPU that goes is none of RCU's any more, and then lies dead until something wakes it: no
      * quiescence waits for it, and no core sync reaches it. */
     {"rcu_report_dead", ""},
@@ -87,6 +91,10 @@ static const struct djprobe_fragile {
     {"sev_es_play_dead", ""},
     {"xen_pv_play_dead", ""},
     {"tboot_shutdown", ""},
+    {"tboot_shutdown.cold", ""},
+    {"cond_wakeup_cpu0", ""},
+    {"cpu_report_death", ""},
+    {"cpuidle_get_cpu_driver", ""},
     {"soft_restart_cpu", ""},
     {"start_cpu0", ""},
     {"xen_cpu_bringup_again", ""},

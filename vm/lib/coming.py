@@ -9,7 +9,7 @@ must stay until the CPU is online: its handler looks at what it was hit by.
 
 import sys
 
-from parked_guest import ATTACH, DETACH, INT3, PATCHER, VICTIM, Failure, Guest
+from parked_guest import ATTACH, DETACH, INT3, PATCHER, VICTIM, Failure, run
 
 HANDLER = "exc_int3"
 FUNCTION = "smp_store_cpu_info"  # of a CPU that comes, before it counts as online
@@ -39,48 +39,35 @@ def park(guest, function):
         raise Failure(f"vCPU {met} came to {HANDLER}, not {COMING}")
 
 
-def main():
-    top, kernel = sys.argv[1:]
-    guest = None
-    try:
-        guest = Guest(kernel, [HANDLER, FUNCTION], top, cpus=3)
-        stub = guest.stub
-        function = guest.symbols[FUNCTION][0]
-        text = stub.read(PATCHER, function, NEAR)
-        before = guest.count()
-        park(guest, function)
-        armed = stub.read(PATCHER, function, NEAR)
-        if b"\xcc" in text or b"\xcc" not in armed:
-            raise Failure(f"{FUNCTION} begins with {text.hex()}, then {armed.hex()}: no int3")
-        guest.ask(DETACH, slot=0)
-        for _ in range(100):
-            stub.run(PATCHER, 0.01, guest.answered)
-            stub.run(VICTIM, 0.01)
-        if stub.read(PATCHER, function, NEAR) != armed:
-            raise Failure("the int3 is gone while a CPU stands in its handler")
-        if guest.answered():
-            raise Failure("the probe is gone while a CPU stands in its handler")
-        guest.finish(guest.called, "the CPU that comes")
-        guest.finish(guest.answered, "the detach")
-        if stub.read(PATCHER, function, NEAR) != text:
-            raise Failure("the text is not what it was")
-        # The probe may have been on its way out before its handler began.
-        if guest.count() - before not in (0, 1):
-            raise Failure(f"counted {guest.count() - before}, not 0 or 1")
-        put(guest, GO)
-        put(guest, COME)
-        print("the detach waited for the CPU that came")
-        return 0
-    except Failure as failure:
-        print(f"coming: {failure}", file=sys.stderr)
-        return 1
-    except (EOFError, ConnectionError) as lost:
-        print(f"coming: {lost}", file=sys.stderr)
-        guest.last_words()
-        return 1
-    finally:
-        if guest:
-            guest.close()
+def test(guest):
+    stub = guest.stub
+    function = guest.symbols[FUNCTION][0]
+    text = stub.read(PATCHER, function, NEAR)
+    before = guest.count()
+    park(guest, function)
+    armed = stub.read(PATCHER, function, NEAR)
+    if b"\xcc" in text or b"\xcc" not in armed:
+        raise Failure(f"{FUNCTION} begins with {text.hex()}, then {armed.hex()}: no int3")
+    guest.ask(DETACH, slot=0)
+    for _ in range(100):
+        stub.run(PATCHER, 0.01, guest.answered)
+        stub.run(VICTIM, 0.01)
+    if stub.read(PATCHER, function, NEAR) != armed:
+        raise Failure("the int3 is gone while a CPU stands in its handler")
+    if guest.answered():
+        raise Failure("the probe is gone while a CPU stands in its handler")
+    guest.finish(guest.called, "the CPU that comes")
+    guest.finish(guest.answered, "the detach")
+    if stub.read(PATCHER, function, NEAR) != text:
+        raise Failure("the text is not what it was")
+    # The probe may have been on its way out before its handler began.
+    if guest.count() - before not in (0, 1):
+        raise Failure(f"counted {guest.count() - before}, not 0 or 1")
+    put(guest, GO)
+    put(guest, COME)
+    print("the detach waited for the CPU that came")
+    return 0
 
 
-sys.exit(main())
+top, kernel = sys.argv[1:]
+sys.exit(run("coming", kernel, [HANDLER, FUNCTION], top, test, cpus=3))

@@ -21,13 +21,13 @@ import sys
 import time
 
 from parked_cell import Cells, cell_name
-from parked_guest import Failure, Guest
+from parked_guest import Failure, run
 from parked_operations import OPERATIONS, PHASES, Operations
 from parked_sites import FUNCTIONS, RCU, Sites
 from parked_victim import Victim
 
 
-def main():
+def parse():
     parser = argparse.ArgumentParser()
     parser.add_argument("top")
     parser.add_argument("kernel")
@@ -37,65 +37,57 @@ def main():
     parser.add_argument("--sites", type=int, default=3, help="of each tactic")
     parser.add_argument("--only", default="", help="regular expression: SITE OPERATION INSTRUCTION")
     parser.add_argument("--rounds", type=int, default=1, help="so often the same cells")
-    options = parser.parse_args()
-
-    guest = None
-    current, done = "none yet", 0
-    try:
-        guest = Guest(options.kernel, [*PHASES, *FUNCTIONS, *RCU], options.top)
-        sys.stdout.reconfigure(line_buffering=True)
-        missing = [name for name in PHASES if name not in guest.symbols]
-        if missing:
-            raise Failure(f"no function {' '.join(missing)} in the module: see PHASES")
-        victim, operations = Victim(guest), Operations(guest)
-        places = Sites(victim, operations, options.stride)
-        sites = places.find(options.sites)
-        runner = Cells(victim, operations)
-        groups = []
-        for site in sites:
-            print(f"site {site.name}: {site.tactic}, {len(site.inside)} instructions, DCR {site.length} bytes")
-            for operation in OPERATIONS:
-                names = operations.phases_of(operation, site)
-                # The jump's writes come after the quiescence, which waits for the parked task.
-                wanted = range(1, len(names) + 1) if operation != "optimize" else ()
-                if operation == "attach":
-                    wanted = range(1, 3)
-                groups.append([(operation, site, station, phase, names)
-                               for station in places.stations(operation, site)
-                               for phase in (*wanted, 0)])  # fmt: skip
-        # Whatever the time allows, it is some of each.
-        dice = random.Random(options.seed)
-        for group in groups:
-            dice.shuffle(group)
-        cells = [cell for row in itertools.zip_longest(*groups) for cell in row if cell]
-        only = re.compile(options.only)
-        cells = [c for c in cells if only.search(f"{c[1].name} {c[0]} {c[2].label}")] * options.rounds
-        deadline = time.monotonic() + options.seconds if options.seconds else None
-        table, failed = {}, 0
-        for operation, site, station, phase, names in cells:
-            if deadline and time.monotonic() > deadline:
-                break
-            current = cell_name(operation, site, station, phase)
-            outcome = runner.run(operation, site, station, phase)
-            done += 1
-            failed += not outcome.startswith("ok")
-            row = table.setdefault((site.name, operation, station.label), {})
-            row[phase] = f"{names[phase - 1]}{phase}" if phase else "end", outcome
-        for (site, operation, label), row in sorted(table.items()):
-            text = ", ".join(f"{row[p][0]}: {row[p][1]}" for p in sorted(row, key=lambda p: p or 99))
-            print(f"{site} {operation} {label}: {text}")
-        print(f"{done} of {len(cells)} cells, seed {options.seed}, {failed} failed")
-        return 1 if failed or not done else 0
-    except Failure as failure:
-        print(f"parked: {failure}", file=sys.stderr)
-        return 1
-    except (EOFError, ConnectionError) as lost:
-        print(f"parked: {lost} in cell {done} ({current})", file=sys.stderr)
-        guest.last_words()
-        return 1
-    finally:
-        if guest:
-            guest.close()
+    return parser.parse_args()
 
 
-sys.exit(main())
+def choose(places, operations, options):
+    """The cells, in the order in which they are to be run."""
+    groups = []
+    for site in places.find(options.sites):
+        print(f"site {site.name}: {site.tactic}, {len(site.inside)} instructions, DCR {site.length} bytes")
+        for operation in OPERATIONS:
+            names = operations.phases_of(operation, site)
+            # The jump's writes come after the quiescence, which waits for the parked task.
+            wanted = range(1, len(names) + 1) if operation != "optimize" else ()
+            if operation == "attach":
+                wanted = range(1, 3)
+            groups.append([(operation, site, station, phase, names)
+                           for station in places.stations(operation, site)
+                           for phase in (*wanted, 0)])  # fmt: skip
+    # Whatever the time allows, it is some of each.
+    dice = random.Random(options.seed)
+    for group in groups:
+        dice.shuffle(group)
+    cells = [cell for row in itertools.zip_longest(*groups) for cell in row if cell]
+    only = re.compile(options.only)
+    return [c for c in cells if only.search(f"{c[1].name} {c[0]} {c[2].label}")] * options.rounds
+
+
+def test(guest, options):
+    sys.stdout.reconfigure(line_buffering=True)
+    missing = [name for name in PHASES if name not in guest.symbols]
+    if missing:
+        raise Failure(f"no function {' '.join(missing)} in the module: see PHASES")
+    victim, operations = Victim(guest), Operations(guest)
+    cells = choose(Sites(victim, operations, options.stride), operations, options)
+    runner = Cells(victim, operations)
+    deadline = time.monotonic() + options.seconds if options.seconds else None
+    table, done, failed = {}, 0, 0
+    for operation, site, station, phase, names in cells:
+        if deadline and time.monotonic() > deadline:
+            break
+        guest.doing = f"cell {done} ({cell_name(operation, site, station, phase)})"
+        outcome = runner.run(operation, site, station, phase)
+        done += 1
+        failed += not outcome.startswith("ok")
+        row = table.setdefault((site.name, operation, station.label), {})
+        row[phase] = f"{names[phase - 1]}{phase}" if phase else "end", outcome
+    for (site, operation, label), row in sorted(table.items()):
+        text = ", ".join(f"{row[p][0]}: {row[p][1]}" for p in sorted(row, key=lambda p: p or 99))
+        print(f"{site} {operation} {label}: {text}")
+    print(f"{done} of {len(cells)} cells, seed {options.seed}, {failed} failed")
+    return 1 if failed or not done else 0
+
+
+wishes = parse()
+sys.exit(run("parked", wishes.kernel, [*PHASES, *FUNCTIONS, *RCU], wishes.top, lambda guest: test(guest, wishes)))

@@ -33,9 +33,28 @@ class Failure(Exception):
     pass
 
 
+def run(name, kernel, symbols, folder, test, cpus=2):
+    """test(guest) in a guest of its own: the process' exit status."""
+    guest = None
+    try:
+        guest = Guest(kernel, symbols, folder, cpus)
+        return test(guest)
+    except Failure as failure:
+        print(f"{name}: {failure}", file=sys.stderr)
+        return 1
+    except (EOFError, ConnectionError) as lost:
+        print(f"{name}: {lost} in {guest.doing}", file=sys.stderr)
+        guest.last_words()
+        return 1
+    finally:
+        if guest:
+            guest.close()
+
+
 class Guest:
     def __init__(self, kernel, symbols, folder, cpus=2):
         self.folder = tempfile.TemporaryDirectory()
+        self.doing = "the beginning"  # for the message, should QEMU go away
         # How long a vCPU's turn is. Within a shorter one an interrupt does not end there.
         self.pace = 20 if kernel == "debug" else 1
         ram = os.path.join(self.folder.name, "ram")

@@ -4,11 +4,6 @@
 # other CPUs by IPI, and by a panic, which stops them by NMI. It must boot, and find what it should.
 set -euo pipefail
 
-# shellcheck disable=SC2153  # not KERNELS: vm/suite sets it
-if [[ $KERNEL == debug ]]; then
-    echo 'SKIP: the debug kernel has no kexec'
-    exit 77
-fi
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 # shellcheck source=vm/lib/common.sh
 . "$top/vm/lib/common.sh"

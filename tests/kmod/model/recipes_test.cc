@@ -418,6 +418,23 @@ TEST(Recipes, ASpringboardUnderAKprobeIsTakenBackWhenThatLeaves) {
     }
 }
 
+TEST(Recipes, AKprobeComesOntoASpringboardRightBeforeTheModuleGoes) {
+    const Found found = find_image(false, DJPROBE_TACTIC_SPRINGBOARD, 0);
+    Session session(found.seed);
+    Kernel& kernel = session.kernel;
+    Probe* probe = session.attach_one({.address = found.address});
+    session.settle();
+    const u64 board = session.explain(found.address).board;
+    session.detach({probe});
+    ASSERT_TRUE(kernel.kprobes.add(board, true));
+    session.stop();
+    // Nothing of ours is lost, and what stays in the text is told.
+    EXPECT_EQ(kernel.kept, 0);
+    EXPECT_EQ(kernel.watch.boards_left(), std::set<u64>{board});
+    ASSERT_TRUE(kernel.kprobes.remove(board));
+    EXPECT_EQ(kernel.watch.find_changed(kernel.image.core()), 0u);
+}
+
 TEST(Recipes, AModuleGoesWhileItsSpringboardWaitsForQuiescence) {
     const Found found = find_image(true, DJPROBE_TACTIC_SPRINGBOARD, 0);
     for (const bool within : {false, true}) {

@@ -36,6 +36,11 @@ Session::Session(u64 seed) : kernel(seed) {
 }
 
 Session::~Session() {
+    if (!stopped_) stop();
+}
+
+void Session::stop() {
+    stopped_ = true;
     djp_stop();
     const auto [objects, arrays] = kernel.watch.count_allocations();
     if (objects + arrays) fail("%zu objects and %zu arrays are left", objects, arrays);

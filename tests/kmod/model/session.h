@@ -78,6 +78,8 @@ class Session {
     }
     /// Detach all, and expect nothing to be left.
     void finish();
+    /// The module goes. Otherwise it does so at the session's end.
+    void stop();
 
   private:
     struct Pristine {
@@ -100,6 +102,7 @@ class Session {
     std::set<u64> boards_;  ///< sites that have had a springboard
     std::map<u64, Pristine> pristine_;
     size_t objects_at_start_ = 0;
+    bool stopped_ = false;
 };
 
 }  // namespace djprobe::model

@@ -77,6 +77,7 @@ class Watch {
     u64 find_stray();
     /// Dead bytes that had to be left behind, since somebody else had patched them.
     void leave_board(u64 address) { left_.insert(address); }
+    const std::set<u64>& boards_left() const { return left_; }
     /// The first byte of `text` that is not what it was, but for those; or 0.
     u64 find_changed(Range text) const;
     bool is_jump(u64 address) const { return jumps_.count(address) != 0; }

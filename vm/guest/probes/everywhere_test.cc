@@ -54,7 +54,9 @@ class Everywhere : public ProbeTest {
     std::vector<djprobe_site> choose(const std::function<uint64_t(uint64_t, uint64_t)>& place,
                                      const std::vector<uint32_t>& flags = {0});
     void print_refused() const;
-    void attach_use_detach(std::vector<djprobe_site> sites, djprobe_mode mode);
+    /// All at once; or in batches, each of them from all over the kernel.
+    void attach_use_detach(const std::vector<djprobe_site>& sites, djprobe_mode mode);
+    void attach_use_detach_batch(const std::vector<djprobe_site>& sites, djprobe_mode mode);
 
     std::map<uint32_t, size_t> refused_;
 };
@@ -93,7 +95,19 @@ void Everywhere::print_refused() const {
                     describe(static_cast<djprobe_reason>(reason)).c_str());
 }
 
-void Everywhere::attach_use_detach(std::vector<djprobe_site> sites, djprobe_mode mode) {
+void Everywhere::attach_use_detach(const std::vector<djprobe_site>& sites, djprobe_mode mode) {
+    const char* const wanted = std::getenv("DJPROBE_BATCHES");
+    const size_t batches = wanted ? std::strtoull(wanted, nullptr, 0) : 1;
+    for (size_t batch = 0; batch < batches; ++batch) {
+        std::vector<djprobe_site> part;
+        for (size_t i = batch; i < sites.size(); i += batches)
+            part.push_back(sites[i]);
+        attach_use_detach_batch(part, mode);
+    }
+}
+
+void Everywhere::attach_use_detach_batch(const std::vector<djprobe_site>& sites,
+                                         djprobe_mode mode) {
     const std::string expected = run_workload();
     std::vector<ManyAnswer> attached;
     for (size_t begin = 0; begin < sites.size(); begin += DJPROBE_MANY_MAX) {
