@@ -72,6 +72,7 @@ void Registry::finish_batch() {
 
 void Registry::optimize() {
     bool waiting, garbage, stuck;
+    u64 quiescence = 0;
     {
         RegistryLock lock;
         SiteList abandoned;
@@ -88,10 +89,12 @@ void Registry::optimize() {
         freeing_ = garbage_.take();
         garbage = !freeing_.empty();
         stuck = !stuck_.empty();
+        if (waiting || garbage) quiescence = clock_.begin();
     }
     if (waiting || garbage) {
         djk_quiesce();
         RegistryLock lock;
+        clock_.end(quiescence);
         if (waiting) finish_batch();
         freeing_.free(stuck_);
         stuck = !stuck_.empty();

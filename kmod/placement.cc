@@ -181,6 +181,7 @@ void Registry::leave(Probes probes) {
         Site* const site = probe->site;
         if (!site) continue;
         unlink(*site, probe->handler);
+        probe->left = clock_.next();
         djk_probe_stop(probe->handler);
         site->int3_probes -= probe->int3_only;
         set_site(*probe, nullptr);

@@ -172,33 +172,48 @@ void Registry::detach(Probes probes) {
     }
 }
 
+void Registry::quiesce() {
+    u64 number;
+    {
+        RegistryLock lock;
+        number = clock_.begin();
+    }
+    djk_quiesce();
+    RegistryLock lock;
+    clock_.end(number);
+}
+
 size_t Registry::enable(Probes probes, Refusal& refusal) {
     Array<djp_probe*> off(probes.size());
-    RegistryLock lock;
     if (!off) {
         refusal = Refusal{Reason::NO_MEMORY};
         return 0;
     }
-    size_t count = 0;
-    for (size_t i = 0; i < probes.size() && !refusal; ++i) {
-        // What could not come back when all were switched on has no site.
-        if (probes[i]->enabled && (probes[i]->site || !enabled_)) continue;
-        if (probes[i]->refused.reason == Reason::MODULE_GONE) {
-            refusal = probes[i]->refused;
-            return i;
+    for (;; quiesce()) {
+        RegistryLock lock;
+        size_t count = 0;
+        bool free_of_hits = true;
+        for (size_t i = 0; i < probes.size(); ++i) {
+            // What could not come back when all were switched on has no site.
+            if (probes[i]->enabled && (probes[i]->site || !enabled_)) continue;
+            if (probes[i]->refused.reason == Reason::MODULE_GONE) {
+                refusal = probes[i]->refused;
+                return i;
+            }
+            free_of_hits &= clock_.has_passed(probes[i]->left);
+            off[count++] = probes[i];
         }
-        off[count++] = probes[i];
+        // A hit that began before they were disabled may still stand on their handlers' links.
+        if (enabled_ && !free_of_hits) continue;
+        const size_t placed = enabled_ ? place({off.data(), count}, refusal) : count;
+        if (refusal) {
+            for (size_t i = 0; i < probes.size(); ++i)
+                if (probes[i] == off[placed]) return i;
+        }
+        for (size_t i = 0; i < count; ++i)
+            off[i]->enabled = true;
+        return probes.size();
     }
-    // A hit that began before they were disabled may still stand on their handlers' links.
-    if (count) djk_quiesce();
-    const size_t placed = enabled_ ? place({off.data(), count}, refusal) : count;
-    if (refusal) {
-        for (size_t i = 0; i < probes.size(); ++i)
-            if (probes[i] == off[placed]) return i;
-    }
-    for (size_t i = 0; i < count; ++i)
-        off[i]->enabled = true;
-    return probes.size();
 }
 
 void Registry::disable(Probes probes) {
@@ -209,10 +224,16 @@ void Registry::disable(Probes probes) {
 }
 
 void Registry::set_enabled(bool enabled) {
+    while (!try_set_enabled(enabled))
+        quiesce();
+}
+
+/// False: hits may still stand on the links of the handlers that left when all were disabled.
+bool Registry::try_set_enabled(bool enabled) {
     RegistryLock lock;
-    if (enabled == enabled_) return;
+    if (enabled == enabled_) return true;
+    if (enabled && !clock_.has_passed(all_left_)) return false;
     enabled_ = enabled;
-    if (enabled) djk_quiesce();
     // In portions: this must not need memory.
     constexpr size_t kPortion = 32;
     djp_probe* portion[kPortion];
@@ -237,6 +258,8 @@ void Registry::set_enabled(bool enabled) {
                 portion[i] = portion[i + 1];
         }
     }
+    if (!enabled) all_left_ = clock_.next();
+    return true;
 }
 
 void Registry::set_optimization(bool optimization) {

@@ -5,6 +5,7 @@
 #include "code_writer.h"
 #include "direct_call.h"
 #include "facts.h"
+#include "quiescence_clock.h"
 #include "site.h"
 #include "text_port.h"
 
@@ -18,6 +19,7 @@ struct djp_probe {
     bool int3_only = false;
     bool at_return = false;
     bool enabled = true;            ///< itself; Registry::set_enabled() may still disable all
+    djprobe::u64 left = 0;          ///< the quiescence after which no hit stands on its handler
     djprobe::Refusal refused;       ///< why enabling it again failed
     djp_probe* next = nullptr;      ///< in the registry's list, or in the garbage
     djp_probe* previous = nullptr;  ///< in the registry's list
@@ -103,6 +105,7 @@ class Registry {
 
   private:
     // registry.cc
+    bool try_set_enabled(bool enabled);
     Refusal locate(djp_request& request, u64& function_entry);
     template <class Look>
     Refusal look_into(djp_request& request, Look&& look);
@@ -112,6 +115,8 @@ class Registry {
     /// Under the registry lock, as long as it is held: no module goes meanwhile.
     bool is_stale(const djp_request& request) const;
     void keep(djp_probe& probe);
+    /// Wait, without the lock.
+    void quiesce();
     void describe(const djp_probe& probe, djp_status& status) const;
 
     // placement.cc: probes onto sites and away from them
@@ -153,12 +158,14 @@ class Registry {
     CodeWriter writer_;
     SiteTable sites_;
     DirectCalls calls_;
+    QuiescenceClock clock_;
     Garbage garbage_;
     Garbage freeing_;  ///< what the optimizer waits to free
     Garbage stuck_;    ///< springboards that nobody is on, under somebody else's patch
     djp_probe* probes_ = nullptr;
     unsigned long unloads_ = 1;  // how many modules have gone, and one
     bool enabled_ = true;
+    u64 all_left_ = 0;  ///< when it last became false: as djp_probe::left
     bool optimization_ = true;
     /// Some site has a jump that should have gone, or held others back until it went.
     bool unsettled_ = false;

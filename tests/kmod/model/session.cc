@@ -113,7 +113,11 @@ Probe* Session::attach_one(const Wish& wish) {
     return answer.probes.empty() ? nullptr : answer.probes[0];
 }
 
-void Session::detach(const Group& group) {
+void Session::detach(Group group) {
+    // Who enables them holds on to them.
+    std::erase_if(group, [&](const Probe* probe) {
+        return std::find(enabling_.begin(), enabling_.end(), probe) != enabling_.end();
+    });
     const std::vector<djp_probe*> all = handles(group);
     for (const Probe* probe : group)
         note("  detach %#lx", probe->address);
@@ -130,7 +134,9 @@ Session::Answer Session::enable(const Group& group) {
     djp_request refused = {};
     const int failed = kernel.failed;
     Answer answer;
+    const Group others = std::exchange(enabling_, group);
     answer.index = djp_enable(all.data(), all.size(), &refused);
+    enabling_ = others;
     if (answer.index < group.size()) {
         answer.reason = refused.reason;
         note("  -> %zu refused, reason %u", answer.index, answer.reason);

@@ -52,7 +52,7 @@ class Session {
     Answer attach(const std::vector<Wish>& wishes);
     /// nullptr: refused.
     Probe* attach_one(const Wish& wish);
-    void detach(const Group& group);
+    void detach(Group group);
     Answer enable(const Group& group);
     void disable(const Group& group);
     void set_enabled(bool enabled);
@@ -102,6 +102,7 @@ class Session {
     std::set<u64> boards_;  ///< sites that have had a springboard
     std::map<u64, Pristine> pristine_;
     size_t objects_at_start_ = 0;
+    Group enabling_;  ///< of a call that waits
     bool stopped_ = false;
 };
 
