@@ -46,15 +46,12 @@ Refusal Registry::emit(const Site& site, const SiteCode& code, u64 address, Span
 
 /// Make the code that `code.shape` asks for. It is in its slot when the writer has been flushed,
 /// and the cores do not know of it then.
-Refusal Registry::build(Site& site, SiteCode& code) {
+Refusal Registry::build(const Site& site, SiteCode& code) {
     u8 bytes[x86::kMaxDetour];
     // A first pass for the size, which does not depend on the place.
     if (const Refusal refusal =
-            emit(site, code, analyst_.machine().hit_handler, bytes, code.layout)) {
-        if (!site.plan.may_jump() || refusal.reason == Reason::POST_AT_BRANCH) return refusal;
-        site.plan.jump = refusal;
-        return build(site, code);
-    }
+            emit(site, code, analyst_.machine().hit_handler, bytes, code.layout))
+        return refusal;
     code.slot = slots_.take(code.layout.size);
     if (!code.slot) return Refusal{Reason::NO_MEMORY};
     if (const Refusal refusal = emit(site, code, code.slot.address(), bytes, code.layout))
@@ -85,14 +82,8 @@ Refusal Registry::reshape(Site& site, const djk_probe* joining) {
     if (code.shape == site.code.shape) return {};
     Box<OldSlot> old = Box<OldSlot>::create();
     if (!old) return Refusal{Reason::NO_MEMORY};
-    const Refusal before = site.plan.jump;
     if (const Refusal refusal = build(site, code)) return refusal;
     writer_.flush();
-    // A plan that no longer fits the jump has changed what the site is; that is for new sites only.
-    if (site.plan.jump.reason != before.reason) {
-        site.plan.jump = before;
-        return Refusal{Reason::OUT_OF_REACH, site.address()};
-    }
     if (is_live(site.state)) {
         KernelText text;
         if (const Refusal refusal = check_site_text(text, site)) return refusal;

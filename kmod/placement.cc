@@ -58,11 +58,20 @@ Refusal Registry::make_site(const djp_probe& probe, Box<Site>& made) {
     clear_boards_near(probe.address);
     if (const Refusal refusal = analyse(probe.address, site.plan)) return refusal;
     if (site.plan.may_jump()) site.live = analyst_.find_live(probe.address, sites_);
-    site.code.shape = wanted_shape(site, probe.handler);
     site.breakpoint = make_breakpoint_site(site.plan);
-    if (const Refusal refusal = build(site, site.code)) return refusal;
-    lead_to_code(site);
-    return {};
+    const auto make_code = [&] {
+        site.code.shape = wanted_shape(site, probe.handler);
+        return build(site, site.code);
+    };
+    Refusal refusal = make_code();
+    if (refusal && site.plan.may_jump() && refusal.reason != Reason::POST_AT_BRANCH &&
+        refusal.reason != Reason::NO_MEMORY) {
+        // Its detour cannot be made: int3 remains.
+        site.plan.jump = refusal;
+        refusal = make_code();
+    }
+    if (!refusal) lead_to_code(site);
+    return refusal;
 }
 
 /// The probe's site, which nobody hits yet if it is a fresh one, with code for the probe too.

@@ -133,7 +133,7 @@ class Registry {
     Shape wanted_shape(const Site& site, const djk_probe* joining);
     Refusal emit(const Site& site, const SiteCode& code, u64 address, Span<u8> out,
                  x86::DetourLayout& layout);
-    Refusal build(Site& site, SiteCode& code);
+    Refusal build(const Site& site, SiteCode& code);
     void lead_to_code(Site& site);
     Refusal reshape(Site& site, const djk_probe* joining);
 

@@ -48,6 +48,7 @@ static const struct djprobe_fragile {
     {"setup_ghcb", ""},
     {"snp_register_ghcb_early", ""},
     {"cpu_init_secondary", ""},
+    {"load_percpu_segment", ""},
     {"native_load_tr_desc", ""},
     {"native_load_gdt", ""},
     {"load_direct_gdt", ""},
@@ -105,9 +106,24 @@ static const struct djprobe_fragile {
     {"xen_entry_SYSCALL_64", ""},
     {"xen_entry_SYSCALL_compat", ""},
     {"xen_entry_SYSENTER_compat", ""},
-    /* The idle loop polls with them while RCU is not watching: a jump would not tell RCU. */
+    /* The idle loop runs them while RCU is not watching: a jump would not tell RCU. */
     {"sched_clock_cpu", ""},
     {"cpuidle_poll_time", ""},
+    {"arch_cpu_idle", ""},
+    {"cpuidle_enter_state", ""},
+    {"cpuidle_enter_s2idle", ""},
+    {"default_enter_idle", ""},
+    {"tick_check_broadcast_expired", ""},
+    {"amd_e400_idle", ""},
+    {"xen_safe_halt", ""},
+    /* Nor is it in what a CPU that comes up runs before it reports itself, */
+    {"cpu_init", ""},
+    {"load_ucode_ap", ""},
+    {"cpuhp_ap_sync_alive", ""},
+    {"fpu__init_cpu", ""},
+    /* and with nohz_full behind what tells it that a task is in user space. */
+    {"ret_from_fork", ""},
+    {"ret_from_fork_asm", ""},
     /* Entered with preemption on and a reschedule due: with preempt=full the detour's own
      * preempt_enable() would lead here again, and again. */
     {"preempt_schedule_common", ""},

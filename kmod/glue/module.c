@@ -29,10 +29,12 @@ static int __init djprobe_init(void)
 	if (error)
 		return error;
 	djk_fragile_init();
-	djk_shadow_init();
-	error = start_policy();
+	error = djk_shadow_init();
 	if (error)
 		return error;
+	error = start_policy();
+	if (error)
+		goto exit_shadow;
 	error = djk_runtime_start();
 	if (error)
 		goto stop_policy;
@@ -48,6 +50,8 @@ stop_hit:
 	djk_runtime_stop();
 stop_policy:
 	djp_stop();
+exit_shadow:
+	djk_shadow_exit();
 	return error;
 }
 

@@ -30,6 +30,27 @@ static bool is_static_call_trampoline(unsigned long address)
 	       !memcmp(bytes + CALL_INSN_SIZE, mark, sizeof(mark));
 }
 
+/*
+ * Whether this is a live patch with calls that the kernel fills in when a module that it patches is
+ * loaded: it expects zeros there.
+ */
+static bool is_completed_later(const struct module *module)
+{
+#ifdef CONFIG_LIVEPATCH
+	static const char of_kernel[] = ".klp.rela.vmlinux.";
+	const struct klp_modinfo *info = module->klp ? module->klp_info : NULL;
+	const Elf_Shdr *section;
+
+	if (!info)
+		return false;
+	for (section = info->sechdrs; section < info->sechdrs + info->hdr.e_shnum; section++)
+		if (section->sh_flags & SHF_RELA_LIVEPATCH &&
+		    strncmp(info->secstrings + section->sh_name, of_kernel, sizeof(of_kernel) - 1))
+			return true;
+#endif
+	return false;
+}
+
 unsigned int djk_forbidden(unsigned long address)
 {
 	unsigned int reason = DJPROBE_REASON_NONE;
@@ -46,6 +67,8 @@ unsigned int djk_forbidden(unsigned long address)
 			reason = DJPROBE_REASON_NOT_TEXT;
 		else if (within_module_init(address, module))
 			reason = DJPROBE_REASON_INIT_TEXT;
+		else if (is_completed_later(module))
+			reason = DJPROBE_REASON_FRAGILE_TEXT;
 		preempt_enable();
 		if (reason)
 			return reason;

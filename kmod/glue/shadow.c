@@ -18,6 +18,7 @@
 #include <linux/rethook.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/suspend.h>
 #include <linux/workqueue.h>
 
 #include "handler.h"
@@ -33,6 +34,12 @@ struct pool {
 	struct rethook *rethook;
 };
 
+enum shadow_state {
+	SHADOW_STOPPED,
+	SHADOW_ASLEEP,	/* the machine sleeps: no instances for now */
+	SHADOW_RUNNING, /* hits look for instances */
+};
+
 struct djk_shadow {
 	struct list_head in_all;
 	struct djk_handler *handler;
@@ -40,7 +47,7 @@ struct djk_shadow {
 	unsigned int most;  /* instances */
 	struct pool *pools; /* the newest first; hits read them without a lock */
 	unsigned int size;  /* instances in all of them */
-	bool running;	    /* hits look for instances */
+	u8 state;	    /* enum shadow_state */
 	bool is_short;	    /* the newest pool was found empty */
 };
 
@@ -61,6 +68,7 @@ static struct {
 } rethook;
 
 static LIST_HEAD(all_shadows);
+static bool asleep; /* or about to be */
 static DEFINE_MUTEX(all_mutex);
 
 /* ---- At the entry ---- */
@@ -128,15 +136,16 @@ static struct rethook_node *take_of_reserve(struct djk_shadow *shadow, struct po
 }
 NOKPROBE_SYMBOL(take_of_reserve);
 
-/* NULL: stopped, an NMI, for which the pools are not made, or none left. */
+/* NULL: stopped, asleep, an NMI, for which the pools are not made, or none left. */
 static struct rethook_node *take_or_miss(struct djk_handler *handler, bool allowed)
 {
 	struct djk_shadow *const shadow = handler->shadow;
+	const u8 state = READ_ONCE(shadow->state);
 	struct rethook_node *node = NULL;
 
-	if (!READ_ONCE(shadow->running))
+	if (state == SHADOW_STOPPED)
 		return NULL;
-	if (allowed)
+	if (allowed && state == SHADOW_RUNNING)
 		node = take_of_reserve(shadow, smp_load_acquire(&shadow->pools));
 	if (!node)
 		this_cpu_inc(handler->counters->missed[allowed ? DJPROBE_MISS_NO_INSTANCE
@@ -167,7 +176,7 @@ static __always_inline void enter(struct djk_handler *handler, struct pt_regs *r
 	const bool allowed = (preempt_count() & NMI_MASK) == nmi;
 	struct rethook_node *node = NULL;
 
-	if (likely(allowed && READ_ONCE(shadow->running)))
+	if (likely(allowed && READ_ONCE(shadow->state) == SHADOW_RUNNING))
 		node = take_own(smp_load_acquire(&shadow->pools));
 	if (unlikely(!node || handler->begins))
 		enter_slowly(handler, regs, allowed, node);
@@ -268,7 +277,7 @@ static void grow_all(struct work_struct *work)
 	mutex_lock(&all_mutex);
 	list_for_each_entry(shadow, &all_shadows, in_all)
 	{
-		if (!shadow->running || !READ_ONCE(shadow->is_short) ||
+		if (shadow->state != SHADOW_RUNNING || !READ_ONCE(shadow->is_short) ||
 		    shadow->size >= shadow->most)
 			continue;
 		size = min(shadow->size, (shadow->most - shadow->size + 1) / 2);
@@ -351,7 +360,9 @@ static void set_running(struct djk_shadow *shadow, bool running)
 		rcu_assign_pointer(pool->rethook->handler, running ? djk_on_return : ignore_return);
 	/* A pool that was short when it was stopped asks again. */
 	WRITE_ONCE(shadow->is_short, false);
-	smp_store_release(&shadow->running, running);
+	smp_store_release(&shadow->state, !running ? SHADOW_STOPPED
+					  : asleep ? SHADOW_ASLEEP
+						   : SHADOW_RUNNING);
 	mutex_unlock(&all_mutex);
 }
 
@@ -374,13 +385,48 @@ void djk_shadow_destroy(struct djk_shadow *shadow)
 	kfree(shadow);
 }
 
-void djk_shadow_init(void)
+/* ---- System sleep ---- */
+
+static void set_asleep(bool value)
+{
+	struct djk_shadow *shadow;
+
+	mutex_lock(&all_mutex);
+	asleep = value;
+	list_for_each_entry(shadow, &all_shadows, in_all) if (shadow->state != SHADOW_STOPPED)
+		WRITE_ONCE(shadow->state, value ? SHADOW_ASLEEP : SHADOW_RUNNING);
+	mutex_unlock(&all_mutex);
+}
+
+/*
+ * Who sends the machine to sleep, or writes its image, does not return from there: the CPU wakes up
+ * in a caller of theirs, with the stack of that one. An instance in use by then would stay in the
+ * task's list, and those below it would return to where it should have. Those that are in use
+ * already are below.
+ */
+static int on_sleep(struct notifier_block *block, unsigned long event, void *data)
+{
+	if (event == PM_SUSPEND_PREPARE || event == PM_HIBERNATION_PREPARE)
+		set_asleep(true);
+	else if (event == PM_POST_SUSPEND || event == PM_POST_HIBERNATION)
+		set_asleep(false);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block sleep_notifier = {
+	.notifier_call = on_sleep,
+};
+
+/* ---- The module's ---- */
+
+int djk_shadow_init(void)
 {
 	rethook.trampoline = djk_lookup("arch_rethook_trampoline");
 	rethook.alloc = djk_lookup("rethook_alloc");
 	rethook.free = djk_lookup("rethook_free");
 	rethook.add_node = djk_lookup("rethook_add_node");
 	rethook.recycle = djk_lookup("rethook_recycle");
+	return register_pm_notifier(&sleep_notifier);
 }
 
 bool djk_shadow_is_there(void)
@@ -391,6 +437,7 @@ bool djk_shadow_is_there(void)
 
 void djk_shadow_exit(void)
 {
+	unregister_pm_notifier(&sleep_notifier);
 	/* A hit that is still on its way out may have been short of instances, and a return may
 	 * still be in ignore_return(), on an idle CPU, too. */
 	djk_quiesce();

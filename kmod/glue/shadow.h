@@ -17,8 +17,8 @@ struct djk_shadow;
 struct pt_regs;
 
 #ifdef CONFIG_RETHOOK
-/* Look for rethook: without it there is no shadow mode. */
-void djk_shadow_init(void);
+/* Look for rethook: without it there is no shadow mode. Or a negative errno. */
+int djk_shadow_init(void);
 /* No probe is left. */
 void djk_shadow_exit(void);
 bool djk_shadow_is_there(void);
@@ -47,8 +47,9 @@ void djk_shadow_enter(struct djk_handler *handler, struct pt_regs *regs, unsigne
 /* The same for a detour that calls it itself; not within another handler of ours. */
 void djk_shadow_entry(struct pt_regs *regs, struct djk_probe *probe);
 #else
-static inline void djk_shadow_init(void)
+static inline int djk_shadow_init(void)
 {
+	return 0;
 }
 static inline void djk_shadow_exit(void)
 {

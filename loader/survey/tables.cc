@@ -93,8 +93,20 @@ void read_alternatives(const KernelImage& image, TextFacts& facts) {
     // An image from disk shows code that the CPU's features may replace at boot. struct alt_instr
     // { s32 instr, replacement; u16 cpuid [, u16 flags]; u8 length, replacement_length; } packed.
     std::uint64_t address = 0;
+    std::uint64_t replacements = 0;
     const auto table = image.section(".altinstructions", address);
-    const std::size_t size = table.size() % 14 == 0 && table.size() % 12 != 0 ? 14 : 12;
+    const std::size_t room = image.section(".altinstr_replacement", replacements).size();
+    const auto fits = [&](std::size_t size) {
+        if (table.size() % size != 0) return false;
+        for (std::size_t at = 0; at < table.size(); at += size) {
+            const std::uint64_t from = relative(address + at, table.data() + at, 4);
+            if (from - replacements > room || table[at + size - 1] > table[at + size - 2])
+                return false;
+        }
+        return true;
+    };
+    // Both may divide the table.
+    const std::size_t size = fits(14) ? 14 : 12;
     for (std::size_t at = 0; at + size <= table.size(); at += size) {
         const std::uint64_t insn = relative(address + at, table.data() + at, 0);
         facts.reserved.push_back({{insn, insn + table[at + size - 2]}, Reason::ALTERNATIVE});

@@ -227,7 +227,8 @@ def read_tables(elf, symbols, text):
     if section:
         address, table = section
         # Linux 6.3 widened the flags from 2 bytes to 4.
-        size = 14 if len(table) % 14 == 0 and len(table) % 12 else 12
+        version = re.search(rb"Linux version (\d+)\.(\d+)", elf.data)
+        size = 14 if version and tuple(map(int, version.groups())) >= (6, 3) else 12
         for at in range(0, len(table), size):
             insn, = struct.unpack_from("<i", table, at)
             counts["alternatives"] += 1

@@ -114,6 +114,7 @@ __stop_mcount_loc:
 __start_kprobe_blacklist: .quad forbidden
 __stop_kprobe_blacklist:
     .quad pointer
+    .asciz "Linux version 6.12"  # by which the size of a record is known
     .section .altinstructions, "a"
     .long changing + 3 - ., 0, 0
     .byte 3, 3

@@ -76,6 +76,12 @@ TEST_F(Sites, FragileText) {
                                "cpuidle_play_dead",
                                "acpi_idle_play_dead",
                                "common_startup_64",
+                               "load_percpu_segment",
+                               "__traceiter_write_msr",
+                               "cpuidle_get_cpu_driver",
+                               "cpu_init",
+                               "ret_from_fork",
+                               "ret_from_fork_asm",
                                "xen_iret",
                                "xen_entry_SYSCALL_64",
                                "xenpv_restore_regs_and_return_to_usermode",
@@ -85,6 +91,14 @@ TEST_F(Sites, FragileText) {
     // Two have the name; the first one is what a CPU that comes up calls.
     if (const uint64_t first = address_of("cr4_set_bits"))
         expect_refused(at_address(first), -EACCES, DJPROBE_REASON_FRAGILE_TEXT);
+}
+
+// A jump would not tell RCU.
+TEST_F(Sites, WhatTheIdleLoopRunsWithRcuOff) {
+    for (const char* symbol : {"arch_cpu_idle", "cpuidle_enter_state", "default_enter_idle"})
+        if (address_of(symbol))
+            expect_forbidden(symbol, {DJPROBE_REASON_FRAGILE_TEXT, DJPROBE_REASON_IDLE_TEXT,
+                                      DJPROBE_REASON_BLACKLISTED});
 }
 
 // With preempt=full the detour's own preempt_enable() led back to its beginning for ever. Later
