@@ -67,8 +67,8 @@ void djp_disable(djp_probe* const* probes, size_t count) {
     registry->disable({probes, count});
 }
 
-void djp_query(const djp_probe* probe, djp_status* status) {
-    registry->query(*probe, *status);
+void djp_query(djp_probe* const* probes, size_t count, djp_status* statuses) {
+    registry->query({probes, count}, statuses);
 }
 
 const djk_probe* djp_handler(const djp_probe* probe) {

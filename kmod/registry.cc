@@ -341,9 +341,10 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
         status.displaced[i] = bytes[i];
 }
 
-void Registry::query(const djp_probe& probe, djp_status& status) {
+void Registry::query(Probes probes, djp_status* statuses) {
     RegistryLock lock;
-    describe(probe, status);
+    for (const djp_probe* probe : probes)
+        describe(*probe, *statuses++ = {});
 }
 
 void Registry::list(djp_status_visit visit, void* context) {

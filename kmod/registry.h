@@ -87,7 +87,7 @@ class Registry {
     void disable(Probes probes);
     /// What attach() would decide; false when there is no such place.
     bool explain(djp_request& request, djp_verdict& verdict);
-    void query(const djp_probe& probe, djp_status& status);
+    void query(Probes probes, djp_status* statuses);
     void list(djp_status_visit visit, void* context);
 
     /// All probes at once; each keeps its own state besides.

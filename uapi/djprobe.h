@@ -311,4 +311,21 @@ struct djprobe_total {
 };
 #define DJPROBE_IOC_TOTAL _IO('j', 7)
 
+/*
+ * Probe fd: DJPROBE_IOC_QUERY of several probes at once. For whoever watches many: each ioctl runs
+ * code that may be probed itself.
+ *
+ * Each answer takes `entry_size` bytes and begins as struct djprobe_query; what lies behind that is
+ * not found out. The names at its end are what takes time. ERANGE: there is no probe `first`.
+ * EINVAL: `entry_size` is 0, no multiple of 8, or more than struct djprobe_query; `count` is 0.
+ */
+struct djprobe_query_many {
+	__u32 size;	  /* in */
+	__u32 first;	  /* in: index of the first probe */
+	__u32 count;	  /* in: at most so many; out: how many answers there are */
+	__u32 entry_size; /* in: bytes of each answer */
+	__u64 queries;	  /* in: where the answers go */
+};
+#define DJPROBE_IOC_QUERY_MANY _IO('j', 8)
+
 #endif

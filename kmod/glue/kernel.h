@@ -324,7 +324,7 @@ void djp_detach(struct djp_probe *const *probes, size_t count);
 size_t djp_enable(struct djp_probe *const *probes, size_t count, struct djp_request *refused);
 /* The handlers may still run until a quiescence that begins afterwards. */
 void djp_disable(struct djp_probe *const *probes, size_t count);
-void djp_query(const struct djp_probe *probe, struct djp_status *status);
+void djp_query(struct djp_probe *const *probes, size_t count, struct djp_status *statuses);
 const struct djk_probe *djp_handler(const struct djp_probe *probe);
 /* All probes, newest first; visit() under the registry lock. */
 typedef void (*djp_status_visit)(void *context, const struct djp_status *status);

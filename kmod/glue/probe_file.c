@@ -8,37 +8,48 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 
 #include "../../uapi/djprobe.h"
 #include "abi.h"
 #include "kernel.h"
 #include "runtime.h"
 
-static void fill_query(struct djprobe_query *answer, const struct djp_status *status)
+/* What is at most found out under the registry lock at a time. */
+#define PORTION 16
+
+static void fill_query(struct djprobe_query *answer, const struct djp_status *status,
+		       bool addresses)
 {
-	unsigned long offset;
 	int i;
 
+	BUILD_BUG_ON(sizeof(answer->displaced) != sizeof(status->displaced));
 	answer->state = status->state;
 	answer->mechanism = status->mechanism;
 	answer->reason = status->reason;
-	answer->address = status->address;
 	answer->cookie = status->cookie;
 	answer->hits = status->hits;
 	for (i = 0; i < DJPROBE_MISS_MAX; i++)
 		answer->missed[i] = status->missed[i];
-	for (i = 0; i < 2; i++)
-		answer->detail[i] = status->detail[i];
 	answer->tactic = status->tactic;
-	answer->anchor = status->anchor;
 	answer->displaced_len = status->displaced_len;
 	memcpy(answer->displaced, status->displaced, sizeof(answer->displaced));
+	if (!addresses)
+		return;
+	answer->address = status->address;
+	answer->anchor = status->anchor;
+	for (i = 0; i < 2; i++)
+		answer->detail[i] = status->detail[i];
+}
+
+static void fill_names(struct djprobe_query *answer, const struct djp_status *status)
+{
+	unsigned long offset;
+
+	BUILD_BUG_ON(sizeof(answer->symbol) < KSYM_NAME_LEN);
+	BUILD_BUG_ON(sizeof(answer->module) < MODULE_NAME_LEN);
 	djk_symbol_name(status->address, answer->symbol, answer->module, &offset);
 	answer->offset = offset;
-	if (djk_may_see_addresses())
-		return;
-	answer->address = answer->anchor = 0;
-	answer->detail[0] = answer->detail[1] = 0;
 }
 
 static int query(const struct djk_group *group, void __user *argument)
@@ -48,9 +59,6 @@ static int query(const struct djk_group *group, void __user *argument)
 	u32 size, index;
 	int error;
 
-	BUILD_BUG_ON(sizeof(answer->symbol) < KSYM_NAME_LEN);
-	BUILD_BUG_ON(sizeof(answer->module) < MODULE_NAME_LEN);
-	BUILD_BUG_ON(sizeof(answer->displaced) != sizeof(status.displaced));
 	answer = kzalloc(sizeof(*answer), GFP_KERNEL);
 	if (!answer)
 		return -ENOMEM;
@@ -65,12 +73,72 @@ static int query(const struct djk_group *group, void __user *argument)
 	memset(answer, 0, sizeof(*answer));
 	answer->size = size;
 	answer->index = index;
-	djp_query(group->probes[index], &status);
-	fill_query(answer, &status);
+	djp_query(&group->probes[index], 1, &status);
+	fill_query(answer, &status, djk_may_see_addresses());
+	fill_names(answer, &status);
 	error = djk_write_struct(argument, answer, sizeof(*answer));
 out:
 	kfree(answer);
 	return error;
+}
+
+/* Some probes' answers, one behind the other; behind the last one there is room for what it lacks.
+ */
+static void fill_portion(u8 *answers, struct djp_probe *const *probes,
+			 const struct djprobe_query_many *wanted, u32 first, u32 count,
+			 struct djp_status *statuses, bool addresses)
+{
+	struct djprobe_query *answer;
+	u32 i;
+
+	djp_query(probes + first, count, statuses);
+	for (i = 0; i < count; i++) {
+		answer = (struct djprobe_query *)(answers + i * wanted->entry_size);
+		memset(answer, 0, sizeof(*answer));
+		answer->size = wanted->entry_size;
+		answer->index = first + i;
+		fill_query(answer, &statuses[i], addresses);
+		if (wanted->entry_size > offsetof(struct djprobe_query, symbol))
+			fill_names(answer, &statuses[i]);
+	}
+}
+
+static int query_many(const struct djk_group *group, void __user *argument)
+{
+	const bool addresses = djk_may_see_addresses();
+	struct djprobe_query_many wanted;
+	struct djp_status *statuses;
+	u8 __user *to;
+	u32 size, done, count;
+	u8 *answers;
+	int error = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
+
+	if (error)
+		return error;
+	if (!wanted.count || !wanted.entry_size || wanted.entry_size % 8 ||
+	    wanted.entry_size > sizeof(struct djprobe_query))
+		return -EINVAL;
+	if (wanted.first >= group->count)
+		return -ERANGE;
+	wanted.count = min_t(size_t, wanted.count, group->count - wanted.first);
+	statuses = kmalloc_array(PORTION, sizeof(*statuses), GFP_KERNEL);
+	answers = kvmalloc((PORTION - 1) * wanted.entry_size + sizeof(struct djprobe_query),
+			   GFP_KERNEL);
+	if (!statuses || !answers)
+		error = -ENOMEM;
+	to = u64_to_user_ptr(wanted.queries);
+	for (done = 0; done < wanted.count && !error; done += count) {
+		count = min_t(u32, PORTION, wanted.count - done);
+		fill_portion(answers, group->probes, &wanted, wanted.first + done, count, statuses,
+			     addresses);
+		if (copy_to_user(to + (size_t)done * wanted.entry_size, answers,
+				 (size_t)count * wanted.entry_size))
+			error = -EFAULT;
+		cond_resched();
+	}
+	kfree(statuses);
+	kvfree(answers);
+	return error ? error : djk_write_struct(argument, &wanted, sizeof(wanted));
 }
 
 static int wait(const struct djk_group *group)
@@ -124,7 +192,7 @@ static int total(const struct djk_group *group, void __user *argument)
 	for (i = 0; i < group->count; i++) {
 		struct djp_status status = {};
 
-		djp_query(group->probes[i], &status);
+		djp_query(&group->probes[i], 1, &status);
 		answer.hits += status.hits;
 		for (kind = 0; kind < DJPROBE_MISS_MAX; kind++)
 			answer.missed[kind] += status.missed[kind];
@@ -149,6 +217,8 @@ static long probe_ioctl(struct file *file, unsigned int command, unsigned long a
 		return enable(group, (void __user *)argument);
 	case DJPROBE_IOC_TOTAL:
 		return total(group, (void __user *)argument);
+	case DJPROBE_IOC_QUERY_MANY:
+		return query_many(group, (void __user *)argument);
 	default:
 		return -ENOTTY;
 	}

@@ -139,7 +139,7 @@ BenchProbe BenchProbe::create(const MechanismInfo& info, const BenchSite& site,
 
 std::optional<djprobe_query> BenchProbe::query() const {
     if (!probe_) return std::nullopt;
-    djprobe_query query = probe_->query();
+    djprobe_query query = probe_->queries(true).front();
     // A function may have several returns.
     query.hits = probe_->total().hits;
     return query;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 
 #include "base/error.h"
@@ -159,22 +160,20 @@ djprobe_total Probe::total() const {
     return total;
 }
 
-djprobe_query Probe::query(std::uint32_t index) const {
-    djprobe_query query = {};
-    query.size = sizeof query;
-    query.index = index;
-    if (ioctl(fd_.get(), DJPROBE_IOC_QUERY, &query) < 0) {
-        fail(ExitCode::kFailure, "querying the probe: {}", std::strerror(errno));
+std::vector<djprobe_query> Probe::queries(bool names) const {
+    std::vector<djprobe_query> queries(total().count);
+    const std::size_t entry = names ? sizeof(djprobe_query) : offsetof(djprobe_query, symbol);
+    std::vector<std::byte> answers(queries.size() * entry);
+    djprobe_query_many request = {};
+    request.size = sizeof request;
+    request.count = static_cast<std::uint32_t>(queries.size());
+    request.entry_size = static_cast<std::uint32_t>(entry);
+    request.queries = reinterpret_cast<std::uintptr_t>(answers.data());
+    if (ioctl(fd_.get(), DJPROBE_IOC_QUERY_MANY, &request) < 0) {
+        fail(ExitCode::kFailure, "querying the probes: {}", std::strerror(errno));
     }
-    return query;
-}
-
-std::vector<djprobe_query> Probe::queries() const {
-    std::vector<djprobe_query> queries;
-    const std::uint32_t count = total().count;
-    queries.reserve(count);
-    for (std::uint32_t i = 0; i < count; ++i)
-        queries.push_back(query(i));
+    for (std::size_t i = 0; i < queries.size(); ++i)
+        std::memcpy(&queries[i], answers.data() + i * entry, entry);
     return queries;
 }
 

@@ -28,9 +28,9 @@ class Probe {
     bool disable() const noexcept;
     /// Sums over its probes.
     [[nodiscard]] djprobe_total total() const;
-    /// State and counters now, of one of its probes; of all.
-    [[nodiscard]] djprobe_query query(std::uint32_t index = 0) const;
-    [[nodiscard]] std::vector<djprobe_query> queries() const;
+    /// State and counters now, of all its probes, in one call: code that it runs may be probed.
+    /// Names take time, and the kernel's code that finds them may be probed as well.
+    [[nodiscard]] std::vector<djprobe_query> queries(bool names) const;
 
   private:
     UniqueFd fd_;

@@ -82,7 +82,7 @@ void stop_probes(const std::vector<Attachment>& attachments, Summary& summary) {
         attachment.disable();
     run_out();
     for (std::size_t i = 0; i < attachments.size(); ++i)
-        attachments[i].recount(summary.attachments[i]);
+        attachments[i].complete(summary.attachments[i]);
 }
 
 std::uint64_t total_hits(const std::vector<AttachmentReport>& reports) {

@@ -155,20 +155,27 @@ bool Attachment::settling() const {
     return probe_.total().states[DJPROBE_STATE_OPTIMIZING] != 0;
 }
 
-void Attachment::recount(AttachmentReport& report) const {
-    for (std::uint32_t i = 0; i < report.probes.size(); ++i) {
-        const djprobe_query now = probe_.query(i);
-        report.probes[i].hits = now.hits;
-        std::ranges::copy(now.missed, report.probes[i].missed);
+void Attachment::complete(AttachmentReport& report) const {
+    const std::vector<djprobe_query> ended = probe_.queries(true);
+    report.total.hits = 0;
+    std::ranges::fill(report.total.missed, 0);
+    for (std::size_t i = 0; i < ended.size(); ++i) {
+        djprobe_query& probe = report.probes[i];
+        probe.hits = ended[i].hits;
+        report.total.hits += probe.hits;
+        for (std::size_t kind = 0; kind < std::size(probe.missed); ++kind) {
+            probe.missed[kind] = ended[i].missed[kind];
+            report.total.missed[kind] += probe.missed[kind];
+        }
+        probe.offset = ended[i].offset;
+        std::ranges::copy(ended[i].symbol, probe.symbol);
+        std::ranges::copy(ended[i].module, probe.module);
     }
-    const djprobe_total now = probe_.total();
-    report.total.hits = now.hits;
-    std::ranges::copy(now.missed, report.total.missed);
 }
 
 AttachmentReport Attachment::report() const {
     AttachmentReport report = about_;
-    report.probes = probe_.queries();
+    report.probes = probe_.queries(about_.scope == Scope::kSite);
     report.total = probe_.total();
     return report;
 }

@@ -25,12 +25,12 @@ class Attachment {
     void wait(const StopSignals& stop) const { probe_.wait(stop); }
     /// True while the optimizer has not made up its mind about all of it.
     [[nodiscard]] bool settling() const;
-    /// State and counters now.
+    /// State and counters now; the names of many places are left to complete().
     [[nodiscard]] AttachmentReport report() const;
     /// Takes the probes out of the text; the counters can still be asked for.
     void disable() const noexcept { probe_.disable(); }
-    /// Only the counters of a report, anew.
-    void recount(AttachmentReport& report) const;
+    /// The counters of a report, anew, and all names.
+    void complete(AttachmentReport& report) const;
 
   private:
     Attachment(AttachmentReport about, Probe probe)

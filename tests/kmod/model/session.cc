@@ -287,7 +287,7 @@ void Session::check_refusal(const char* what, u64 address, unsigned int wants, u
 
 djp_status Session::query(const Probe& probe) {
     djp_status status = {};
-    djp_query(probe.probe, &status);
+    djp_query(&probe.probe, 1, &status);
     return status;
 }
 

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <functional>
 #include <iterator>
@@ -82,6 +84,54 @@ TEST_F(Many, HaveOneFdWithCookiesAndCountersOfTheirOwn) {
     query.size = sizeof query;
     query.index = 3;
     EXPECT_EQ(call_ioctl(many.probes.fd(), DJPROBE_IOC_QUERY, &query), -ERANGE);
+}
+
+TEST_F(Many, AnswerAllInOneCall) {
+    std::vector<djprobe_site> sites = {site_of(kGetpgid), site_of("vfs_read"), site_of(kGetpgid)};
+    const ManyAnswer many = device_.attach_many(sites, counter());
+    ASSERT_EQ(many.error, 0);
+    many.probes.settle();
+    call_getpgid(10);
+    djprobe_query answers[3] = {};
+    djprobe_query_many request = {};
+    request.size = sizeof request;
+    request.count = 100;
+    request.entry_size = sizeof answers[0];
+    request.queries = reinterpret_cast<uintptr_t>(answers);
+    const auto ask = [&] { return call_ioctl(many.probes.fd(), DJPROBE_IOC_QUERY_MANY, &request); };
+    ASSERT_EQ(ask(), 0);
+    ASSERT_EQ(request.count, 3u);
+    for (uint32_t i = 0; i < 3; ++i) {
+        djprobe_query one = many.probes.query(i);
+        if (i == 1) one.hits = answers[i].hits;  // others read as well
+        EXPECT_EQ(memcmp(&one, &answers[i], sizeof one), 0) << i;
+    }
+    // Without the names, and from the second one on: nothing behind them is written.
+    constexpr size_t kLean = offsetof(djprobe_query, symbol);
+    uint8_t bytes[3 * kLean];
+    std::memset(bytes, 0xaa, sizeof bytes);
+    request.first = 1;
+    request.entry_size = kLean;
+    request.queries = reinterpret_cast<uintptr_t>(bytes);
+    ASSERT_EQ(ask(), 0);
+    ASSERT_EQ(request.count, 2u);
+    answers[2].size = kLean;
+    EXPECT_EQ(memcmp(bytes + kLean, &answers[2], kLean), 0);
+    EXPECT_TRUE(
+        std::all_of(bytes + 2 * kLean, std::end(bytes), [](uint8_t b) { return b == 0xaa; }));
+    for (const uint32_t wrong : {0u, 4u, 12u, static_cast<uint32_t>(sizeof answers[0]) + 8}) {
+        request.entry_size = wrong;
+        EXPECT_EQ(ask(), -EINVAL) << wrong;
+    }
+    request.entry_size = kLean;
+    request.count = 0;
+    EXPECT_EQ(ask(), -EINVAL);
+    request.count = 1;
+    request.first = 3;
+    EXPECT_EQ(ask(), -ERANGE);
+    request.first = 0;
+    request.queries = 1;
+    EXPECT_EQ(ask(), -EFAULT);
 }
 
 TEST_F(Many, AreAllOrNone) {

@@ -42,6 +42,7 @@ enum class FieldKind : uint8_t {
     OnOff,      ///< 0 or 1, else EINVAL
     Index,      ///< of a probe
     SiteList,   ///< pointer to djprobe_site, then a __u32 count
+    Answers,    ///< __u32 count and bytes of each, then a pointer to where they go
 };
 
 struct Field {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What each ioctl of uapi/djprobe.h takes and may answer.
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
@@ -44,6 +45,10 @@ constexpr Field kEnable[] = {
     FIELD(Any, djprobe_enable, failed),
 };
 constexpr Field kTotal[] = {FIELD(Any, djprobe_total, hits)};
+constexpr Field kQueryMany[] = {
+    FIELD(Index, djprobe_query_many, first),
+    FIELD(Answers, djprobe_query_many, count),
+};
 constexpr Field kInfo[] = {FIELD(Any, djprobe_info, abi_version)};
 #undef FIELD
 
@@ -80,6 +85,15 @@ const Command kCommands[] = {
      kEnable,
      {EBUSY, ENOMEM, EACCES, ENOENT, EINTR}},
     {"TOTAL", DJPROBE_IOC_TOTAL, Side::Probe, sizeof(djprobe_total), 10, false, false, kTotal, {}},
+    {"QUERY_MANY",
+     DJPROBE_IOC_QUERY_MANY,
+     Side::Probe,
+     sizeof(djprobe_query_many),
+     15,
+     false,
+     false,
+     kQueryMany,
+     {ENOMEM}},
     {"number 99", _IO('j', 99), Side::Nobody, 8, 2, false, false, {}, {}},
     {"another driver's", 0x5401, Side::Nobody, 64, 2, false, false, {}, {}},
     {"with a direction",
@@ -198,6 +212,35 @@ void fill_list(uint8_t* bytes, size_t at, bool mistake, const Surroundings& arou
     put(bytes, at + 8, 4, count);
 }
 
+void fill_answers(uint8_t* bytes, size_t at, bool mistake, const Surroundings& around, Dice& dice,
+                  Model& model) {
+    constexpr uint64_t kRoom = kNames - kLists;
+    uint64_t pointer = reinterpret_cast<uintptr_t>(bytes + kLists);
+    uint64_t count = 1 + dice.below(6);
+    uint64_t size = std::min(8 + dice.below(kRoom / count - 8), sizeof(djprobe_query)) & ~7ull;
+    if (mistake) {
+        switch (dice.below(3)) {
+            case 0:
+                pointer = around.bad_pointers[dice.below(around.bad_pointers.size())];
+                model.must_fail(EFAULT);
+                break;
+            case 1:
+                count = 0;
+                model.must_fail(EINVAL);
+                break;
+            case 2:
+                size = dice.one_in(2) ? dice.below(32) * 8 + dice.below(2)
+                                      : sizeof(djprobe_query) + 1 + dice.below(1u << 30);
+                if (size % 8 == 0 && size && size <= sizeof(djprobe_query)) size = 0;
+                model.must_fail(EINVAL);
+                break;
+        }
+    }
+    put(bytes, at, 4, count);
+    put(bytes, at + 4, 4, size);
+    put(bytes, at + 8, 8, pointer);
+}
+
 constexpr uint32_t kShadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
 
 uint32_t a_program(bool mistake, const Surroundings& around, Dice& dice, Model& model) {
@@ -238,6 +281,8 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
             return fill_site(bytes, field.offset, bytes, mistake, around, dice, model);
         case FieldKind::SiteList:
             return fill_list(bytes, field.offset, mistake, around, dice, model);
+        case FieldKind::Answers:
+            return fill_answers(bytes, field.offset, mistake, around, dice, model);
         case FieldKind::Any:
             value = dice.below(~uint64_t{0});
             break;
