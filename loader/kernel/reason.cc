@@ -46,6 +46,8 @@ std::string at(std::uint64_t address, Symbolizer& symbolizer) {
 // What detail[] adds to the sentence. No default: a new reason must say what its details mean.
 std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
     const auto& detail = reason.detail;
+    // None, or kptr_restrict hides the addresses.
+    if (detail[0] == 0 && detail[1] == 0) return "";
     switch (static_cast<djprobe_reason>(reason.number)) {
         case DJPROBE_REASON_NONE:
         case DJPROBE_REASON_NO_SUCH_SYMBOL:

@@ -26,7 +26,8 @@ std::string summary_text(const Summary& summary, Symbolizer& symbolizer) {
         text += fmt::format("{}[{}] = {}\n", entry.map, entry.key_text, entry.value_text);
     }
     for (const MapDump::LeftOut& more : summary.maps.left_out)
-        text += fmt::format("{}: {} more entries{}\n", more.map, more.entries,
+        text += fmt::format("{}: {} more {}{}\n", more.map, more.entries,
+                            more.entries == 1 ? "entry" : "entries",
                             more.cut ? ", and some that were not read" : "");
     for (const AttachmentReport& report : summary.attachments)
         text += report_text(report, symbolizer);

@@ -58,7 +58,7 @@ TEST(Summary, site_whose_module_went_away) {
     summary.attachments[0].probes[0].state = DJPROBE_STATE_GONE;
     summary.attachments[0].probes[0].mechanism = DJPROBE_MECHANISM_NONE;
     EXPECT_EQ(text(summary),
-              "vfs_read+0x9: hits 100, missed 0, by nothing: its module was unloaded\n");
+              "vfs_read+0x9: hits 100, missed 0, not in the text: its module was unloaded\n");
 }
 
 TEST(Summary, maps_of_a_program_that_sends_nothing) {
