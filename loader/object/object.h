@@ -64,10 +64,10 @@ class Object {
     std::unique_ptr<bpf_object, Close> object_;
 };
 
-/// The site in SEC("kprobe/vfs_read+4") or SEC("kretprobe/vfs_read"); none for SEC("kprobe").
-/// Throws Error(kUsage).
+/// The site in SEC("kprobe/vfs_read+4"), SEC("kretprobe/vfs_read") or SEC("kprobe.multi/vfs_*");
+/// none for SEC("kprobe"). Throws Error(kUsage).
 std::optional<SiteSpec> site_of_section(std::string_view section);
-/// True for SEC("kretprobe") and SEC("kretprobe/SYM").
+/// True for SEC("kretprobe") and SEC("kretprobe/SYM"), with or without ".multi".
 bool is_return_section(std::string_view section);
 
 }  // namespace djprobe::loader
