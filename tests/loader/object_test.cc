@@ -2,6 +2,7 @@
 #include "object/object.h"
 
 #include <elf.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <iterator>
@@ -73,6 +74,15 @@ TEST(ObjectFile, missing) {
 TEST(ObjectFile, directory) {
     const Files files;
     EXPECT_EQ(open_error(files.path()), files.path().string() + ": not a regular file");
+}
+
+TEST(ObjectFile, fifo_that_nobody_writes) {
+    const Files files;
+    for (const char* name : {"x.bpf.o", "x.bpf.c"}) {
+        const auto path = files.path() / name;
+        ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+        EXPECT_EQ(open_error(path), path.string() + ": not a regular file");
+    }
 }
 
 TEST(ObjectFile, empty) {
