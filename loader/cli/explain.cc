@@ -29,7 +29,8 @@ constexpr const char* kFooter = R"(Examples:
   probeload explain ext4:ext4_readdir
       a function in a module of the running kernel
 
-On the running kernel with the module loaded, the module is asked too: its answer counts.
+On the running kernel with the module loaded, the module is asked too: its
+answer counts. Every verdict is a success, also that attach would be refused.
 )";
 
 struct ExplainOptions {
@@ -67,7 +68,6 @@ Place resolve(const SiteSpec& site, const KernelImage& image, Symbolizer& symbol
 std::uint64_t locate(const SiteSpec& site, std::uint64_t start, const TextMap& map,
                      Symbolizer& symbolizer) {
     const std::size_t function = map.find(start);
-    if (function == map.functions().size()) refuse(site, DJPROBE_REASON_NOT_TEXT, 0, 0, symbolizer);
     const Range range = map.functions()[function].code.range();
     const std::uint64_t address = start + site.offset;
     if (!range.contains(address))
@@ -76,35 +76,56 @@ std::uint64_t locate(const SiteSpec& site, std::uint64_t start, const TextMap& m
 }
 
 /// The module's answer, unless it is not loaded.
-std::optional<djprobe_explain> ask_module(std::uint64_t address, Symbolizer& symbolizer) {
+std::optional<djprobe_explain> ask_module(const SiteSpec& site, Symbolizer& symbolizer) {
     try {
-        SiteSpec site;
-        site.address = address;
         return Device::open().explain(site, symbolizer);
     } catch (const Error& error) {
         if (error.code() == ExitCode::kNotLoaded) return std::nullopt;
-        throw;
+        // So it answers for what is no text at all.
+        if (error.code() != ExitCode::kRefusedSite) throw;
+        djprobe_explain answer = {};
+        answer.verdict = DJPROBE_VERDICT_REFUSED;
+        answer.reason = DJPROBE_REASON_NOT_TEXT;
+        return answer;
     }
 }
 
-int run(const ExplainOptions& options) {
+/// Why the analysis knows nothing of a place.
+djprobe::Reason why_outside(const KernelImage& image, std::string_view module,
+                            std::uint64_t address) {
+    if (module == "djprobe") return djprobe::Reason::OWN_TEXT;
+    const auto begin = image.address_of("_sinittext"), end = image.address_of("_einittext");
+    const bool init = begin && end && address >= *begin && address < *end;
+    return init ? djprobe::Reason::INIT_TEXT : djprobe::Reason::NOT_TEXT;
+}
+
+Explanation explain(const ExplainOptions& options, KernelImage& image, Symbolizer& symbolizer) {
     const bool live = options.image.is_live();
+    const auto [start, module] = resolve(options.site, image, symbolizer);
+    const std::list<Analysis> texts = analyse_near(image, module, start + options.site.offset);
+    if (texts.empty() || texts.front().map.find(start) == texts.front().map.functions().size()) {
+        const std::uint64_t address = start + options.site.offset;
+        Explanation outside =
+            explain_outside(address, why_outside(image, module, address), symbolizer);
+        if (live) outside.module = ask_module(options.site, symbolizer);
+        return outside;
+    }
+    const TextMap& map = texts.front().map;
+    SiteSpec site;
+    site.address = locate(options.site, start, map, symbolizer);
+    const std::size_t function = map.find(site.address);
+    const Mainline mainline(image, map, function);
+    Explanation inside = explain_site(map, mainline, symbolizer, function, site.address);
+    if (live) inside.module = ask_module(site, symbolizer);
+    return inside;
+}
+
+int run(const ExplainOptions& options) {
     KernelImage image = options.image.open();
     // A copy that views into the image's symbols, which outlive it.
     Symbolizer symbolizer(image.symbols());
-    const auto [start, module] = resolve(options.site, image, symbolizer);
-    const std::list<Analysis> texts = analyse_near(image, module, start + options.site.offset);
-    if (texts.empty())
-        refuse(options.site,
-               module == "djprobe" ? DJPROBE_REASON_OWN_TEXT : DJPROBE_REASON_NOT_TEXT, 0, 0,
-               symbolizer);
-    const TextMap& map = texts.front().map;
-    const std::uint64_t address = locate(options.site, start, map, symbolizer);
-    const std::size_t function = map.find(address);
-    const Mainline mainline(image, map, function);
-    Explanation explanation = explain_site(map, mainline, symbolizer, function, address);
+    Explanation explanation = explain(options, image, symbolizer);
     explanation.source = options.image.name();
-    if (live) explanation.module = ask_module(address, symbolizer);
     if (explanation.module && explanation.module->reason)
         explanation.module_reason =
             describe_reason({explanation.module->reason,

@@ -124,6 +124,15 @@ TEST(App, file_errors_come_before_the_device) {
     EXPECT_EQ(result.err, "probeload: /nonexistent.bpf.o: No such file or directory\n");
 }
 
+TEST(App, explain_succeeds_with_any_verdict) {
+    const Result result = run({"explain", "--address", "0x1000", "--vmlinux", DJPROBE_TINY_KERNEL});
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(result.status, 0);
+    EXPECT_NE(result.out.find("\nrefused: not in the text of the kernel or of a live module\n"),
+              std::string::npos)
+        << result.out;
+}
+
 TEST(App, no_site_given_and_none_in_the_section) {
     expect_usage_error({"attach", DJPROBE_BPF_DIR "/count.bpf.o"},
                        "where? Give --func SYM, or name the function in the program's "
