@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "cli/image_options.h"
+#include "kernel/glob.h"
 #include "kernel/site_spec.h"
 #include "survey/analysis.h"
 #include "survey/returns.h"
@@ -54,9 +55,15 @@ std::string whole_number(const std::string& text) {
     return number && *number > 0 ? "" : fmt::format("'{}' is not a whole number above 0", text);
 }
 
-void check_any(const SurveyOptions& options, std::uint64_t functions) {
-    if (options.scope.glob && functions == 0)
-        fail(ExitCode::kNoSuchSite, "no function is named like '{}'", *options.scope.glob);
+void check_any(const SurveyOptions& options, const KernelImage& image, std::uint64_t functions) {
+    if (!options.scope.glob || functions != 0) return;
+    const std::string& pattern = *options.scope.glob;
+    if (!image.is_live() && names_module(pattern))
+        fail(ExitCode::kNoSuchSite, "'{}': an image has no modules: only the running kernel has",
+             pattern);
+    const std::string module = missing_module(image.symbols(), pattern);
+    if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", pattern, module);
+    fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
 }
 
 std::string summarize_sites(const SurveyOptions& options, const KernelImage& image,
@@ -67,7 +74,7 @@ std::string summarize_sites(const SurveyOptions& options, const KernelImage& ima
         surveyed.push_back({text.map, mainlines.emplace_back(image, text.map)});
     const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 2u);
     const SurveyCounts counts = run_survey(surveyed, options.scope, threads, lines);
-    check_any(options, counts.functions);
+    check_any(options, image, counts.functions);
     return (options.json ? summary_json : summary_text)(counts, options.image.name());
 }
 
@@ -77,7 +84,7 @@ std::string summarize_returns(const SurveyOptions& options, const KernelImage& i
     for (const Analysis& text : texts)
         finders.emplace_back(image, text.map);
     const ReturnCounts counts = survey_returns(finders, options.scope, lines);
-    check_any(options, counts.functions);
+    check_any(options, image, counts.functions);
     return (options.json ? return_summary_json : return_summary_text)(counts, options.image.name());
 }
 

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernel/glob.h"
 #include "kernel/similar_names.h"
 
 namespace djprobe::loader {
@@ -153,10 +154,16 @@ ExitCode exit_code(std::uint32_t number, int error) {
     }
 }
 
+bool is_data(const Kallsyms& kallsyms, std::string_view name) {
+    return kallsyms.has_data_symbol(name) && kallsyms.find(name).empty();
+}
+
 std::string no_such_symbol(const SiteSpec& site, Symbolizer& symbolizer) {
     const Kallsyms& kallsyms = symbolizer.kallsyms();
+    if (const std::string module = missing_module(kallsyms, site.symbol); !module.empty())
+        return fmt::format("{}: {}", site.symbol, module);
     std::string message = fmt::format("{}: no such function", site.symbol);
-    if (kallsyms.has_data_symbol(site.symbol)) return message + "; the symbol is data";
+    if (is_data(kallsyms, site.symbol)) return message + "; the symbol is data";
     const auto names = similar_names(kallsyms, site.symbol, kSuggestions);
     if (names.empty()) {
         return message + " in /proc/kallsyms (inlined everywhere, or its module is not loaded?)";
@@ -197,6 +204,10 @@ std::string describe_reason(const Reason& reason, Symbolizer& symbolizer) {
 
 Error refusal(const SiteSpec& site, std::string_view program, const Reason& reason, int error,
               Symbolizer& symbolizer) {
+    // The module takes any symbol's address, and then finds no text there.
+    if (reason.number == DJPROBE_REASON_NOT_TEXT && !site.symbol.empty() &&
+        is_data(symbolizer.kallsyms(), site.symbol))
+        return refusal(site, program, {DJPROBE_REASON_NO_SUCH_SYMBOL}, error, symbolizer);
     const ExitCode code = exit_code(reason.number, error);
     if (reason.number == DJPROBE_REASON_NONE) {
         if (code == ExitCode::kNoPermission) {

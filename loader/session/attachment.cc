@@ -75,7 +75,11 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
         fail(ExitCode::kNoPermission,
              "'{}': /proc/kallsyms hides the addresses: set kernel.kptr_restrict below 2", pattern);
     }
-    if (functions.empty()) fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
+    if (functions.empty()) {
+        const std::string module = missing_module(symbolizer.kallsyms(), pattern);
+        if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", pattern, module);
+        fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
+    }
     std::vector<ManySite> sites = probeable(functions, ways_to_attach(target, options), device,
                                             symbolizer, stop, about.left_out);
     if (sites.size() > DJPROBE_MANY_MAX) {
