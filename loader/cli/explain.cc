@@ -30,11 +30,11 @@ constexpr const char* kFooter = R"(Examples:
       a function in a module of the running kernel
 
 On the running kernel with the module loaded, the module is asked too: its
-answer counts. Every verdict is a success, also that attach would be refused.
+answer counts. Every verdict is a success (0), that it is refused included.
 )";
 
 struct ExplainOptions {
-    SiteSpec site;
+    std::optional<SiteSpec> site;
     ImageOptions image;
     bool json = false;
 };
@@ -99,32 +99,33 @@ djprobe::Reason why_outside(const KernelImage& image, std::string_view module,
     return init ? djprobe::Reason::INIT_TEXT : djprobe::Reason::NOT_TEXT;
 }
 
-Explanation explain(const ExplainOptions& options, KernelImage& image, Symbolizer& symbolizer) {
-    const bool live = options.image.is_live();
-    const auto [start, module] = resolve(options.site, image, symbolizer);
-    const std::list<Analysis> texts = analyse_near(image, module, start + options.site.offset);
+Explanation explain(const SiteSpec& asked, KernelImage& image, Symbolizer& symbolizer) {
+    const auto [start, module] = resolve(asked, image, symbolizer);
+    const std::list<Analysis> texts = analyse_near(image, module, start + asked.offset);
     if (texts.empty() || texts.front().map.find(start) == texts.front().map.functions().size()) {
-        const std::uint64_t address = start + options.site.offset;
+        const std::uint64_t address = start + asked.offset;
         Explanation outside =
             explain_outside(address, why_outside(image, module, address), symbolizer);
-        if (live) outside.module = ask_module(options.site, symbolizer);
+        if (image.is_live()) outside.module = ask_module(asked, symbolizer);
         return outside;
     }
     const TextMap& map = texts.front().map;
     SiteSpec site;
-    site.address = locate(options.site, start, map, symbolizer);
+    site.address = locate(asked, start, map, symbolizer);
     const std::size_t function = map.find(site.address);
     const Mainline mainline(image, map, function);
     Explanation inside = explain_site(map, mainline, symbolizer, function, site.address);
-    if (live) inside.module = ask_module(site, symbolizer);
+    if (image.is_live()) inside.module = ask_module(site, symbolizer);
     return inside;
 }
 
 int run(const ExplainOptions& options) {
+    if (!options.site) fail(ExitCode::kUsage, "SITE is required (see --help)");
+    options.image.check_module(options.site->symbol);
     KernelImage image = options.image.open();
     // A copy that views into the image's symbols, which outlive it.
     Symbolizer symbolizer(image.symbols());
-    Explanation explanation = explain(options, image, symbolizer);
+    Explanation explanation = explain(*options.site, image, symbolizer);
     explanation.source = options.image.name();
     if (explanation.module && explanation.module->reason)
         explanation.module_reason =
@@ -145,20 +146,28 @@ Command add_explain(CLI::App& app) {
         app.add_subcommand("explain", "Show why a site gets a jump, an int3 or nothing");
     command->footer(kFooter);
     const auto options = std::make_shared<ExplainOptions>();
-    auto* const place = command->add_option_group("site")->require_option(1);
     const auto take = [options](const std::string& text) { options->site = parse_function(text); };
-    place->add_option_function<std::string>("SITE", take, "[MODULE:]SYM[+OFFSET]")->type_name("");
-    place->add_option_function<std::string>("-f,--func", take, "The same, as for attach")
-        ->type_name("SYM[+OFF]");
-    place
+    auto* const site =
+        command->add_option_function<std::string>("SITE", take, "[MODULE:]SYM[+OFFSET]")
+            ->type_name("");
+    auto* const function =
+        command->add_option_function<std::string>("-f,--func", take, "The same, as for attach")
+            ->type_name("SYM[+OFF]")
+            ->excludes(site);
+    command
         ->add_option_function<std::string>(
             "--address",
             [options](const std::string& text) { options->site = parse_address(text); },
-            "A kernel address")
-        ->type_name("0xADDRESS");
+            "A kernel address instead")
+        ->type_name("0xADDRESS")
+        ->excludes(site)
+        ->excludes(function);
     add_image_options(*command, options->image);
     command->add_flag("-j,--json", options->json, "One object of JSON");
-    return {command, [options] { return run(*options); }};
+    return {command,
+            [options] { return run(*options); },
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kBadFile,
+             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite}};
 }
 
 }  // namespace djprobe::loader

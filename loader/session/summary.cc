@@ -11,10 +11,12 @@ namespace djprobe::loader {
 namespace {
 
 std::string command_text(int status) {
-    // The shell's own words for what it could not run.
+    // What the command itself ends with cannot be told from that.
     std::string text = "command: ended with " + describe_wait_status(status);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) text += " (not found)";
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 126) text += " (not executable)";
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+        text += " (the shell's word for: not found)";
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 126)
+        text += " (the shell's word for: not executable)";
     return text;
 }
 

@@ -75,7 +75,7 @@ TEST(Summary, command_by_status_and_by_signal) {
     EXPECT_EQ(text(summary), "command: ended with status 3\n");
     EXPECT_EQ(json(summary)["command"]["status"], 3);
     summary.command_status = 127 << 8;
-    EXPECT_EQ(text(summary), "command: ended with status 127 (not found)\n");
+    EXPECT_EQ(text(summary), "command: ended with status 127 (the shell's word for: not found)\n");
     summary.command_status = 15;
     EXPECT_EQ(text(summary), "command: ended with signal 15 (Terminated)\n");
     EXPECT_EQ(json(summary)["command"]["signal"], 15);
