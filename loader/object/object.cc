@@ -92,7 +92,7 @@ void check_types(const std::filesystem::path& object, const std::string& name) {
 }  // namespace
 
 Object::Object(std::string name, bool verbose)
-    : name_(std::move(name)), log_(std::make_unique<LibbpfLog>(verbose)) {}
+    : name_(std::move(name)), verbose_(verbose), log_(std::make_unique<LibbpfLog>(verbose)) {}
 
 Object Object::open(const std::filesystem::path& file, bool verbose) {
     Object object(file.string(), verbose);
@@ -180,8 +180,10 @@ void Object::load() {
     if (error == 0) return;
     const std::string verifier = verifier_tail(log_->text(), kVerifierLines);
     if (!verifier.empty()) {
-        fail(ExitCode::kRejected, "program '{}': rejected by the kernel's verifier:\n{}",
-             rejected_program(log_->text()), verifier);
+        const std::string what = fmt::format("program '{}': rejected by the kernel's verifier",
+                                             rejected_program(log_->text()));
+        if (verbose_) fail(ExitCode::kRejected, "{}, whose log is above", what);
+        fail(ExitCode::kRejected, "{}; its last words (-v shows all):\n{}", what, verifier);
     }
     if (error == -EPERM) {
         fail(ExitCode::kNoPermission,

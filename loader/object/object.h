@@ -60,6 +60,7 @@ class Object {
     std::vector<Program> select(const std::string& name, Several several) const;
 
     std::string name_;
+    bool verbose_;  ///< libbpf's log has been shown
     std::unique_ptr<LibbpfLog> log_;
     std::unique_ptr<bpf_object, Close> object_;
 };
