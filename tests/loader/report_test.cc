@@ -155,6 +155,7 @@ TEST(ReportText, functions_without_a_hit_are_not_listed) {
 
 TEST(ReportJson, returns_with_their_sites) {
     const auto returns = json(report(Scope::kReturns, "vfs_read", {probe(), int3_probe()}));
+    EXPECT_EQ(returns["kind"], "function");
     EXPECT_EQ(returns["function"], "vfs_read");
     EXPECT_EQ(returns["program"], "on_hit");
     EXPECT_EQ(returns["ret_mode"], "exact");
@@ -172,6 +173,7 @@ TEST(ReportJson, functions_with_reasons_and_the_top) {
     ++functions.functions;
     functions.left_out = {{DJPROBE_REASON_BLACKLISTED, 3}};
     const auto object = json(functions);
+    EXPECT_EQ(object["kind"], "glob");
     EXPECT_EQ(object["glob"], "f*");
     EXPECT_EQ(object["functions"], 13);
     EXPECT_EQ(object["mechanisms"], (nlohmann::ordered_json{{"jump", 12}, {"int3", 1}}));

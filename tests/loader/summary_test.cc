@@ -38,7 +38,8 @@ TEST(Summary, missed_by_cause_even_by_one_that_is_newer) {
               "vfs_read+0x9: hits 100, missed 9 (recursion 2, bpf-busy 3, cause-7 4), by jump\n");
     EXPECT_EQ(
         json(summary)["probes"][0]["missed"],
-        (nlohmann::ordered_json{{"recursion", 2}, {"bpf-busy", 3}, {"nmi", 0}, {"cause-7", 4}}));
+        (nlohmann::ordered_json{
+            {"recursion", 2}, {"bpf-busy", 3}, {"nmi", 0}, {"no-instance", 0}, {"cause-7", 4}}));
 }
 
 TEST(Summary, unknown_loss_has_a_bound_and_says_what_to_add) {
@@ -87,6 +88,7 @@ TEST(Summary, json_tells_all_of_a_probe) {
     const auto object = json(summary);
     EXPECT_EQ(object["type"], "summary");
     const auto& first = object["probes"][0];
+    EXPECT_EQ(first["kind"], "site");
     EXPECT_EQ(first["site"], "vfs_read+0x9");
     EXPECT_EQ(first["address"], "0xffffffff81001009");
     EXPECT_EQ(first["program"], "on_hit");

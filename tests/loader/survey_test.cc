@@ -139,10 +139,11 @@ TEST_F(SurveyTest, ALineHasTheDocumentedForm) {
     SurveyScope scope;
     scope.glob = "loop[s]";
     const std::string text = lines(1, scope);
-    EXPECT_EQ(text.substr(0, text.find('\n')),
-              fmt::format(R"({{"site":"loops+0x0","address":"{:#x}","verdict":"jump",)"
-                          R"("tactic":"window","reason":"none","dcr":5}})",
-                          at("loops")));
+    EXPECT_EQ(
+        text.substr(0, text.find('\n')),
+        fmt::format(R"({{"type":"site","site":"loops+0x0","address":"{:#x}","verdict":"jump",)"
+                    R"("tactic":"window","reason":"none","dcr":5}})",
+                    at("loops")));
 }
 
 TEST_F(SurveyTest, AGlobChoosesFunctions) {
