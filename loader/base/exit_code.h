@@ -5,16 +5,16 @@
 
 // X(number, constant, meaning)
 #define DJPROBE_EXIT_CODES(X)                                                         \
-    X(0, kOk, "done; the summary tells of hits, misses and lost events")              \
+    X(0, kOk, "done")                                                                 \
     X(1, kFailure, "the system failed us (out of memory, I/O error, ...)")            \
-    X(2, kUsage, "wrong command line, several programs and no --prog")                \
-    X(3, kBadFile, "FILE cannot be read or is not a BPF object")                      \
+    X(2, kUsage, "wrong command line")                                                \
+    X(3, kBadFile, "FILE cannot be read or is of the wrong kind")                     \
     X(4, kCompile, "clang is missing or rejects FILE")                                \
     X(5, kRejected, "the kernel's verifier or libbpf rejects the program")            \
     X(6, kNotLoaded, "no /dev/djprobe: the module djprobe is not loaded")             \
     X(7, kAbiMismatch, "module and probeload speak different ABIs")                   \
     X(8, kNoPermission, "not root, capabilities missing, or lockdown")                \
-    X(9, kNoSuchSite, "no such function or offset, ambiguous name, no boundary")      \
+    X(9, kNoSuchSite, "no such function, offset or module, or several of a name")     \
     X(10, kRefusedSite, "the site must not be probed (blacklisted, .init text, ...)") \
     X(11, kBusySite, "the site is taken by someone else or its module is leaving")    \
     X(12, kWrongProgram, "the program is not one that djprobe can run")               \
@@ -26,6 +26,12 @@ enum class ExitCode : int {
 #define DJPROBE_EXIT_CODE_ENUM(number, constant, meaning) constant = (number),
     DJPROBE_EXIT_CODES(DJPROBE_EXIT_CODE_ENUM)
 #undef DJPROBE_EXIT_CODE_ENUM
+};
+
+inline constexpr ExitCode kAllExitCodes[] = {
+#define DJPROBE_EXIT_CODE_ITEM(number, constant, meaning) ExitCode::constant,
+    DJPROBE_EXIT_CODES(DJPROBE_EXIT_CODE_ITEM)
+#undef DJPROBE_EXIT_CODE_ITEM
 };
 
 }  // namespace djprobe::loader

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/plural.h"
 #include "bench/attach_cost.h"
 #include "bench/statistics.h"
 
@@ -33,10 +34,9 @@ double median_of(const AttachReport& report, const std::vector<AttachRound>& rou
 }  // namespace
 
 std::string attach_table(const AttachReport& report) {
-    std::string text =
-        fmt::format("{} probe{}, kernel {}, in thousands of {}, medians of {} rounds\n\n{:18}",
-                    report.probes, report.probes == 1 ? "" : "s", report.kernel, report.unit.name(),
-                    report.ours.size(), "MECHANISM");
+    std::string text = fmt::format(
+        "{}, kernel {}, in thousands of {}, medians of {}\n\n{:18}", plural(report.probes, "probe"),
+        report.kernel, report.unit.name(), plural(report.ours.size(), "round"), "MECHANISM");
     for (const Column& column : kColumns)
         text += fmt::format(" {:>12}", column.title);
     const auto row = [&](const char* name, const std::vector<AttachRound>& rounds) {
@@ -45,7 +45,7 @@ std::string attach_table(const AttachReport& report) {
             text += fmt::format(" {:>12.0f}", median_of(report, rounds, column.value) / 1000);
     };
     row("djprobe", report.ours);
-    row("kprobe, optimized", report.kernels);
+    row("kprobe-optimized", report.kernels);
     text += fmt::format("\n{:18}", "ratio");
     for (const Column& column : kColumns)
         text += fmt::format(" {:>11.1f}x", median_of(report, report.kernels, column.value) /

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/plural.h"
 #include "bench/report.h"
 #include "bench/statistics.h"
 
@@ -43,10 +44,11 @@ std::string head(const BenchReport& report) {
     return fmt::format(
         "{} calls {}, kernel {}, CPU {}\n"
         "unit: {}\n"
-        "per hit: median (quartiles) of {} rounds of {} blocks of {} calls, less the same call "
+        "per hit: median (quartiles) of {} of {} of {}, less the same call "
         "without a probe ({})\n",
-        report.workload, report.function, report.kernel, report.cpu, clock, report.rounds,
-        report.blocks.blocks, report.blocks.calls, number(report, median(baselines)));
+        report.workload, report.function, report.kernel, report.cpu, clock,
+        plural(report.rounds, "round"), plural(report.blocks.blocks, "block"),
+        plural(report.blocks.calls, "call"), number(report, median(baselines)));
 }
 
 std::vector<Row> rows_of(const BenchReport& report) {

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <thread>
 #include <utility>
@@ -62,9 +63,13 @@ FunctionRange Rig::function(const std::string& name) {
     if (const auto known = functions_.find(name); known != functions_.end()) return known->second;
     const Kallsyms& table = symbolizer_.kallsyms();
     const std::vector<Symbol> found = table.find(name);
-    if (found.empty()) fail(ExitCode::kNoSuchSite, "no function {}", name);
+    if (found.empty()) {
+        SiteSpec site;
+        site.symbol = name;
+        throw refusal(site, "", {DJPROBE_REASON_NO_SUCH_SYMBOL}, ENOENT, symbolizer_);
+    }
     if (found.size() > 1)
-        fail(ExitCode::kNoSuchSite, "{}: {} functions have that name", name, found.size());
+        fail(ExitCode::kNoSuchSite, "{}: {} functions have this name", name, found.size());
     const std::uint64_t address = found[0].address;
     if (address == 0)
         fail(ExitCode::kNoPermission, "/proc/kallsyms hides the addresses: needs root");

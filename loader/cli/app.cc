@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <exception>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "cli/attach.h"
 #include "cli/bench.h"
 #include "cli/explain.h"
+#include "cli/help.h"
 #include "cli/survey.h"
 #include "decode/quote.h"
 #include "djprobe.h"
@@ -21,18 +23,23 @@
 namespace djprobe::loader {
 namespace {
 
-std::string exit_code_table() {
-    std::string table = "Exit status:\n";
-#define DJPROBE_EXIT_CODE_LINE(number, constant, meaning) \
-    table += fmt::format("  {:>2}  {}\n", number, meaning);
-    DJPROBE_EXIT_CODES(DJPROBE_EXIT_CODE_LINE)
-#undef DJPROBE_EXIT_CODE_LINE
-    return table;
+// An option before any command: whose is it?
+void check_option(std::string_view word, const CLI::App& app,
+                  const std::vector<Command>& commands) {
+    const bool is_long = word.starts_with("--");
+    const std::string name(word.substr(0, is_long ? word.find('=') : 2));
+    if (app.get_option_no_throw(name)) return;
+    for (const Command& command : commands)
+        if (command.app->get_option_no_throw(name))
+            fail(ExitCode::kUsage, "'{}' without a command: did you mean 'probeload {} {} ...'?",
+                 name, command.app->get_name(), name);
+    fail(ExitCode::kUsage, "'{}' is no option (see --help)", word);
 }
 
-// CLI11 would only say that there is none.
-void check_command(std::string_view word, const std::vector<Command>& commands) {
-    if (word.starts_with('-')) return;
+// CLI11 would only say that a command is missing.
+void check_command(std::string_view word, const CLI::App& app,
+                   const std::vector<Command>& commands) {
+    if (word.starts_with('-')) return check_option(word, app, commands);
     std::string names;
     for (const Command& command : commands) {
         if (command.app->get_name() == word) return;
@@ -54,16 +61,17 @@ int run_probeload(int argc, const char* const* argv) {
     app.set_version_flag(
         "--version", fmt::format("probeload {} (ABI {})", DJPROBE_VERSION, DJPROBE_ABI_VERSION));
     app.require_subcommand(1);
+    // Subcommands inherit it.
+    app.formatter(std::make_shared<HelpFormatter>());
     const std::vector<Command> commands = {add_attach(app), add_explain(app), add_survey(app),
                                            add_bench(app)};
-    const std::string table = exit_code_table();
-    app.footer(table);
+    app.footer(exit_code_table(kAllExitCodes));
     for (const Command& command : commands) {
-        command.app->footer(command.app->get_footer() + "\n" + table);
+        command.app->footer(command.app->get_footer() + "\n" + exit_code_table(command.codes));
     }
 
     try {
-        if (argc > 1) check_command(argv[1], commands);
+        if (argc > 1) check_command(argv[1], app, commands);
         app.parse(argc, argv);
         for (const Command& command : commands) {
             if (command.app->parsed()) return command.run();

@@ -3,6 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <vector>
+
+#include "base/exit_code.h"
 
 namespace CLI {
 class App;
@@ -15,6 +18,7 @@ namespace djprobe::loader {
 struct Command {
     CLI::App* app;
     std::function<int()> run;
+    std::vector<ExitCode> codes;  ///< with which it may end
 };
 
 /// Parses, runs the subcommand, prints errors as one line on stderr. Returns the exit status.

@@ -4,13 +4,16 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <cmath>
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/say.h"
+#include "cli/checks.h"
 #include "session/attach_session.h"
 
 namespace djprobe::loader {
@@ -19,37 +22,45 @@ namespace {
 constexpr const char* kFooter = R"(Examples:
   probeload attach --func vfs_read vfs_read.bpf.o
       events of every vfs_read() call, until Ctrl-C
-  probeload attach --func vfs_read+0x1c --func ext4:ext4_readdir -d 5 -j handler.bpf.c
+  probeload attach --func vfs_read+0x1c --func ext4:ext4_readdir -d 5 -j x.bpf.c
       two sites for five seconds, a handler compiled on the fly, NDJSON
   probeload attach -c 'cat /etc/passwd' vfs_read.bpf.o
       the site from SEC("kprobe/vfs_read"), while the command runs
 
   probeload attach --func vfs_read --ret count.bpf.o
-      at every return of vfs_read(); SEC("kretprobe/vfs_read") says the same without options
+      at every return of vfs_read(); SEC("kretprobe/vfs_read") says the same
+      without options
   probeload attach vfs_latency.bpf.o
       all programs of the object, each where its section says
   probeload attach --session -d 5 vfs_session.bpf.o
-      entry and return of a function as one, with what the former keeps for the latter
+      entry and return of a function as one, with what the former keeps for the
+      latter
   probeload attach --session --func 'ext4_*' -d 5 vfs_session.bpf.o
       the same programs, for other functions
   probeload attach --func 'vfs_*' -d 5 count.bpf.o
-      the entries of all functions of such a name; the summary has the ten with the most hits
+      the entries of all functions of such a name, as SEC("kprobe.multi/vfs_*")
+      says, too; the summary has the ten with the most hits
   probeload attach --func 'tcp_*' --ret -d 5 count.bpf.o
       their returns, those that only shadow mode sees included
 
-With --session the value (64 bits) that the entry's program returns is the call's cookie; of a call whose
-cookie is 0 the return is not seen. The return's program finds the cookie as its first argument
-(PT_REGS_PARM1), the time of the entry (bpf_ktime_get_ns) as its second. Always in shadow mode.
+With --session the value (64 bits) that the entry's program returns is the
+call's cookie; of a call whose cookie is 0 the return is not seen. The return's
+program finds the cookie as its first argument (PT_REGS_PARM1), the time of the
+entry (bpf_ktime_get_ns) as its second. Always in shadow mode.
 
-At the end the array and hash maps are printed: all entries of a map with room for 16, of a larger one
-those that are not zero, 64 at most; beside events only those that hold numbers.
+At the end the array and hash maps are printed: all entries of a map with room
+for 16, of a larger one those that are not zero, 64 at most; beside events only
+those that hold numbers. Behind them the summary tells of hits, misses and lost
+events, and how COMMAND ended. That does not change the exit status, but for 126
+and 127, by which a shell says that it could not run a command.
 
-Events go to stdout, all else to stderr (also the output of COMMAND).
-A ring buffer named 'events' holds records of 'struct event' (or struct events, events_t,
-event_t). Lost events are counted by the program in a global '__u64 lost'.
-With --raw each record comes as two 32-bit numbers in the machine's byte order, its length in bytes
-and the index of its map (0 if there is one), and then its bytes. Those of a perf event array are
-as the kernel pads them, up to 7 bytes more than were sent; what is lost there the kernel counts.
+Events go to stdout, all else to stderr (also the output of COMMAND). A ring
+buffer named 'events' holds records of 'struct event' (or struct events,
+events_t, event_t). Lost events are counted by the program in a global
+'__u64 lost'. With --raw each record comes as two 32-bit numbers in the
+machine's byte order, its length in bytes and the index of its map (0 if there
+is one), and then its bytes. Those of a perf event array are as the kernel pads
+them, up to 7 bytes more than were sent; what is lost there the kernel counts.
 )";
 
 djprobe_mode parse_mode(std::string_view text) {
@@ -71,10 +82,12 @@ std::uint64_t parse_cookie(const std::string& text) {
          text);
 }
 
-std::string positive(const std::string& text) {
-    double value = 0;
-    const bool ok = CLI::detail::lexical_cast(text, value) && value > 0 && std::isfinite(value);
-    return ok ? "" : fmt::format("'{}' is not a number above 0", text);
+// Twice at one place would count every hit twice.
+void add_site(std::vector<SiteSpec>& sites, const SiteSpec& site) {
+    if (std::ranges::find(sites, site) == sites.end())
+        sites.push_back(site);
+    else
+        say("probeload: {} is given twice: attached once\n", site.str());
 }
 
 void add_options(CLI::App& command, AttachOptions& options) {
@@ -83,7 +96,7 @@ void add_options(CLI::App& command, AttachOptions& options) {
             "-f,--func",
             [&options](const std::vector<std::string>& functions) {
                 for (const std::string& text : functions) {
-                    options.sites.push_back(parse_function(text));
+                    add_site(options.sites, parse_function(text));
                 }
             },
             "Probe SYM, SYM+OFFSET, MODULE:SYM or all functions like a GLOB; may be repeated")
@@ -94,7 +107,7 @@ void add_options(CLI::App& command, AttachOptions& options) {
             "--address",
             [&options](const std::vector<std::string>& addresses) {
                 for (const std::string& text : addresses) {
-                    options.sites.push_back(parse_address(text));
+                    add_site(options.sites, parse_address(text));
                 }
             },
             "Probe a kernel address; may be repeated")
@@ -112,7 +125,8 @@ void add_options(CLI::App& command, AttachOptions& options) {
     command.add_flag("--session", options.session,
                      "SEC(\"kprobe/SYM\") and SEC(\"kretprobe/SYM\") are one, see below");
     command.add_option("--prog", options.program, "The program to run, if FILE has several")
-        ->type_name("NAME");
+        ->type_name("NAME")
+        ->check(not_empty);
     command
         .add_option_function<std::string>(
             "--cookie",
@@ -153,7 +167,9 @@ Command add_attach(CLI::App& app) {
     command->footer(kFooter);
     const auto options = std::make_shared<AttachOptions>();
     add_options(*command, *options);
-    return {command, [options] { return run_attach(*options); }};
+    return {command,
+            [options] { return run_attach(*options); },
+            {std::begin(kAllExitCodes), std::end(kAllExitCodes)}};
 }
 
 }  // namespace djprobe::loader

@@ -18,6 +18,7 @@
 #include "base/say.h"
 #include "bench/attach_cost.h"
 #include "bench/report.h"
+#include "cli/checks.h"
 
 namespace djprobe::loader {
 namespace {
@@ -28,35 +29,47 @@ constexpr std::uint64_t kMostCalls = 1'000'000;
 constexpr const char* kFooter = R"(Examples:
   probeload bench
       every mechanism of this kernel and djprobe's four, with three programs
-  probeload bench --mechanism djprobe-jump,fentry --program counter --plot bench.svg
-      two of them, one program, and a picture
+  probeload bench --mechanism djprobe-jump,fentry --program counter
+      two of them, and one program
+  probeload bench --plot bench.svg
+      the table, and a picture
   probeload bench --func getpgid+0x1b
       elsewhere: a function that one of the calls known here enters exactly once
   probeload bench --attach 1000
-      what attaching a thousand probes costs, until they are jumps, and detaching them
+      what attaching a thousand probes costs, until they are jumps, and
+      detaching them
 
-Attaches each mechanism to the same function in turn, round after round, calls it from one thread
-on one CPU, and subtracts the same call without a probe. Waits until the text shows the mechanism
-(SEEN: what stands there) and until it shows the original again. Counts that every call was a hit.
-A mechanism that the kernel does not offer is shown with the reason. Under QEMU's -icount the unit
-is instructions. Without the module djprobe only the kernel's own mechanisms are compared.
+Attaches each mechanism to the same function in turn, round after round, calls
+it from one thread on one CPU, and subtracts the same call without a probe.
+Waits until the text shows the mechanism (SEEN: what stands there) and until it
+shows the original again. Counts that every call was a hit. A mechanism that the
+kernel does not offer is shown with the reason. Under QEMU's -icount the unit is
+instructions. Without the module djprobe only the kernel's own mechanisms are
+compared.
 
 Mechanisms:
-  djprobe-jump, djprobe-int3          this project's
-  djprobe-return, djprobe-shadow      the same at the function's returns, exact and shadow mode
-  kprobe-optimized, kprobe-int3       the kernel's, with its optimization on or off (see
-                                      /proc/sys/debug/kprobes-optimization: switched while this
-                                      runs, for all kprobes, and then as it was; kill -9 or a
-                                      second Ctrl-C leaves it)
+  djprobe-jump, djprobe-int3       this project's
+  djprobe-return, djprobe-shadow   the same at the function's returns, exact and
+                                   shadow mode
+  kprobe-optimized, kprobe-int3    the kernel's, with its optimization on or off
+                                   (/proc/sys/debug/kprobes-optimization, which
+                                   is switched while this runs, for all kprobes,
+                                   and then as it was; kill -9 or a second
+                                   Ctrl-C leaves it)
   kprobe-ftrace, kretprobe, kprobe-multi, fentry, fexit
-                                      the kernel's, on a function
-  raw-tracepoint                      task_rename, with a call of its own that fires it once
+                                   the kernel's, on a function
+  raw-tracepoint                   task_rename, with a call of its own that
+                                   fires it once
 Programs:
   empty      returns
   counter    adds 1 in a per-CPU array
   ringbuf    sends a record of 32 bytes through a ring buffer
 
-Stopping it by Ctrl-C leaves nothing behind; it is looked at between two measurements.
+With --attach the times are those to attach all probes, to have all jumps in the
+text, to detach, and to have the original back; and the work of all CPUs.
+
+Stopping it by Ctrl-C leaves nothing behind; it is looked at between two
+measurements.
 )";
 
 struct Options {
@@ -167,29 +180,33 @@ Command add_bench(CLI::App& app) {
                            ->allow_extra_args(false));
     command->add_option("--rounds", bench.rounds, "How often each is measured (default 5)")
         ->type_name("N")
-        ->check(CLI::Range(1, 1000));
+        ->check(whole_number(1, 1000));
     of_a_hit.push_back(
         command
             ->add_option("--calls", bench.calls,
                          "Calls in each round of a mechanism (default 6400), in 64 blocks")
             ->type_name("N")
-            ->check(CLI::Range(std::uint64_t{1}, kMostCalls)));
+            ->check(whole_number(1, kMostCalls)));
     CLI::Option* const attach =
         command
             ->add_option(
                 "--attach", options->attach,
                 "Measure attaching N probes instead, against the kernel's optimized kprobes")
             ->type_name("N")
-            ->check(CLI::Range(1, 100'000));
+            ->check(whole_number(1, 100'000));
     of_a_hit.push_back(command->add_option("--plot", options->plot, "Also draw it into FILE")
-                           ->type_name("FILE.svg"));
+                           ->type_name("FILE.svg")
+                           ->check(not_empty));
     for (CLI::Option* const option : of_a_hit)
         attach->excludes(option);
     command->add_flag(
         "-j,--json", options->json,
         "NDJSON: an object for each mechanism, program and site, then a summary; with "
         "--attach one for each mechanism");
-    return {command, [options] { return run(*options); }};
+    return {command,
+            [options] { return run(*options); },
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
+             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite}};
 }
 
 }  // namespace djprobe::loader

@@ -29,11 +29,12 @@ constexpr const char* kFooter = R"(Examples:
   probeload explain ext4:ext4_readdir
       a function in a module of the running kernel
 
-On the running kernel with the module loaded, the module is asked too: its answer counts.
+On the running kernel with the module loaded, the module is asked too: its
+answer counts. Every verdict is a success (0), that it is refused included.
 )";
 
 struct ExplainOptions {
-    SiteSpec site;
+    std::optional<SiteSpec> site;
     ImageOptions image;
     bool json = false;
 };
@@ -67,7 +68,6 @@ Place resolve(const SiteSpec& site, const KernelImage& image, Symbolizer& symbol
 std::uint64_t locate(const SiteSpec& site, std::uint64_t start, const TextMap& map,
                      Symbolizer& symbolizer) {
     const std::size_t function = map.find(start);
-    if (function == map.functions().size()) refuse(site, DJPROBE_REASON_NOT_TEXT, 0, 0, symbolizer);
     const Range range = map.functions()[function].code.range();
     const std::uint64_t address = start + site.offset;
     if (!range.contains(address))
@@ -76,35 +76,57 @@ std::uint64_t locate(const SiteSpec& site, std::uint64_t start, const TextMap& m
 }
 
 /// The module's answer, unless it is not loaded.
-std::optional<djprobe_explain> ask_module(std::uint64_t address, Symbolizer& symbolizer) {
+std::optional<djprobe_explain> ask_module(const SiteSpec& site, Symbolizer& symbolizer) {
     try {
-        SiteSpec site;
-        site.address = address;
         return Device::open().explain(site, symbolizer);
     } catch (const Error& error) {
         if (error.code() == ExitCode::kNotLoaded) return std::nullopt;
-        throw;
+        // So it answers for what is no text at all.
+        if (error.code() != ExitCode::kRefusedSite) throw;
+        djprobe_explain answer = {};
+        answer.verdict = DJPROBE_VERDICT_REFUSED;
+        answer.reason = DJPROBE_REASON_NOT_TEXT;
+        return answer;
     }
 }
 
+/// Why the analysis knows nothing of a place.
+djprobe::Reason why_outside(const KernelImage& image, std::string_view module,
+                            std::uint64_t address) {
+    if (module == "djprobe") return djprobe::Reason::OWN_TEXT;
+    const auto begin = image.address_of("_sinittext"), end = image.address_of("_einittext");
+    const bool init = begin && end && address >= *begin && address < *end;
+    return init ? djprobe::Reason::INIT_TEXT : djprobe::Reason::NOT_TEXT;
+}
+
+Explanation explain(const SiteSpec& asked, KernelImage& image, Symbolizer& symbolizer) {
+    const auto [start, module] = resolve(asked, image, symbolizer);
+    const std::list<Analysis> texts = analyse_near(image, module, start + asked.offset);
+    if (texts.empty() || texts.front().map.find(start) == texts.front().map.functions().size()) {
+        const std::uint64_t address = start + asked.offset;
+        Explanation outside =
+            explain_outside(address, why_outside(image, module, address), symbolizer);
+        if (image.is_live()) outside.module = ask_module(asked, symbolizer);
+        return outside;
+    }
+    const TextMap& map = texts.front().map;
+    SiteSpec site;
+    site.address = locate(asked, start, map, symbolizer);
+    const std::size_t function = map.find(site.address);
+    const Mainline mainline(image, map, function);
+    Explanation inside = explain_site(map, mainline, symbolizer, function, site.address);
+    if (image.is_live()) inside.module = ask_module(site, symbolizer);
+    return inside;
+}
+
 int run(const ExplainOptions& options) {
-    const bool live = options.image.is_live();
+    if (!options.site) fail(ExitCode::kUsage, "SITE is required (see --help)");
+    options.image.check_module(options.site->symbol);
     KernelImage image = options.image.open();
     // A copy that views into the image's symbols, which outlive it.
     Symbolizer symbolizer(image.symbols());
-    const auto [start, module] = resolve(options.site, image, symbolizer);
-    const std::list<Analysis> texts = analyse_near(image, module, start + options.site.offset);
-    if (texts.empty())
-        refuse(options.site,
-               module == "djprobe" ? DJPROBE_REASON_OWN_TEXT : DJPROBE_REASON_NOT_TEXT, 0, 0,
-               symbolizer);
-    const TextMap& map = texts.front().map;
-    const std::uint64_t address = locate(options.site, start, map, symbolizer);
-    const std::size_t function = map.find(address);
-    const Mainline mainline(image, map, function);
-    Explanation explanation = explain_site(map, mainline, symbolizer, function, address);
+    Explanation explanation = explain(*options.site, image, symbolizer);
     explanation.source = options.image.name();
-    if (live) explanation.module = ask_module(address, symbolizer);
     if (explanation.module && explanation.module->reason)
         explanation.module_reason =
             describe_reason({explanation.module->reason,
@@ -124,20 +146,28 @@ Command add_explain(CLI::App& app) {
         app.add_subcommand("explain", "Show why a site gets a jump, an int3 or nothing");
     command->footer(kFooter);
     const auto options = std::make_shared<ExplainOptions>();
-    auto* const place = command->add_option_group("site")->require_option(1);
     const auto take = [options](const std::string& text) { options->site = parse_function(text); };
-    place->add_option_function<std::string>("SITE", take, "[MODULE:]SYM[+OFFSET]")->type_name("");
-    place->add_option_function<std::string>("-f,--func", take, "The same, as for attach")
-        ->type_name("SYM[+OFF]");
-    place
+    auto* const site =
+        command->add_option_function<std::string>("SITE", take, "[MODULE:]SYM[+OFFSET]")
+            ->type_name("");
+    auto* const function =
+        command->add_option_function<std::string>("-f,--func", take, "The same, as for attach")
+            ->type_name("SYM[+OFF]")
+            ->excludes(site);
+    command
         ->add_option_function<std::string>(
             "--address",
             [options](const std::string& text) { options->site = parse_address(text); },
-            "A kernel address")
-        ->type_name("0xADDRESS");
+            "A kernel address instead")
+        ->type_name("0xADDRESS")
+        ->excludes(site)
+        ->excludes(function);
     add_image_options(*command, options->image);
     command->add_flag("-j,--json", options->json, "One object of JSON");
-    return {command, [options] { return run(*options); }};
+    return {command,
+            [options] { return run(*options); },
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kBadFile,
+             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite}};
 }
 
 }  // namespace djprobe::loader

@@ -19,6 +19,8 @@ struct ImageOptions {
     [[nodiscard]] bool is_live() const noexcept { return vmlinux.empty(); }
     /// For messages.
     [[nodiscard]] std::string name() const { return is_live() ? "the running kernel" : vmlinux; }
+    /// Throws Error(kNoSuchSite) for a name or a pattern of a module's functions in an image.
+    void check_module(const std::string& name) const;
     /// Throws Error(kUsage) for symbols without an image, else as KernelImage does.
     [[nodiscard]] KernelImage open() const;
 };

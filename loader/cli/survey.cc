@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <limits>
 #include <list>
 #include <memory>
 #include <string>
@@ -14,8 +15,9 @@
 
 #include "base/error.h"
 #include "base/output.h"
+#include "cli/checks.h"
 #include "cli/image_options.h"
-#include "kernel/site_spec.h"
+#include "kernel/glob.h"
 #include "survey/analysis.h"
 #include "survey/returns.h"
 #include "survey/survey.h"
@@ -25,9 +27,11 @@ namespace {
 
 constexpr const char* kFooter = R"(Examples:
   probeload survey
-      every instruction of the running kernel and its modules (needs root; arms nothing)
+      every instruction of the running kernel and its modules (needs root; arms
+      nothing)
   probeload survey --entry --vmlinux vmlinux --symbols kallsyms
-      every function's entry, in a kernel image with a copy of its /proc/kallsyms
+      every function's entry, in a kernel image with a copy of its
+      /proc/kallsyms
   probeload survey --functions 'tcp_*' -j
       one line of JSON for each instruction of these functions, then a summary
   probeload survey --functions 'ext4:*'
@@ -36,9 +40,11 @@ constexpr const char* kFooter = R"(Examples:
   probeload survey --ret
       of every function how its returns can be probed
 
-Percentages are of the probeable sites: those that get a jump or an int3; with --ret of all
-functions. The running kernel's modules are surveyed with it.
+Percentages are of the probeable sites: those that get a jump or an int3; with
+--ret of all functions. The running kernel's modules are surveyed with it.
 )";
+
+constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
 
 struct SurveyOptions {
     SurveyScope scope;
@@ -49,14 +55,12 @@ struct SurveyOptions {
     bool json = false;
 };
 
-std::string whole_number(const std::string& text) {
-    const auto number = parse_unsigned(text);
-    return number && *number > 0 ? "" : fmt::format("'{}' is not a whole number above 0", text);
-}
-
-void check_any(const SurveyOptions& options, std::uint64_t functions) {
-    if (options.scope.glob && functions == 0)
-        fail(ExitCode::kNoSuchSite, "no function is named like '{}'", *options.scope.glob);
+void check_any(const SurveyOptions& options, const KernelImage& image, std::uint64_t functions) {
+    if (!options.scope.glob || functions != 0) return;
+    const std::string& pattern = *options.scope.glob;
+    const std::string module = missing_module(image.symbols(), pattern);
+    if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", pattern, module);
+    fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
 }
 
 std::string summarize_sites(const SurveyOptions& options, const KernelImage& image,
@@ -67,7 +71,7 @@ std::string summarize_sites(const SurveyOptions& options, const KernelImage& ima
         surveyed.push_back({text.map, mainlines.emplace_back(image, text.map)});
     const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 2u);
     const SurveyCounts counts = run_survey(surveyed, options.scope, threads, lines);
-    check_any(options, counts.functions);
+    check_any(options, image, counts.functions);
     return (options.json ? summary_json : summary_text)(counts, options.image.name());
 }
 
@@ -77,12 +81,13 @@ std::string summarize_returns(const SurveyOptions& options, const KernelImage& i
     for (const Analysis& text : texts)
         finders.emplace_back(image, text.map);
     const ReturnCounts counts = survey_returns(finders, options.scope, lines);
-    check_any(options, counts.functions);
+    check_any(options, image, counts.functions);
     return (options.json ? return_summary_json : return_summary_text)(counts, options.image.name());
 }
 
 int run(SurveyOptions& options) {
     if (!options.glob.empty()) options.scope.glob = options.glob;
+    options.image.check_module(options.glob);
     KernelImage image = options.image.open();
     const std::list<Analysis> texts = analyse(image, options.scope.glob);
     Output output(STDOUT_FILENO);
@@ -104,7 +109,7 @@ Command add_survey(CLI::App& app) {
     auto* const all = command->add_flag("--all", options->all, "Every instruction (default)");
     auto* const glob = command->add_option("--functions", options->glob,
                                            "Only functions whose name matches (as in a shell)");
-    glob->type_name("GLOB")->excludes(all);
+    glob->type_name("GLOB")->check(not_empty)->excludes(all);
     auto* const entry =
         command->add_flag("--entry", options->scope.entries_only, "Only each function's entry");
     entry->excludes(all);
@@ -115,14 +120,17 @@ Command add_survey(CLI::App& app) {
         ->add_option("--sample", options->scope.sample,
                      "Only so many sites (--ret: functions), at random")
         ->type_name("N")
-        ->check(whole_number);
+        ->check(whole_number(1, kAny));
     command->add_option("--seed", options->scope.seed, "Of the random choice (default 1)")
         ->type_name("N")
-        ->check(whole_number);
+        ->check(whole_number(1, kAny));
     add_image_options(*command, options->image);
     command->add_flag("-j,--json", options->json,
                       "NDJSON: a line for each site (--ret: function), then a summary");
-    return {command, [options] { return run(*options); }};
+    return {command,
+            [options] { return run(*options); },
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kBadFile,
+             ExitCode::kNoPermission, ExitCode::kNoSuchSite}};
 }
 
 }  // namespace djprobe::loader

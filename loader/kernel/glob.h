@@ -16,6 +16,10 @@ bool names_module(const std::string& pattern);
 /// Whether a function's name fits the pattern; `module` is "" for the kernel itself.
 bool is_like(const std::string& pattern, std::string_view module, std::string_view name);
 
+/// For messages about a name or a pattern that nothing fits: "no module xfs is loaded: modprobe
+/// xfs", or "" where that is not why.
+std::string missing_module(const Kallsyms& kallsyms, const std::string& pattern);
+
 /// The functions whose name fits the pattern ("GLOB" for the kernel and its modules, "MODULE:GLOB"
 /// for some), one for each address, by address. What only looks like a function is left out: the
 /// padding before one (__pfx_NAME), the part of one that lies elsewhere (NAME.cold), BPF programs.

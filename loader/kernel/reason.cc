@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "kernel/glob.h"
 #include "kernel/similar_names.h"
 
 namespace djprobe::loader {
@@ -46,6 +47,8 @@ std::string at(std::uint64_t address, Symbolizer& symbolizer) {
 // What detail[] adds to the sentence. No default: a new reason must say what its details mean.
 std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
     const auto& detail = reason.detail;
+    // None, or kptr_restrict hides the addresses.
+    if (detail[0] == 0 && detail[1] == 0) return "";
     switch (static_cast<djprobe_reason>(reason.number)) {
         case DJPROBE_REASON_NONE:
         case DJPROBE_REASON_NO_SUCH_SYMBOL:
@@ -151,10 +154,16 @@ ExitCode exit_code(std::uint32_t number, int error) {
     }
 }
 
+bool is_data(const Kallsyms& kallsyms, std::string_view name) {
+    return kallsyms.has_data_symbol(name) && kallsyms.find(name).empty();
+}
+
 std::string no_such_symbol(const SiteSpec& site, Symbolizer& symbolizer) {
     const Kallsyms& kallsyms = symbolizer.kallsyms();
+    if (const std::string module = missing_module(kallsyms, site.symbol); !module.empty())
+        return fmt::format("{}: {}", site.symbol, module);
     std::string message = fmt::format("{}: no such function", site.symbol);
-    if (kallsyms.has_data_symbol(site.symbol)) return message + "; the symbol is data";
+    if (is_data(kallsyms, site.symbol)) return message + "; the symbol is data";
     const auto names = similar_names(kallsyms, site.symbol, kSuggestions);
     if (names.empty()) {
         return message + " in /proc/kallsyms (inlined everywhere, or its module is not loaded?)";
@@ -195,6 +204,10 @@ std::string describe_reason(const Reason& reason, Symbolizer& symbolizer) {
 
 Error refusal(const SiteSpec& site, std::string_view program, const Reason& reason, int error,
               Symbolizer& symbolizer) {
+    // The module takes any symbol's address, and then finds no text there.
+    if (reason.number == DJPROBE_REASON_NOT_TEXT && !site.symbol.empty() &&
+        is_data(symbolizer.kallsyms(), site.symbol))
+        return refusal(site, program, {DJPROBE_REASON_NO_SUCH_SYMBOL}, error, symbolizer);
     const ExitCode code = exit_code(reason.number, error);
     if (reason.number == DJPROBE_REASON_NONE) {
         if (code == ExitCode::kNoPermission) {

@@ -44,8 +44,18 @@ SiteSpec parse_function(std::string_view text) {
         fail(ExitCode::kUsage, "'{}' is not a function: write SYM, SYM+OFFSET or MODULE:SYM", text);
     }
 
+    if (starts_hex(text)) {
+        fail(ExitCode::kUsage, "'{}' is an address, not a function: give it with --address", text);
+    }
+
     SiteSpec site;
     site.symbol = symbol;
+    const std::size_t minus = symbol.rfind('-');
+    if (!site.is_glob() && minus != symbol.npos && parse_unsigned(symbol.substr(minus + 1))) {
+        fail(ExitCode::kUsage,
+             "'{}': offsets count from a function's start: write SYM+OFFSET, never '{}'", text,
+             symbol.substr(minus));
+    }
     if (plus != text.npos) {
         if (site.is_glob()) {
             fail(ExitCode::kUsage,

@@ -17,6 +17,7 @@ struct SiteSpec {
 
     /// True for a pattern that stands for functions, not for one.
     [[nodiscard]] bool is_glob() const { return symbol.find_first_of("*?[") != symbol.npos; }
+    bool operator==(const SiteSpec&) const = default;
     /// As the user would write it.
     [[nodiscard]] std::string str() const;
 };

@@ -2,6 +2,8 @@
 #include "object/compile.h"
 
 #include <bpf/btf.h>
+#include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -17,6 +19,7 @@
 
 #include "base/child.h"
 #include "base/error.h"
+#include "base/unique_fd.h"
 
 namespace djprobe::loader {
 namespace {
@@ -59,9 +62,14 @@ bool includes_vmlinux_header(const std::filesystem::path& source, int depth = 0)
 }
 
 void check_readable(const std::filesystem::path& source) {
-    const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(source.c_str(), "re"));
-    if (!file) {
+    // A FIFO without a writer must not keep us waiting.
+    const UniqueFd fd(open(source.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+    struct stat status = {};
+    if (!fd || fstat(fd.get(), &status) < 0) {
         fail(ExitCode::kBadFile, "{}: {}", source.string(), std::strerror(errno));
+    }
+    if (!S_ISREG(status.st_mode)) {
+        fail(ExitCode::kBadFile, "{}: not a regular file", source.string());
     }
 }
 

@@ -16,7 +16,8 @@ namespace djprobe::loader {
 
 void check_bpf_elf(const std::filesystem::path& file) {
     const std::string name = file.string();
-    const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+    // A FIFO without a writer must not keep us waiting.
+    const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat status = {};
     if (!fd || fstat(fd.get(), &status) < 0) {
         fail(ExitCode::kBadFile, "{}: {}", name, std::strerror(errno));

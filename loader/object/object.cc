@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "base/error.h"
 #include "base/temp_dir.h"
@@ -21,10 +22,8 @@ namespace {
 constexpr std::size_t kVerifierLines = 8;
 // Opening takes milliseconds.
 constexpr int kSecondsToOpen = 30;
-// libbpf gives uprobes the same program type, which only the section tells. Those of many functions
-// are here for the module, which knows them better: by what they expect.
-constexpr std::string_view kSections[] = {"kprobe", "kretprobe", "kprobe.multi", "kretprobe.multi",
-                                          "kprobe.session"};
+// libbpf gives uprobes and sessions the same program type, which only the section tells.
+constexpr std::string_view kSections[] = {"kprobe", "kretprobe", "kprobe.multi", "kretprobe.multi"};
 
 std::string libbpf_error(int error) {
     char text[256];
@@ -46,16 +45,26 @@ std::string_view type_of(std::string_view section) {
     return section.substr(0, section.find('/'));
 }
 
+bool is_section(std::string_view type) {
+    return std::ranges::find(kSections, type) != std::end(kSections);
+}
+
 void check_section(const Program& program) {
     const std::string_view type = type_of(program.section);
+    // Older libbpf does not know the section, and gives it no type.
+    if (type == "kprobe.session") {
+        fail(ExitCode::kWrongProgram,
+             "program '{}' has SEC \"{}\": write two, SEC \"kprobe\" and SEC \"kretprobe\", and "
+             "attach them with --session",
+             program.name, program.section);
+    }
     if (bpf_program__type(program.handle) != BPF_PROG_TYPE_KPROBE) {
         fail(ExitCode::kWrongProgram,
              "program '{}': not a program of type kprobe, as its SEC \"{}\" says: use SEC "
              "\"kprobe\" or \"kretprobe\"",
              program.name, program.section);
     }
-    for (const std::string_view known : kSections)
-        if (type == known) return;
+    if (is_section(type)) return;
     const std::string_view place =
         std::string_view(program.section).substr(std::min(type.size() + 1, program.section.size()));
     if ((type == "ksyscall" || type == "kretsyscall") && !place.empty()) {
@@ -83,7 +92,7 @@ void check_types(const std::filesystem::path& object, const std::string& name) {
 }  // namespace
 
 Object::Object(std::string name, bool verbose)
-    : name_(std::move(name)), log_(std::make_unique<LibbpfLog>(verbose)) {}
+    : name_(std::move(name)), verbose_(verbose), log_(std::make_unique<LibbpfLog>(verbose)) {}
 
 Object Object::open(const std::filesystem::path& file, bool verbose) {
     Object object(file.string(), verbose);
@@ -156,6 +165,9 @@ std::vector<Program> Object::choose(const std::string& name, Several several) {
         bpf_program__set_autoload(program.handle, false);
     for (const Program& program : chosen) {
         check_section(program);
+        // The kernel would give a program of SEC("kprobe.multi") helpers that find cookie and
+        // address where only its own attachment leaves them. The context is the same.
+        bpf_program__set_expected_attach_type(program.handle, static_cast<bpf_attach_type>(0));
         bpf_program__set_autoload(program.handle, true);
     }
     return chosen;
@@ -168,8 +180,10 @@ void Object::load() {
     if (error == 0) return;
     const std::string verifier = verifier_tail(log_->text(), kVerifierLines);
     if (!verifier.empty()) {
-        fail(ExitCode::kRejected, "program '{}': rejected by the kernel's verifier:\n{}",
-             rejected_program(log_->text()), verifier);
+        const std::string what = fmt::format("program '{}': rejected by the kernel's verifier",
+                                             rejected_program(log_->text()));
+        if (verbose_) fail(ExitCode::kRejected, "{}, whose log is above", what);
+        fail(ExitCode::kRejected, "{}; its last words (-v shows all):\n{}", what, verifier);
     }
     if (error == -EPERM) {
         fail(ExitCode::kNoPermission,
@@ -181,13 +195,13 @@ void Object::load() {
 }
 
 bool is_return_section(std::string_view section) {
-    return type_of(section) == "kretprobe";
+    const std::string_view type = type_of(section);
+    return type == "kretprobe" || type == "kretprobe.multi";
 }
 
 std::optional<SiteSpec> site_of_section(std::string_view section) {
     const std::string_view type = type_of(section);
-    if ((type != "kprobe" && type != "kretprobe") || section.size() <= type.size() + 1)
-        return std::nullopt;
+    if (!is_section(type) || section.size() <= type.size() + 1) return std::nullopt;
     return parse_function(section.substr(type.size() + 1));
 }
 

@@ -60,14 +60,15 @@ class Object {
     std::vector<Program> select(const std::string& name, Several several) const;
 
     std::string name_;
+    bool verbose_;  ///< libbpf's log has been shown
     std::unique_ptr<LibbpfLog> log_;
     std::unique_ptr<bpf_object, Close> object_;
 };
 
-/// The site in SEC("kprobe/vfs_read+4") or SEC("kretprobe/vfs_read"); none for SEC("kprobe").
-/// Throws Error(kUsage).
+/// The site in SEC("kprobe/vfs_read+4"), SEC("kretprobe/vfs_read") or SEC("kprobe.multi/vfs_*");
+/// none for SEC("kprobe"). Throws Error(kUsage).
 std::optional<SiteSpec> site_of_section(std::string_view section);
-/// True for SEC("kretprobe") and SEC("kretprobe/SYM").
+/// True for SEC("kretprobe") and SEC("kretprobe/SYM"), with or without ".multi".
 bool is_return_section(std::string_view section);
 
 }  // namespace djprobe::loader

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "kernel/glob.h"
+#include "kernel/reason.h"
 
 namespace djprobe::loader {
 namespace {
@@ -75,7 +76,11 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
         fail(ExitCode::kNoPermission,
              "'{}': /proc/kallsyms hides the addresses: set kernel.kptr_restrict below 2", pattern);
     }
-    if (functions.empty()) fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
+    if (functions.empty()) {
+        const std::string module = missing_module(symbolizer.kallsyms(), pattern);
+        if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", pattern, module);
+        fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
+    }
     std::vector<ManySite> sites = probeable(functions, ways_to_attach(target, options), device,
                                             symbolizer, stop, about.left_out);
     if (sites.size() > DJPROBE_MANY_MAX) {
@@ -99,6 +104,21 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
          reasons_text(about.left_out));
 }
 
+// Neither mode takes the function: the one's reason says nothing of the other's.
+void refuse_both(const SiteSpec& site, const Device& device, Symbolizer& symbolizer) {
+    const djprobe_explain exact = device.explain(site, symbolizer, kExact);
+    const djprobe_explain shadow = device.explain(site, symbolizer, kShadow);
+    const auto is_refused = [](const djprobe_explain& answer) {
+        return answer.verdict == DJPROBE_VERDICT_REFUSED;
+    };
+    if (!is_refused(exact) || !is_refused(shadow) || exact.reason == shadow.reason) return;
+    const auto words = [&](const djprobe_explain& answer) {
+        return describe_reason({answer.reason, {answer.detail[0], answer.detail[1]}}, symbolizer);
+    };
+    fail(ExitCode::kRefusedSite, "{}: refused: {}; in shadow mode: {}", site.str(), words(exact),
+         words(shadow));
+}
+
 // Where exact mode is refused, `shadow` says whether the other one was taken.
 Probe attach_at_returns(const SiteSpec& site, AttachRequest request, ReturnMode mode,
                         const Device& device, Symbolizer& symbolizer, bool& shadow) {
@@ -113,7 +133,13 @@ Probe attach_at_returns(const SiteSpec& site, AttachRequest request, ReturnMode 
     shadow = true;
     request.flags |= DJPROBE_ATTACH_SHADOW;
     if (request.entry_prog_fd) request.flags |= DJPROBE_ATTACH_SESSION;
-    return device.attach(site, request, symbolizer);
+    try {
+        return device.attach(site, request, symbolizer);
+    } catch (const Error& error) {
+        if (mode == ReturnMode::kAuto && error.code() == ExitCode::kRefusedSite)
+            refuse_both(site, device, symbolizer);
+        throw;
+    }
 }
 
 }  // namespace

@@ -36,12 +36,14 @@ struct AttachmentReport {
     ReasonCounts left_out;  ///< functions that fit the pattern and were refused
 };
 
-/// "attached vfs_read+0x9 (0xffffffff812c4b19) by jump", or "by int3: " and why;
+/// "attached vfs_read+0x9 (0xffffffff812c4b19) by jump", or "by int3: " and why, or ", not in the
+/// text: " and why; without the address where the kernel hides it;
 /// "attached vfs_read: 3 returns, by jump"; "attached 41 functions like 'vfs_*', by jump";
 /// "attached 60 returns of 41 functions like 'vfs_*' (12 in shadow mode), by jump".
 std::string attached_line(const AttachmentReport& report, Symbolizer& symbolizer);
 
-/// The lines of the summary: of many sites their sums, and of those by a pattern the ten with the
+/// The lines of the summary ("vfs_read+0x9: hits 3, missed 0, by jump"): of many sites their sums
+/// ("vfs_read: 3 returns, hits 9, missed 0, by jump"), and of those by a pattern the ten with the
 /// most hits.
 std::string report_text(const AttachmentReport& report, Symbolizer& symbolizer);
 nlohmann::ordered_json report_json(const AttachmentReport& report, Symbolizer& symbolizer);

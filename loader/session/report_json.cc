@@ -12,8 +12,8 @@ using Json = nlohmann::ordered_json;
 Json missed_json(const __u64 (&missed)[DJPROBE_MISS_MAX]) {
     Json json = Json::object();
     for (std::size_t kind = 0; kind < DJPROBE_MISS_MAX; ++kind)
-        if (kind < DJPROBE_MISS_NO_INSTANCE || missed[kind] != 0)
-            json[miss_name(kind)] = missed[kind];
+        // A newer module's causes have no name here, and mostly do not occur.
+        if (kind < DJPROBE_MISS_KINDS || missed[kind] != 0) json[miss_name(kind)] = missed[kind];
     return json;
 }
 
@@ -26,6 +26,7 @@ Json reasons_json(const ReasonCounts& reasons) {
 
 Json probe_json(const djprobe_query& probe, const std::string& program, Symbolizer& symbolizer) {
     Json json;
+    json["kind"] = "site";
     json["site"] = site_name(probe);
     json["address"] = fmt::format("{:#x}", probe.address);
     json["program"] = program;
@@ -54,7 +55,9 @@ Json report_json(const AttachmentReport& report, Symbolizer& symbolizer) {
         return probe_json(report.probes.front(), report.program, symbolizer);
     const bool returns = report.scope == Scope::kReturns;
     Json json;
-    json[returns ? "function" : "glob"] = report.name;
+    const char* const kind = returns ? "function" : "glob";
+    json["kind"] = kind;
+    json[kind] = report.name;
     json["program"] = report.program;
     if (returns) json["ret_mode"] = report.shadow ? "shadow" : "exact";
     if (returns && !report.shadow) json["returns"] = report.probes.size();

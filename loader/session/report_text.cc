@@ -3,30 +3,34 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
+#include "base/plural.h"
 #include "kernel/reason.h"
 #include "session/probe_words.h"
 
 namespace djprobe::loader {
 namespace {
 
-std::string plural(std::size_t count, const char* word) {
-    return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+// Whether the reason says why it is as it is.
+bool tells_reason(const djprobe_query& probe) {
+    return probe.reason != DJPROBE_REASON_NONE && probe.mechanism != DJPROBE_MECHANISM_JUMP &&
+           probe.state != DJPROBE_STATE_OPTIMIZING && probe.state != DJPROBE_STATE_GONE;
 }
 
 // How a probe works, without the reason.
 std::string way_of(const djprobe_query& probe) {
-    if (probe.state == DJPROBE_STATE_GONE) return "nothing: its module was unloaded";
-    std::string text = mechanism_name(probe);
+    if (probe.state == DJPROBE_STATE_GONE) return "not in the text: its module was unloaded";
+    if (probe.mechanism == DJPROBE_MECHANISM_NONE) return "not in the text";
+    std::string text = "by " + mechanism_name(probe);
     if (probe.state == DJPROBE_STATE_OPTIMIZING) text += ", the jump is pending";
     return text;
 }
 
 std::string way_and_reason(const djprobe_query& probe, Symbolizer& symbolizer) {
     std::string text = way_of(probe);
-    if (probe.mechanism == DJPROBE_MECHANISM_INT3 && probe.state != DJPROBE_STATE_OPTIMIZING &&
-        probe.reason != DJPROBE_REASON_NONE) {
+    if (tells_reason(probe)) {
         const Reason reason{probe.reason, {probe.detail[0], probe.detail[1]}};
         text += ": " + describe_reason(reason, symbolizer);
     }
@@ -38,8 +42,10 @@ std::string way_and_reason(const djprobe_query& probe, Symbolizer& symbolizer) {
 std::string ways(const AttachmentReport& report, Symbolizer& symbolizer) {
     const bool many = report.scope == Scope::kGlob;
     std::vector<std::pair<std::string, std::size_t>> counts;
+    std::map<std::string, ReasonCounts> reasons;
     for (const djprobe_query& probe : report.probes) {
         const std::string way = many ? way_of(probe) : way_and_reason(probe, symbolizer);
+        if (many && tells_reason(probe)) ++reasons[way][probe.reason];
         const auto known = std::ranges::find(counts, way, [](auto& count) { return count.first; });
         if (known == counts.end())
             counts.emplace_back(way, 1);
@@ -50,10 +56,9 @@ std::string ways(const AttachmentReport& report, Symbolizer& symbolizer) {
                              [](const auto& a, const auto& b) { return a.second > b.second; });
     std::vector<std::string> parts;
     for (const auto& [way, count] : counts) {
-        parts.push_back(counts.size() == 1 ? "by " + way : fmt::format("{} by {}", count, way));
-        if (many && way == "int3")
-            if (const std::string reasons = reasons_text(int3_reasons(report)); !reasons.empty())
-                parts.back() += fmt::format(" ({})", reasons);
+        parts.push_back(counts.size() == 1 ? way : fmt::format("{} {}", count, way));
+        if (const auto told = reasons.find(way); told != reasons.end())
+            parts.back() += fmt::format(" ({})", reasons_text(told->second));
     }
     return fmt::format("{}", fmt::join(parts, ", "));
 }
@@ -87,9 +92,13 @@ std::string what(const AttachmentReport& report) {
     return text;
 }
 
+// "hits 3, missed 1 (nmi 1)".
+std::string counters(std::uint64_t hits, const __u64 (&missed)[DJPROBE_MISS_MAX]) {
+    return fmt::format("hits {}, missed {}{}", hits, sum(missed), missed_causes(missed));
+}
+
 std::string probe_line(const djprobe_query& probe, Symbolizer& symbolizer) {
-    return fmt::format("{}: hits {}, missed {}{}, by {}\n", site_name(probe), probe.hits,
-                       sum(probe.missed), missed_causes(probe.missed),
+    return fmt::format("{}: {}, {}\n", site_name(probe), counters(probe.hits, probe.missed),
                        way_and_reason(probe, symbolizer));
 }
 
@@ -105,7 +114,10 @@ std::string reasons_text(const ReasonCounts& reasons) {
 std::string attached_line(const AttachmentReport& report, Symbolizer& symbolizer) {
     if (report.scope == Scope::kSite) {
         const djprobe_query& probe = report.probes.front();
-        return fmt::format("attached {} ({:#x}) by {}", site_name(probe), probe.address,
+        // 0: kptr_restrict hides it.
+        const std::string address = probe.address ? fmt::format(" ({:#x})", probe.address) : "";
+        const char* const joint = probe.mechanism == DJPROBE_MECHANISM_NONE ? ", " : " ";
+        return fmt::format("attached {}{}{}{}", site_name(probe), address, joint,
                            way_and_reason(probe, symbolizer));
     }
     std::string text = fmt::format("attached {}, {}", what(report), ways(report, symbolizer));
@@ -118,9 +130,9 @@ std::string attached_line(const AttachmentReport& report, Symbolizer& symbolizer
 
 std::string report_text(const AttachmentReport& report, Symbolizer& symbolizer) {
     if (report.scope == Scope::kSite) return probe_line(report.probes.front(), symbolizer);
-    std::string text = fmt::format("{}, {}; {} hits, {} missed{}\n", what(report),
-                                   ways(report, symbolizer), report.total.hits,
-                                   sum(report.total.missed), missed_causes(report.total.missed));
+    std::string text =
+        fmt::format("{}, {}, {}\n", what(report), counters(report.total.hits, report.total.missed),
+                    ways(report, symbolizer));
     if (report.scope == Scope::kGlob)
         for (const djprobe_query* const probe : top_probes(report))
             text += "  " + probe_line(*probe, symbolizer);

@@ -11,10 +11,12 @@ namespace djprobe::loader {
 namespace {
 
 std::string command_text(int status) {
-    // The shell's own words for what it could not run.
+    // What the command itself ends with cannot be told from that.
     std::string text = "command: ended with " + describe_wait_status(status);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127) text += " (not found)";
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 126) text += " (not executable)";
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
+        text += " (the shell's word for: not found)";
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 126)
+        text += " (the shell's word for: not executable)";
     return text;
 }
 
@@ -26,7 +28,8 @@ std::string summary_text(const Summary& summary, Symbolizer& symbolizer) {
         text += fmt::format("{}[{}] = {}\n", entry.map, entry.key_text, entry.value_text);
     }
     for (const MapDump::LeftOut& more : summary.maps.left_out)
-        text += fmt::format("{}: {} more entries{}\n", more.map, more.entries,
+        text += fmt::format("{}: {} more {}{}\n", more.map, more.entries,
+                            more.entries == 1 ? "entry" : "entries",
                             more.cut ? ", and some that were not read" : "");
     for (const AttachmentReport& report : summary.attachments)
         text += report_text(report, symbolizer);

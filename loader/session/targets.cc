@@ -12,11 +12,6 @@ namespace {
 std::vector<SiteSpec> sites_of(const AttachOptions& options, const Program& program) {
     if (!options.sites.empty()) return options.sites;
     if (const auto site = site_of_section(program.section)) return {*site};
-    if (program.section.find(".multi/") != std::string::npos ||
-        program.section.find(".session/") != std::string::npos) {
-        fail(ExitCode::kUsage, "where? '{}' has SEC \"{}\": give the pattern with --func '{}'",
-             program.name, program.section, program.section.substr(program.section.find('/') + 1));
-    }
     fail(ExitCode::kUsage,
          "where? Give --func SYM, or name the function in the program's SEC(\"kprobe/SYM\") or "
          "SEC(\"kretprobe/SYM\")");

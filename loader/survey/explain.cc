@@ -245,7 +245,7 @@ Explanation explain_site(const TextMap& map, const Mainline& mainline, Symbolize
     out.address = site;
     out.refusal = map.plan(function, site, out.plan);
     out.mainline = mainline.judge(function, site);
-    if (out.mainline.at) out.mainline_at = map.describe(out.mainline.at);
+    if (out.mainline->at) out.mainline_at = map.describe(out.mainline->at);
     Explainer explainer(map, symbolizer, function, out);
     if (out.refusal || !out.plan.may_jump())
         out.reason = explainer.sentence(out.refusal ? out.refusal : out.plan.jump);
@@ -260,6 +260,15 @@ Explanation explain_site(const TextMap& map, const Mainline& mainline, Symbolize
     }
     explainer.show_original();
     explainer.show_detour();
+    return out;
+}
+
+Explanation explain_outside(std::uint64_t address, djprobe::Reason why, Symbolizer& symbolizer) {
+    Explanation out{};
+    out.site = symbolizer.describe(address);
+    out.address = address;
+    out.refusal = Refusal{why};
+    out.reason = describe_reason({static_cast<std::uint32_t>(why)}, symbolizer);
     return out;
 }
 

@@ -37,7 +37,7 @@ struct Explanation {
     std::vector<Check> tactics;
     std::vector<Line> original;
     std::vector<Line> detour;
-    MainlineVerdict mainline;
+    std::optional<MainlineVerdict> mainline;  ///< none of explain_outside()
     std::string mainline_at;  ///< the instruction that mainline's rule is about, or ""
     std::optional<djprobe_explain> module;
     std::string module_reason;
@@ -48,6 +48,9 @@ struct Explanation {
 /// Analyse one site of a function.
 Explanation explain_site(const TextMap& map, const Mainline& mainline, Symbolizer& symbolizer,
                          std::size_t function, std::uint64_t site);
+
+/// A place in no text that the analysis knows: only why it is refused.
+Explanation explain_outside(std::uint64_t address, djprobe::Reason why, Symbolizer& symbolizer);
 
 std::string explain_text(const Explanation& explanation);
 std::string explain_json(const Explanation& explanation);

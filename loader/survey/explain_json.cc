@@ -69,9 +69,11 @@ std::string explain_json(const Explanation& e) {
     }
     json["checks"] = checks_json(e.checks);
     json["tactics"] = checks_json(e.tactics);
-    json["mainline"] = {{"verdict", mainline_name(e.mainline.kind)},
-                        {"rule", e.mainline.rule},
-                        {"at", e.mainline_at}};
+    json["mainline"] = nullptr;
+    if (e.mainline)
+        json["mainline"] = {{"verdict", mainline_name(e.mainline->kind)},
+                            {"rule", e.mainline->rule},
+                            {"at", e.mainline_at}};
     json["code"] = lines_json(e.original);
     json["detour"] = lines_json(e.detour);
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

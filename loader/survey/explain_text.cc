@@ -69,10 +69,11 @@ std::string explain_text(const Explanation& e) {
     std::string text =
         fmt::format("{} ({:#x}) in {}\n", e.site, e.address, e.source) + verdict_line(e);
     text += module_lines(e);
+    if (!e.mainline) return text;
     text += "\nchecks\n" + check_lines(e.checks);
     if (!e.tactics.empty()) text += "\ntactics\n" + check_lines(e.tactics);
-    text += "\nkprobes of this kernel\n  " + std::string(mainline_name(e.mainline.kind));
-    text += fmt::format(": {}{}\n", e.mainline.rule,
+    text += "\nkprobes of this kernel\n  " + std::string(mainline_name(e.mainline->kind));
+    text += fmt::format(": {}{}\n", e.mainline->rule,
                         e.mainline_at.empty() ? "" : " (" + e.mainline_at + ")");
     text +=
         "\ncode (IA: the site; DCR: displaced; JTPR: nothing may land in the bytes behind its "

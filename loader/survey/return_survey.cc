@@ -72,8 +72,8 @@ ReturnCounts survey_returns(const std::vector<ReturnFinder>& texts, const Survey
         if (!lines) continue;
         const TextMap::Function& self = finder->map().functions()[index];
         fmt::format_to(std::back_inserter(lines->buffer()),
-                       R"({{"function":{},"address":"{:#x}","mode":"{}","reason":"{}",)"
-                       R"("returns":{}}})"
+                       R"({{"type":"function","function":{},"address":"{:#x}","mode":"{}",)"
+                       R"("reason":"{}","returns":{}}})"
                        "\n",
                        quoted(finder->map().name(index), Format::kJson), self.code.address,
                        mode_name(verdict.mode), djprobe::reason_name(verdict.reason),

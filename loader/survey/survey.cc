@@ -71,8 +71,8 @@ class Worker {
         const bool jump = !refusal && plan.may_jump();
         const Reason reason = refusal ? refusal.reason : plan.jump.reason;
         fmt::format_to(std::back_inserter(text_),
-                       FMT_COMPILE(R"({{"site":{},"address":"{:#x}","verdict":"{}","tactic":"{}",)"
-                                   R"("reason":"{}","dcr":{}}})"
+                       FMT_COMPILE(R"({{"type":"site","site":{},"address":"{:#x}","verdict":"{}",)"
+                                   R"("tactic":"{}","reason":"{}","dcr":{}}})"
                                    "\n"),
                        quoted(fmt::format("{}+{:#x}", map.name(site.function.index),
                                           site.address - function.code.address),

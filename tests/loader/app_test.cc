@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,64 @@ TEST(App, help_tells_examples_and_every_exit_status) {
     EXPECT_NE(result.out.find(meaning), std::string::npos) << meaning;
     DJPROBE_EXIT_CODES(DJPROBE_EXIT_CODE_IN_HELP)
 #undef DJPROBE_EXIT_CODE_IN_HELP
+}
+
+TEST(App, help_of_each_command_fits_a_terminal_and_hides_the_parser) {
+    for (const char* command : {"attach", "explain", "survey", "bench"}) {
+        const Result result = run({command, "--help"});
+        EXPECT_EQ(result.status, 0);
+        std::istringstream lines(result.out);
+        for (std::string line; std::getline(lines, line);)
+            EXPECT_LE(line.size(), 80U) << command << ": " << line;
+        for (const char* leftover : {"Excludes", "Option Group", " in ["})
+            EXPECT_EQ(result.out.find(leftover), std::string::npos) << command << leftover;
+    }
+    EXPECT_NE(run({"explain", "--help"}).out.find("explain [OPTIONS] [SITE]\n"), std::string::npos);
+}
+
+TEST(App, help_tells_only_what_the_command_may_end_with) {
+    const std::string survey = run({"survey", "--help"}).out;
+    EXPECT_NE(survey.find("\n   9  no such function"), std::string::npos);
+    EXPECT_EQ(survey.find("\n  13  "), std::string::npos);
+    EXPECT_EQ(run({"explain", "--help"}).out.find("\n  10  "), std::string::npos);
+}
+
+TEST(App, options_before_a_command) {
+    expect_usage_error({"-x"}, "'-x' is no option (see --help)");
+    expect_usage_error({"--frob=1", "attach"}, "'--frob=1' is no option (see --help)");
+    expect_usage_error({"--func", "vfs_read"},
+                       "'--func' without a command: did you mean 'probeload attach --func ...'?");
+    expect_usage_error({"--functions=x"},
+                       "'--functions' without a command: did you mean 'probeload survey "
+                       "--functions ...'?");
+    EXPECT_EQ(run({"-h"}).status, 0);
+}
+
+TEST(App, explain_wants_one_place) {
+    expect_usage_error({"explain"}, "SITE is required (see --help)");
+    expect_usage_error({"explain", "vfs_read", "--address", "0x10"},
+                       "SITE excludes --address (see --help)");
+}
+
+TEST(App, names_that_are_empty) {
+    expect_usage_error({"attach", "--prog", "", "f.o"},
+                       "--prog: it is empty: leave it out, or say which (see --help)");
+    expect_usage_error({"survey", "--functions", ""},
+                       "--functions: it is empty: leave it out, or say which (see --help)");
+}
+
+TEST(App, site_that_is_given_twice_is_told) {
+    const Result result = run({"attach", "--func", "a", "--func", "a", "/nonexistent.bpf.o"});
+    EXPECT_EQ(result.err,
+              "probeload: a is given twice: attached once\n"
+              "probeload: /nonexistent.bpf.o: No such file or directory\n");
+}
+
+TEST(App, modules_are_no_part_of_an_image) {
+    const Result result = run({"explain", "xfs:f", "--vmlinux", DJPROBE_TINY_KERNEL});
+    EXPECT_EQ(result.status, 9);
+    EXPECT_EQ(result.err,
+              "probeload: 'xfs:f': an image has no modules, only the running kernel has\n");
 }
 
 TEST(App, no_subcommand) {
@@ -107,9 +166,9 @@ TEST(App, bench_takes_lists_of_known_names) {
 
 TEST(App, bench_wants_sane_numbers) {
     expect_usage_error({"bench", "--rounds", "0"},
-                       "--rounds: Value 0 not in range 1 to 1000 (see --help)");
+                       "--rounds: '0' is not a whole number from 1 to 1000 (see --help)");
     expect_usage_error({"bench", "--calls", "many"},
-                       "--calls: Value many not in range 1 to 1000000 (see --help)");
+                       "--calls: 'many' is not a whole number from 1 to 1000000 (see --help)");
 }
 
 TEST(App, bench_opens_the_picture_before_it_measures) {
@@ -122,6 +181,15 @@ TEST(App, file_errors_come_before_the_device) {
     const Result result = run({"attach", "--func", "vfs_read", "/nonexistent.bpf.o"});
     EXPECT_EQ(result.status, 3);
     EXPECT_EQ(result.err, "probeload: /nonexistent.bpf.o: No such file or directory\n");
+}
+
+TEST(App, explain_succeeds_with_any_verdict) {
+    const Result result = run({"explain", "--address", "0x1000", "--vmlinux", DJPROBE_TINY_KERNEL});
+    EXPECT_EQ(result.err, "");
+    EXPECT_EQ(result.status, 0);
+    EXPECT_NE(result.out.find("\nrefused: not in the text of the kernel or of a live module\n"),
+              std::string::npos)
+        << result.out;
 }
 
 TEST(App, no_site_given_and_none_in_the_section) {

@@ -48,6 +48,16 @@ TEST(Glob, module_by_name_or_pattern) {
     EXPECT_THAT(names("bpf:*"), IsEmpty());
 }
 
+TEST(Glob, module_that_is_missing) {
+    const Kallsyms kallsyms = Kallsyms::parse(kSymbols);
+    EXPECT_EQ(missing_module(kallsyms, "xfs:*"), "no module xfs is loaded: modprobe xfs");
+    EXPECT_EQ(missing_module(kallsyms, "x*:*"), "no module is named like 'x*'");
+    EXPECT_EQ(missing_module(kallsyms, "other:none"), "");
+    EXPECT_EQ(missing_module(kallsyms, "o*:none"), "");
+    EXPECT_EQ(missing_module(kallsyms, "vfs_none"), "");
+    EXPECT_EQ(missing_module(Kallsyms::parse(""), "xfs:*"), "");
+}
+
 TEST(Glob, paddings_parts_and_data_are_no_functions) {
     EXPECT_THAT(names("*pfx*"), IsEmpty());
     EXPECT_THAT(names("*.cold"), IsEmpty());

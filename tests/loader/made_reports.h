@@ -32,6 +32,14 @@ inline djprobe_query int3_probe() {
     return query;
 }
 
+inline djprobe_query disabled_probe() {
+    djprobe_query query = probe();
+    query.state = DJPROBE_STATE_DISARMED;
+    query.mechanism = DJPROBE_MECHANISM_NONE;
+    query.reason = DJPROBE_REASON_DISABLED;
+    return query;
+}
+
 inline AttachmentReport report(Scope scope, const char* name, std::vector<djprobe_query> probes) {
     AttachmentReport report;
     report.program = "on_hit";

@@ -2,6 +2,7 @@
 #include "object/object.h"
 
 #include <elf.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <iterator>
@@ -27,6 +28,16 @@ constexpr const char* kBareProgram = R"(
 #define SEC(name) __attribute__((section(name), used))
 SEC("kprobe/vfs_read") int placed(void *ctx) { return 0; }
 SEC("kprobe") int bare(void *ctx) { return 0; }
+)";
+
+constexpr const char* kMultiProbe = R"(
+#define SEC(name) __attribute__((section(name), used))
+SEC("kprobe.multi/vfs_*") int many(void *ctx) { return 0; }
+)";
+
+constexpr const char* kSessionProbe = R"(
+#define SEC(name) __attribute__((section(name), used))
+SEC("kprobe.session/vfs_*") int both(void *ctx) { return 0; }
 )";
 
 constexpr const char* kUserProbe = R"(
@@ -63,6 +74,15 @@ TEST(ObjectFile, missing) {
 TEST(ObjectFile, directory) {
     const Files files;
     EXPECT_EQ(open_error(files.path()), files.path().string() + ": not a regular file");
+}
+
+TEST(ObjectFile, fifo_that_nobody_writes) {
+    const Files files;
+    for (const char* name : {"x.bpf.o", "x.bpf.c"}) {
+        const auto path = files.path() / name;
+        ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+        EXPECT_EQ(open_error(path), path.string() + ": not a regular file");
+    }
 }
 
 TEST(ObjectFile, empty) {
@@ -153,6 +173,7 @@ TEST(ObjectSection, names_a_site_or_none) {
     EXPECT_EQ(site_of_section("kretprobe/vfs_read")->symbol, "vfs_read");
     EXPECT_FALSE(site_of_section("kretprobe"));
     EXPECT_TRUE(site_of_section("kprobe/vfs_*")->is_glob());
+    EXPECT_TRUE(site_of_section("kprobe.multi/vfs_*")->is_glob());
     EXPECT_FALSE(site_of_section("raw_tracepoint/sys_enter"));
 }
 
@@ -160,7 +181,7 @@ TEST(ObjectSection, says_whether_it_is_for_returns) {
     EXPECT_TRUE(is_return_section("kretprobe"));
     EXPECT_TRUE(is_return_section("kretprobe/vfs_read"));
     EXPECT_FALSE(is_return_section("kprobe/vfs_read"));
-    EXPECT_FALSE(is_return_section("kretprobe.multi/vfs_read"));
+    EXPECT_TRUE(is_return_section("kretprobe.multi/vfs_read"));
 }
 
 TEST_F(CompileIn, several_programs_are_listed) {
@@ -192,6 +213,19 @@ TEST_F(CompileIn, user_probe_is_refused) {
     EXPECT_EQ(expect_error(ExitCode::kWrongProgram, [&] { object.choose("", Several::kRefuse); }),
               "program 'user' has SEC \"uprobe\", which is not for a probe in the kernel: use SEC "
               "\"kprobe\" or \"kretprobe\"");
+}
+
+TEST_F(CompileIn, program_of_kprobe_multi_is_loaded_as_one_of_kprobe) {
+    Object object = Object::open(files_.write("multi.bpf.c", kMultiProbe), false);
+    const Program program = object.choose("", Several::kTakeAll).front();
+    EXPECT_EQ(bpf_program__expected_attach_type(program.handle), 0);
+}
+
+TEST_F(CompileIn, program_of_kprobe_session_is_refused_with_a_way_round) {
+    Object object = Object::open(files_.write("session.bpf.c", kSessionProbe), false);
+    EXPECT_EQ(expect_error(ExitCode::kWrongProgram, [&] { object.choose("", Several::kRefuse); }),
+              "program 'both' has SEC \"kprobe.session/vfs_*\": write two, SEC \"kprobe\" and SEC "
+              "\"kretprobe\", and attach them with --session");
 }
 
 TEST_F(CompileIn, all_programs_are_taken_but_optional_ones) {

@@ -109,6 +109,21 @@ TEST(Refusal, no_such_function_but_data) {
                  "vfs_caches: no such function; the symbol is data");
 }
 
+TEST(Refusal, data_that_the_module_takes_for_a_place) {
+    const Error error = refuse("vfs_caches", DJPROBE_REASON_NOT_TEXT, EACCES);
+    EXPECT_STREQ(error.what(), "vfs_caches: no such function; the symbol is data");
+    EXPECT_EQ(error.code(), ExitCode::kNoSuchSite);
+}
+
+TEST(Refusal, function_of_a_module_that_is_not_loaded) {
+    EXPECT_STREQ(refuse("xfs:xfs_read", DJPROBE_REASON_NO_SUCH_SYMBOL, ENOENT).what(),
+                 "xfs:xfs_read: no module xfs is loaded: modprobe xfs");
+    EXPECT_STREQ(refuse("xfs:vfs_read", DJPROBE_REASON_NO_SUCH_SYMBOL, ENOENT).what(),
+                 "xfs:vfs_read: no module xfs is loaded; did you mean vfs_read?");
+    EXPECT_STREQ(refuse("ext4:twim", DJPROBE_REASON_NO_SUCH_SYMBOL, ENOENT).what(),
+                 "ext4:twim: no such function; did you mean twin, ext4:twin?");
+}
+
 TEST(Refusal, no_such_function_and_nothing_like_it) {
     EXPECT_STREQ(refuse("frobnicate_widget", DJPROBE_REASON_NO_SUCH_SYMBOL, ENOENT).what(),
                  "frobnicate_widget: no such function in /proc/kallsyms (inlined everywhere, or "

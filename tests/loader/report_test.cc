@@ -60,6 +60,25 @@ TEST(AttachedLine, interrupted_wait_is_no_final_word) {
               "attached vfs_read+0x9 (0xffffffff81001009) by int3, the jump is pending");
 }
 
+TEST(AttachedLine, what_is_not_in_the_text_says_why) {
+    EXPECT_EQ(attached(at_site(disabled_probe())),
+              "attached vfs_read+0x9 (0xffffffff81001009), not in the text: the probe, or all "
+              "probes, are disabled");
+    EXPECT_EQ(text(at_site(disabled_probe())),
+              "vfs_read+0x9: hits 100, missed 0, not in the text: the probe, or all probes, are "
+              "disabled\n");
+    AttachmentReport functions = report(Scope::kGlob, "vfs_*", {disabled_probe(), probe()});
+    functions.functions = 2;
+    EXPECT_EQ(attached(functions),
+              "attached 2 functions like 'vfs_*', 1 not in the text (disabled 1), 1 by jump");
+}
+
+TEST(AttachedLine, no_address_where_the_kernel_hides_them) {
+    djprobe_query query = probe();
+    query.address = 0;
+    EXPECT_EQ(attached(at_site(query)), "attached vfs_read+0x9 by jump");
+}
+
 TEST(AttachedLine, returns_of_a_function) {
     EXPECT_EQ(attached(report(Scope::kReturns, "vfs_read", {probe(), probe(), probe()})),
               "attached vfs_read: 3 returns, by jump");
@@ -75,7 +94,7 @@ TEST(AttachedLine, returns_in_shadow_mode) {
     EXPECT_EQ(attached(returns), "attached vfs_read: returns in shadow mode, by jump");
     returns.total.missed[DJPROBE_MISS_NO_INSTANCE] = 2;
     EXPECT_EQ(text(returns),
-              "vfs_read: returns in shadow mode, by jump; 100 hits, 2 missed (no-instance 2)\n");
+              "vfs_read: returns in shadow mode, hits 100, missed 2 (no-instance 2), by jump\n");
     EXPECT_EQ(json(returns)["ret_mode"], "shadow");
     EXPECT_FALSE(json(returns).contains("returns")) << "its only probe is at the entry";
 }
@@ -107,17 +126,17 @@ TEST(AttachedLine, returns_of_functions_by_a_pattern) {
 
 TEST(ReportText, returns_are_summed) {
     AttachmentReport returns = report(Scope::kReturns, "vfs_read", {probe(), probe(), probe()});
-    EXPECT_EQ(text(returns), "vfs_read: 3 returns, by jump; 300 hits, 0 missed\n");
+    EXPECT_EQ(text(returns), "vfs_read: 3 returns, hits 300, missed 0, by jump\n");
     returns.total.missed[DJPROBE_MISS_RECURSION] = 2;
     returns.total.missed[DJPROBE_MISS_BPF_BUSY] = 3;
     EXPECT_EQ(text(returns),
-              "vfs_read: 3 returns, by jump; 300 hits, 5 missed (recursion 2, bpf-busy 3)\n");
+              "vfs_read: 3 returns, hits 300, missed 5 (recursion 2, bpf-busy 3), by jump\n");
 }
 
 TEST(ReportText, of_many_functions_the_ten_with_the_most_hits) {
     const std::string lines = text(many(12));
     EXPECT_EQ(lines.substr(0, lines.find('\n')),
-              "12 functions like 'f*', by jump; 78 hits, 0 missed");
+              "12 functions like 'f*', hits 78, missed 0, by jump");
     EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 11);
     const auto first = lines.find("  f12+0x9: hits 12, missed 0, by jump\n");
     const auto last = lines.find("  f3+0x9: hits 3, missed 0, by jump\n");
@@ -136,6 +155,7 @@ TEST(ReportText, functions_without_a_hit_are_not_listed) {
 
 TEST(ReportJson, returns_with_their_sites) {
     const auto returns = json(report(Scope::kReturns, "vfs_read", {probe(), int3_probe()}));
+    EXPECT_EQ(returns["kind"], "function");
     EXPECT_EQ(returns["function"], "vfs_read");
     EXPECT_EQ(returns["program"], "on_hit");
     EXPECT_EQ(returns["ret_mode"], "exact");
@@ -153,6 +173,7 @@ TEST(ReportJson, functions_with_reasons_and_the_top) {
     ++functions.functions;
     functions.left_out = {{DJPROBE_REASON_BLACKLISTED, 3}};
     const auto object = json(functions);
+    EXPECT_EQ(object["kind"], "glob");
     EXPECT_EQ(object["glob"], "f*");
     EXPECT_EQ(object["functions"], 13);
     EXPECT_EQ(object["mechanisms"], (nlohmann::ordered_json{{"jump", 12}, {"int3", 1}}));

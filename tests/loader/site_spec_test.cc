@@ -47,6 +47,18 @@ TEST(SiteSpec, what_is_no_function) {
     }
 }
 
+TEST(SiteSpec, addresses_have_an_option_of_their_own) {
+    EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_function("0xffffffff81000000"); }),
+              "'0xffffffff81000000' is an address, not a function: give it with --address");
+}
+
+TEST(SiteSpec, offsets_are_never_negative) {
+    EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_function("vfs_read-5"); }),
+              "'vfs_read-5': offsets count from a function's start: write SYM+OFFSET, never '-5'");
+    expect_error(ExitCode::kUsage, [] { parse_function("vfs_read-0x10"); });
+    EXPECT_TRUE(parse_function("vfs_[a-z]*").is_glob());
+}
+
 TEST(SiteSpec, what_is_no_offset) {
     for (const char* text : {"f+", "f+x", "f+0x", "f+-1", "f+1g", "f+0x1+2",
                              "f+0x10000000000000000", "f+18446744073709551616"}) {

@@ -38,7 +38,8 @@ TEST(Summary, missed_by_cause_even_by_one_that_is_newer) {
               "vfs_read+0x9: hits 100, missed 9 (recursion 2, bpf-busy 3, cause-7 4), by jump\n");
     EXPECT_EQ(
         json(summary)["probes"][0]["missed"],
-        (nlohmann::ordered_json{{"recursion", 2}, {"bpf-busy", 3}, {"nmi", 0}, {"cause-7", 4}}));
+        (nlohmann::ordered_json{
+            {"recursion", 2}, {"bpf-busy", 3}, {"nmi", 0}, {"no-instance", 0}, {"cause-7", 4}}));
 }
 
 TEST(Summary, unknown_loss_has_a_bound_and_says_what_to_add) {
@@ -58,7 +59,7 @@ TEST(Summary, site_whose_module_went_away) {
     summary.attachments[0].probes[0].state = DJPROBE_STATE_GONE;
     summary.attachments[0].probes[0].mechanism = DJPROBE_MECHANISM_NONE;
     EXPECT_EQ(text(summary),
-              "vfs_read+0x9: hits 100, missed 0, by nothing: its module was unloaded\n");
+              "vfs_read+0x9: hits 100, missed 0, not in the text: its module was unloaded\n");
 }
 
 TEST(Summary, maps_of_a_program_that_sends_nothing) {
@@ -75,7 +76,7 @@ TEST(Summary, command_by_status_and_by_signal) {
     EXPECT_EQ(text(summary), "command: ended with status 3\n");
     EXPECT_EQ(json(summary)["command"]["status"], 3);
     summary.command_status = 127 << 8;
-    EXPECT_EQ(text(summary), "command: ended with status 127 (not found)\n");
+    EXPECT_EQ(text(summary), "command: ended with status 127 (the shell's word for: not found)\n");
     summary.command_status = 15;
     EXPECT_EQ(text(summary), "command: ended with signal 15 (Terminated)\n");
     EXPECT_EQ(json(summary)["command"]["signal"], 15);
@@ -87,6 +88,7 @@ TEST(Summary, json_tells_all_of_a_probe) {
     const auto object = json(summary);
     EXPECT_EQ(object["type"], "summary");
     const auto& first = object["probes"][0];
+    EXPECT_EQ(first["kind"], "site");
     EXPECT_EQ(first["site"], "vfs_read+0x9");
     EXPECT_EQ(first["address"], "0xffffffff81001009");
     EXPECT_EQ(first["program"], "on_hit");

@@ -72,19 +72,19 @@ TEST_F(SurveyTest, ABranchFromTheColdPartIsNamed) {
 }
 
 TEST_F(SurveyTest, MainlineDoesNotSeeTheColdPart) {
-    EXPECT_EQ(explain("split", 0).mainline.kind, Kind::Jump);
+    EXPECT_EQ(explain("split", 0).mainline->kind, Kind::Jump);
 }
 
 TEST_F(SurveyTest, ABranchBehindTheRegionIsHarmlessButNotToMainline) {
     EXPECT_EQ(jump("loops"), djprobe::Reason::NONE);
-    EXPECT_EQ(explain("loops", 0).mainline.kind, Kind::Int3);
+    EXPECT_EQ(explain("loops", 0).mainline->kind, Kind::Int3);
 }
 
 TEST_F(SurveyTest, FixupsForbidTheirInstructionAndTheirTargetOnly) {
     EXPECT_EQ(jump("faults"), djprobe::Reason::NONE);
     EXPECT_EQ(refusal("faults", 5), djprobe::Reason::EXTABLE_INSN);
     EXPECT_EQ(jump("faults", 8), djprobe::Reason::FIXUP_INTO_REGION);
-    EXPECT_EQ(explain("faults", 0).mainline.kind, Kind::Int3) << "it refuses the whole function";
+    EXPECT_EQ(explain("faults", 0).mainline->kind, Kind::Int3) << "it refuses the whole function";
 }
 
 TEST_F(SurveyTest, TheEntryIsBehindEndbrAndFtrace) {
@@ -93,7 +93,7 @@ TEST_F(SurveyTest, TheEntryIsBehindEndbrAndFtrace) {
     EXPECT_EQ(map_.entry(map_.find(at("loops"))), at("loops"));
     EXPECT_EQ(refusal("traced"), djprobe::Reason::ENDBR);
     EXPECT_EQ(refusal("traced", 4), djprobe::Reason::FTRACE_SITE);
-    EXPECT_EQ(explain("traced", 4).mainline.kind, Kind::Ftrace);
+    EXPECT_EQ(explain("traced", 4).mainline->kind, Kind::Ftrace);
 }
 
 TEST_F(SurveyTest, ARegisterJumpIsATailCallUnlessAPlaceInsideIsTaken) {
@@ -108,7 +108,7 @@ TEST_F(SurveyTest, WhatRunsOnEveryInt3IsNoSite) {
 
 TEST_F(SurveyTest, TheBlacklistOfAnImageIsInASection) {
     EXPECT_EQ(refusal("blacklisted"), djprobe::Reason::BLACKLISTED);
-    EXPECT_EQ(explain("blacklisted", 0).mainline.kind, Kind::Refused);
+    EXPECT_EQ(explain("blacklisted", 0).mainline->kind, Kind::Refused);
 }
 
 // A section of its own (.cold) or a symbol of its own (.part) do not make it another function.
@@ -139,10 +139,11 @@ TEST_F(SurveyTest, ALineHasTheDocumentedForm) {
     SurveyScope scope;
     scope.glob = "loop[s]";
     const std::string text = lines(1, scope);
-    EXPECT_EQ(text.substr(0, text.find('\n')),
-              fmt::format(R"({{"site":"loops+0x0","address":"{:#x}","verdict":"jump",)"
-                          R"("tactic":"window","reason":"none","dcr":5}})",
-                          at("loops")));
+    EXPECT_EQ(
+        text.substr(0, text.find('\n')),
+        fmt::format(R"({{"type":"site","site":"loops+0x0","address":"{:#x}","verdict":"jump",)"
+                    R"("tactic":"window","reason":"none","dcr":5}})",
+                    at("loops")));
 }
 
 TEST_F(SurveyTest, AGlobChoosesFunctions) {
@@ -182,6 +183,22 @@ TEST_F(SurveyTest, ExplanationAsJsonHoldsTheDecision) {
     EXPECT_TRUE(json["module"].is_null());
     EXPECT_EQ(json["mainline"]["verdict"], "int3");
     EXPECT_EQ(json["detour"].back()["text"], fmt::format("jmp {:#x}  <loops+0x5>", at("loops", 5)));
+}
+
+TEST_F(SurveyTest, APlaceOutsideOfAllTextIsRefusedAndThatIsAll) {
+    Explanation e = explain_outside(0x1000, djprobe::Reason::INIT_TEXT, symbolizer_);
+    e.source = "here";
+    EXPECT_EQ(explain_text(e),
+              "0x1000 (0x1000) in here\n"
+              "refused: in init text, which is freed after boot\n"
+              "local analysis only: the module has not been asked\n");
+    const auto json = nlohmann::json::parse(explain_json(e));
+    EXPECT_EQ(json["verdict"], "refused");
+    EXPECT_EQ(json["reason"], "init-text");
+    EXPECT_TRUE(json["mainline"].is_null());
+    e.module = djprobe_explain{};
+    e.module->reason = DJPROBE_REASON_INIT_TEXT;
+    EXPECT_TRUE(e.agrees());
 }
 
 TEST_F(SurveyTest, ADifferentAnswerOfTheModuleIsLoud) {

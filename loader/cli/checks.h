@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+// What options' values must be. Each check returns "" or what is wrong, which CLI11 puts behind the
+// option's name.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+namespace djprobe::loader {
+
+/// A finite number above 0, with or without decimals.
+std::string positive(const std::string& text);
+/// For options of which none means something else than "".
+std::string not_empty(const std::string& text);
+/// A whole number in [least, most].
+std::function<std::string(const std::string&)> whole_number(std::uint64_t least,
+                                                            std::uint64_t most);
+
+}  // namespace djprobe::loader
