@@ -30,7 +30,7 @@ constexpr const char* kFooter = R"(Examples:
       every mechanism of this kernel and djprobe's four, with three programs
   probeload bench --mechanism djprobe-jump,fentry --program counter --plot bench.svg
       two of them, one program, and a picture
-  probeload bench --func getpgid+0x1b
+  probeload bench --func vfs_read+0x2b
       elsewhere: a function that one of the calls known here enters exactly once
   probeload bench --attach 1000
       what attaching a thousand probes costs, until they are jumps, and detaching them
