@@ -6,9 +6,9 @@
  * a probe fd. A probe lives as long as its fd: closing the last copy of it,
  * also by SIGKILL, detaches the probe and leaves no byte behind.
  *
- * Every open and every ioctl needs CAP_SYS_ADMIN, CAP_BPF and CAP_PERFMON in
- * the initial user namespace (what loading a kprobe program needs, and root's
- * word for patching the kernel): else EPERM.
+ * Every open and every ioctl needs CAP_SYS_ADMIN in the initial user namespace
+ * (root's word for patching the kernel): else EPERM. The kernel takes it for
+ * CAP_BPF and CAP_PERFMON too, so that it is enough for loading the program.
  *
  * Extension rule: each struct begins with its own `size` as the caller knows
  * it. A shorter struct than the module's is read as if zero-filled and written
@@ -22,7 +22,12 @@
  *
  * Errors common to all: EPERM (see above), EFAULT (unreadable or unwritable
  * argument), EINVAL (size below the first published one, reserved not zero),
- * E2BIG (see above), ENOTTY (not an ioctl of this kind of fd).
+ * E2BIG (see above), ENOTTY (not an ioctl of this kind of fd). None of these
+ * writes anything back, unless the writing itself is what failed.
+ *
+ * Words: the IA is a site's first byte, the address of the probed instruction.
+ * The DCR are the instructions that the five bytes of a jump replace, whole
+ * ones, and that run in the detour instead.
  */
 #ifndef DJPROBE_H
 #define DJPROBE_H
@@ -151,8 +156,14 @@ enum djprobe_attach_flags {
  * own reference until no CPU can run it any more; prog_fd may be closed.
  *
  * The probe is armed (int3) on return; the jump follows asynchronously, see
- * DJPROBE_IOC_WAIT. May sleep. On failure nothing has changed, and `reason` and
- * `detail` are written when the request itself could be read:
+ * DJPROBE_IOC_WAIT. May sleep. On failure nothing has changed.
+ *
+ * EINVAL: an unknown mode or flag; flags that do not go together (SHADOW without
+ * RETURN, SESSION without both); RETURN with an offset; `entry_prog_fd` without
+ * SESSION; `symbol` and `address` together; an offset without a symbol; a name
+ * of 568 bytes or more. With it, EFAULT, E2BIG, EPERM for want of the capability
+ * and ENOMEM for the name nothing is written back: a `reason` that was 0 stays
+ * NONE. Any other error writes `reason` and `detail`:
  *   ENOENT      NO_SUCH_SYMBOL
  *   ENOTUNIQ    AMBIGUOUS_SYMBOL
  *   ERANGE      PAST_END
@@ -160,8 +171,9 @@ enum djprobe_attach_flags {
  *   EBUSY       FOREIGN_PATCH, MODULE_LEAVING, OVERLAP
  *   EBADF       PROG_FD
  *   EOPNOTSUPP  PROG_TYPE, PROG_SLEEPABLE, PROG_OVERRIDE, PROG_ATTACH_TYPE, NO_SHADOW
- *   ENOMEM      NO_MEMORY, NO_INDEX
- *   EPERM       LOCKDOWN (reason is NONE where capabilities are missing)
+ *   ENOMEM      NO_MEMORY, NO_INDEX; NONE: no memory for the probe fd
+ *   EPERM       LOCKDOWN
+ *   EMFILE, ENFILE  NONE: no more fds for this process, no more files for all
  *   EACCES      any other reason below DJPROBE_REASON_FIRST_JUMP: not a site
  */
 struct djprobe_attach {
@@ -188,8 +200,9 @@ enum djprobe_verdict {
 
 /*
  * Control fd: what would DJPROBE_IOC_ATTACH do? The same decision, nothing is patched or kept.
- * The site is named as there. May sleep. Returns 0 with any verdict; errors as there only for a
- * place that is none (ENOENT, ENOTUNIQ, ERANGE; EACCES with NOT_TEXT), with `reason` and `detail`.
+ * The site is named as there, with the same EINVAL. May sleep. Returns 0 with any verdict; errors
+ * as there only for a place that is none (ENOENT, ENOTUNIQ, ERANGE; EACCES with NOT_TEXT), with
+ * `reason` and `detail`.
  * With RETURN the verdict, and all that goes with it, is that of the function's return which does
  * worst; `address` is the function's entry.
  */
@@ -266,7 +279,9 @@ struct djprobe_site {
  * Errors as DJPROBE_IOC_ATTACH; `failed` is then the index of the site that was
  * refused, whose `reason` and `detail` say why, or `count` when it was none of
  * them (bad program, no memory). Of a success all sites are written back, of a
- * refusal that one.
+ * refusal that one. EINVAL also for a `count` of 0 or above DJPROBE_MANY_MAX, and
+ * for SESSION with a site that has not both RETURN and SHADOW; like EFAULT and
+ * E2BIG, and ENOMEM for the list itself, it writes nothing back.
  */
 struct djprobe_attach_many {
 	__u32 size;    /* in */
@@ -286,8 +301,9 @@ struct djprobe_attach_many {
 /*
  * Probe fd: disable or enable all its probes. A site without enabled probes
  * holds its original bytes. Enabling decides anew about each site and may fail
- * as attaching may: all or none, `failed` says which. Doing it twice is no
- * error. Counters go on. May sleep; enabling waits for a quiescence.
+ * as attaching may: all or none, `failed` says which. EINVAL: `enable` above 1.
+ * Doing it twice is no error. Counters go on. May sleep; enabling waits for a
+ * quiescence.
  *
  * When it returns from disabling, no new hit finds the program; one that had
  * begun may still start or run it for tens of milliseconds.
@@ -295,7 +311,7 @@ struct djprobe_attach_many {
 struct djprobe_enable {
 	__u32 size;	 /* in */
 	__u32 enable;	 /* in: 0 or 1 */
-	__u32 failed;	 /* out: of a refusal, index of the probe */
+	__u32 failed;	 /* out: of a refusal, index of the probe; else how many there are */
 	__u32 reason;	 /* out: of a refusal, enum djprobe_reason */
 	__u64 detail[2]; /* out: of a refusal */
 };

@@ -70,13 +70,19 @@ struct djprobe {
 };
 
 /*
- * Register a probe. May sleep; takes milliseconds. 0, or with `reason` set and
- * nothing changed: -ENOENT, -ENOTUNIQ, -ERANGE, -EILSEQ, -EBUSY, -EACCES,
- * -ENOMEM as DJPROBE_IOC_ATTACH; -EINVAL without a handler or with unknown flags.
+ * Register a probe. May sleep; takes milliseconds. 0, or with nothing changed:
+ *   -ENOENT, -ENOTUNIQ, -ERANGE, -EILSEQ, -EBUSY, -EACCES, -ENOMEM as
+ *   DJPROBE_IOC_ATTACH, with its `reason`;
+ *   -EINVAL: no handler, unknown flags, symbol_name and addr together, an offset
+ *   without symbol_name; `reason` is as it was, that is 0, and so it is with
+ *   -ENOMEM when memory runs out before the site is looked at.
  */
 int register_djprobe(struct djprobe *probe);
 
-/* The same for `num` probes, all or none, with one quiescence; the refused one has its `reason`. */
+/*
+ * The same for `num` probes, all or none, with one quiescence; the refused one has its `reason`.
+ * -EINVAL also for a `num` below 1.
+ */
 int register_djprobes(struct djprobe **probes, int num);
 
 /* When it returns no handler is running or will run any more. May sleep: tens of milliseconds. */
@@ -127,8 +133,9 @@ struct djretprobe {
 
 /*
  * As register_djprobe() and unregister_djprobe(), with the refusals of
- * DJPROBE_ATTACH_SHADOW. Calls that are under way when it is unregistered return
- * unseen, even after this module and djprobe have gone.
+ * DJPROBE_ATTACH_SHADOW; -EINVAL: no handler, unknown flags, symbol_name and addr
+ * together or neither, data_size or maxactive above its maximum. Calls that are under
+ * way when it is unregistered return unseen, even after this module and djprobe have gone.
  */
 int register_djretprobe(struct djretprobe *probe);
 void unregister_djretprobe(struct djretprobe *probe);

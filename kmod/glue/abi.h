@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-/* The capabilities that every open and every ioctl needs. */
+/* The capability that every open and every ioctl needs. */
 bool djk_may_probe(void);
 
 /* Whether the caller may see kernel addresses, as /proc/kallsyms would show them to him. */

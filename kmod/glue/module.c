@@ -69,4 +69,5 @@ static void __exit djprobe_exit(void)
 module_init(djprobe_init);
 module_exit(djprobe_exit);
 MODULE_LICENSE("GPL");
+MODULE_VERSION(DJPROBE_VERSION);
 MODULE_DESCRIPTION("Kernel probes by jump, with BPF programs as handlers");

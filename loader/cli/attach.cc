@@ -22,7 +22,7 @@ namespace {
 constexpr const char* kFooter = R"(Examples:
   probeload attach --func vfs_read vfs_read.bpf.o
       events of every vfs_read() call, until Ctrl-C
-  probeload attach --func vfs_read+0x1c --func ext4:ext4_readdir -d 5 -j x.bpf.c
+  probeload attach --func vfs_read+0x2b --func ext4:ext4_readdir -d 5 -j x.bpf.c
       two sites for five seconds, a handler compiled on the fly, NDJSON
   probeload attach -c 'cat /etc/passwd' vfs_read.bpf.o
       the site from SEC("kprobe/vfs_read"), while the command runs

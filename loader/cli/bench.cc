@@ -33,7 +33,7 @@ constexpr const char* kFooter = R"(Examples:
       two of them, and one program
   probeload bench --plot bench.svg
       the table, and a picture
-  probeload bench --func getpgid+0x1b
+  probeload bench --func vfs_read+0x2b
       elsewhere: a function that one of the calls known here enters exactly once
   probeload bench --attach 1000
       what attaching a thousand probes costs, until they are jumps, and

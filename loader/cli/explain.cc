@@ -24,7 +24,7 @@ namespace {
 constexpr const char* kFooter = R"(Examples:
   probeload explain vfs_read
       the function's entry in the running kernel (needs root; arms nothing)
-  probeload explain vfs_read+0x4b --vmlinux vmlinux --symbols kallsyms
+  probeload explain vfs_read+0x2b --vmlinux vmlinux --symbols kallsyms
       a site of a kernel image, with a copy of its /proc/kallsyms
   probeload explain ext4:ext4_readdir
       a function in a module of the running kernel

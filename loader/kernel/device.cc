@@ -25,8 +25,7 @@ namespace {
             fail(ExitCode::kNotLoaded, "no {}: load the module first (insmod djprobe.ko)", path);
         case EACCES:
         case EPERM:
-            fail(ExitCode::kNoPermission,
-                 "{}: not permitted: needs root with CAP_SYS_ADMIN, CAP_BPF and CAP_PERFMON", path);
+            fail(ExitCode::kNoPermission, "{}: not permitted: needs root with CAP_SYS_ADMIN", path);
         default:
             fail(ExitCode::kFailure, "{}: {}", path, std::strerror(error));
     }

@@ -211,9 +211,8 @@ Error refusal(const SiteSpec& site, std::string_view program, const Reason& reas
     const ExitCode code = exit_code(reason.number, error);
     if (reason.number == DJPROBE_REASON_NONE) {
         if (code == ExitCode::kNoPermission) {
-            return {code, fmt::format("{}: not permitted: needs root with CAP_SYS_ADMIN, CAP_BPF "
-                                      "and CAP_PERFMON",
-                                      site.str())};
+            return {code,
+                    fmt::format("{}: not permitted: needs root with CAP_SYS_ADMIN", site.str())};
         }
         return {code, fmt::format("{}: cannot attach: {}", site.str(), std::strerror(error))};
     }

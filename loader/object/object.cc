@@ -187,7 +187,9 @@ void Object::load() {
     }
     if (error == -EPERM) {
         fail(ExitCode::kNoPermission,
-             "{}: not permitted to load BPF: needs root with CAP_BPF and CAP_PERFMON", name_);
+             "{}: not permitted to load BPF: needs root with CAP_BPF and CAP_PERFMON, or "
+             "CAP_SYS_ADMIN",
+             name_);
     }
     const std::string warning = first_warning(log_->text());
     fail(ExitCode::kRejected, "{}: cannot be loaded: {}", name_,

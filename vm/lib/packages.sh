@@ -3,13 +3,17 @@
 # The Debian packages that the project needs, and how they get here.
 # shellcheck disable=SC2034  # the lists are for vm/setup
 
-# To build and to run the VM. pahole is what Kbuild uses for a module's BTF;
+# To build what is installed. pahole is what Kbuild uses for a module's BTF;
 # gcc-12/g++-12 are the compilers that Debian's kernel headers name.
-PACKAGES=(
-    g++ gcc-12 g++-12 make cmake ninja-build pkgconf clang llvm bpftool pahole
+BUILD_PACKAGES=(
+    g++ gcc-12 g++-12 make cmake ninja-build pkgconf clang bpftool pahole
     libbpf-dev libelf-dev zlib1g-dev libzydis-dev libzycore-dev libcli11-dev libfmt-dev
-    nlohmann-json3-dev libgtest-dev libgmock-dev libbenchmark-dev
-    qemu-system-x86 busybox-static cpio kmod xz-utils lz4 zstd dpkg-dev
+    nlohmann-json3-dev kmod dpkg-dev
+)
+# To build the tests and to run the VM.
+VM_PACKAGES=(
+    llvm libgtest-dev libgmock-dev libbenchmark-dev
+    qemu-system-x86 busybox-static cpio xz-utils lz4 zstd
 )
 # Only for vm/check.
 CHECK_PACKAGES=(clang-format clang-tidy git shellcheck libclang-rt-dev llvm-dev python3)
