@@ -102,6 +102,21 @@ TEST(LivenessTest, CompiledCalleeTakesArgumentsOnly) {
     EXPECT_FALSE(function.flags());
 }
 
+TEST(LivenessTest, OtherCalleesThanCompiledOnesMayReadAll) {
+    Function function{CODE("call 771b + 0x60000; ret")};
+    function.is_compiled = [](u64 callee) { return callee == kFunction + 0x50000; };
+    EXPECT_EQ(function.registers(), kCallerSaved);
+}
+
+TEST(LivenessTest, AnEarlierBlockIsFollowedAgainForWhatALaterOneStillAsks) {
+    // At 3 rax has been replaced when the first path comes; the second one comes later, with rax.
+    EXPECT_EQ(Function{CODE("jz 2f; jmp 1f; 2: mov eax, 1; jb 3f; xor edx, edx; ret; 1: jmp 4f;"
+                            "3: mov rcx, rax; xor eax, eax; xor edx, edx; ret; 4: jmp 3b")}
+                      .registers() &
+                  set(AX),
+              set(AX));
+}
+
 TEST(LivenessTest, CallKillsNothing) {
     // A thunk that keeps registers, called by inline assembly; behind it rdi is read.
     EXPECT_EQ(Function{CODE("xor eax, eax; call 771b + 0x50000; mov rax, rdi; ret")}.registers(),

@@ -293,6 +293,18 @@ TEST(PlanIndirectTest, JumpThroughMemoryMayLeadAnywhere) {
     }
 }
 
+TEST(PlanIndirectTest, WhatCannotBeDecodedMayHideOne) {
+    Scene scene(join(kMov5, CODE("ret"), Bytes{0x06, 0xff, 0xe0}));
+    scene.no_jump_tables = false;
+    EXPECT_EQ(scene.plan(0).jump, Refusal(Reason::UNSCANNABLE, kText + 6));
+}
+
+TEST(PlanIndirectTest, OfSeveralTheOneIsNamedThatMayLeadAnywhere) {
+    Scene scene(join(kMov5, CODE("jz 1f; jmp rax; 1: jmp [rax*8 + 64]")));
+    scene.no_jump_tables = true;
+    EXPECT_EQ(scene.plan(0).jump, Refusal(Reason::INDIRECT_JUMP, kText + 9));
+}
+
 TEST(PlanIndirectTest, JumpThroughARegisterIsATailCallWhereThereAreNoJumpTables) {
     Scene scene(join(kMov5, CODE("jmp rax")));
     scene.no_jump_tables = false;

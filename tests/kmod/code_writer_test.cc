@@ -89,6 +89,23 @@ TEST_F(CodeWriterTest, BytesOfOthersBetweenAreLeftAlone) {
                 ElementsAre(Write{kSlot, {1}}, Write{kSlot + 32, {2}}, Write{kSlot + 16, {3}}));
 }
 
+TEST_F(CodeWriterTest, AWholeGranuleBetweenIsAnothers) {
+    add(kSlot, Bytes(16, 1));
+    add(kSlot + 32, {2});
+    writer_.flush();
+    EXPECT_THAT(writes, ElementsAre(Write{kSlot, Bytes(16, 1)}, Write{kSlot + 32, {2}}));
+}
+
+TEST_F(CodeWriterTest, OneByteTooManyBeginsAnotherWrite) {
+    for (const size_t more : {0, 1}) {
+        writes.clear();
+        add(kSlot, Bytes(4080, 1));
+        add(kSlot + 4080, Bytes(16 + more, 2));
+        writer_.flush();
+        EXPECT_EQ(writes.size(), 1 + more);
+    }
+}
+
 TEST_F(CodeWriterTest, AWriteIsNoLongerThanTheKernelAllows) {
     constexpr size_t slot = 272;
     for (size_t i = 0; i < 100; ++i)

@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "failure.h"
+#include "kernel_model.h"
 #include "kmod/text_port.h"
 
 namespace djprobe::kmod {
@@ -13,6 +15,7 @@ namespace {
 struct Piece {
     u64 address;
     std::vector<u8> code;
+    size_t frees;
 };
 std::vector<Piece> pieces;
 
@@ -20,13 +23,17 @@ std::vector<Piece> pieces;
 
 void CodeWriter::add(u64 address, Span<const u8> code) {
     if (!size_) pieces.clear();  // dropped
-    pieces.push_back({address, {code.begin(), code.end()}});
+    pieces.push_back({address, {code.begin(), code.end()}, model::kernel->exec_frees});
     size_ += code.size();
 }
 
 void CodeWriter::flush() {
     if (!size_) return;
     KernelText text;
+    for (const Piece& piece : pieces)
+        if (piece.frees != model::kernel->exec_frees)
+            model::fail("%#lx: code is written where slots have been given back meanwhile",
+                        piece.address);
     for (const Piece& piece : pieces)
         text.write(piece.address, {piece.code.data(), piece.code.size()});
     pieces.clear();

@@ -37,6 +37,7 @@ void djk_text_lock() {
     if (kernel->text_locked) fail("the text lock is taken twice");
     if (kernel->on_gap && kernel->registry_locked) kernel->on_gap();
     kernel->text_locked = true;
+    kernel->watch.look_at_links();
 }
 
 void djk_text_unlock() {
@@ -136,7 +137,7 @@ size_t djk_list_kprobes(unsigned long* addresses, size_t max) {
         if (count < max) addresses[count] = address;
         ++count;
     }
-    return count;
+    return count + kernel->more_kprobes;
 }
 
 bool djk_text_extent(unsigned long address, djk_extent* text) {
@@ -206,6 +207,7 @@ void djk_visit_kprobes(djk_flow_visit visit, void* context) {
 bool djk_read(void* to, unsigned long address, size_t size) {
     if (!kernel->text_locked) fail("%#lx: text is read while others may be changing it", address);
     if (!kernel->is_text(address) || !kernel->is_text(address + size - 1)) return false;
+    if (kernel->unreadable.overlaps({address, address + size})) return false;
     memcpy(to, kernel->image.text(address), size);
     return true;
 }

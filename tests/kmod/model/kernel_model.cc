@@ -120,6 +120,7 @@ void Kernel::free_exec(void* memory, size_t size) {
     watch.free_exec({begin, begin + size});
     chunk_taken_[index] = false;
     --exec_chunks;
+    ++exec_frees;
     memset(memory, 0xf1, size);
 }
 

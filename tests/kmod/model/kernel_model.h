@@ -47,6 +47,10 @@ class Kernel {
     /// Run what has been asked for, retries too; not what asks again and again in vain.
     void settle();
 
+    /// Text that cannot be read, and kprobes that nobody can count.
+    Range unreadable;
+    size_t more_kprobes = 0;
+
     ModuleState module = ModuleState::Live;
     long pins = 0;
     void module_goes();  ///< nobody refers to it any more; its text will be freed
@@ -55,6 +59,7 @@ class Kernel {
 
     long kept = 0;  ///< references to our own module
     size_t exec_chunks = 0;
+    size_t exec_frees = 0;  ///< chunks that have been given back, ever
     size_t handlers = 0;
 
     /// A handler, a BPF program's (of one of kPrograms kinds) or a C function with wishes.

@@ -97,6 +97,47 @@ const Reached& Watch::look() {
     return reached_;
 }
 
+void Watch::sync() {
+    look_at_links();
+    synced_ = ++clock_;
+}
+
+/// A hit that has begun before a trap was taken out may stand on its link: it must not come back,
+/// with a link that leads elsewhere, before all CPUs have synchronized.
+void Watch::look_at_links() {
+    std::set<const djk_trap*> linked;
+    for (const djk_trap* trap : djp_traps)
+        for (; trap; trap = trap->next)
+            linked.insert(trap);
+    for (const djk_trap* trap : linked_)
+        if (!linked.count(trap)) unlinked_[trap] = {++clock_, now_};
+    for (const djk_trap* trap : linked) {
+        const auto out = unlinked_.find(trap);
+        if (out == unlinked_.end()) continue;
+        const auto [clock, look] = out->second;
+        if (clock > synced_ && !gone(look))
+            fail("%#lx: a trap is back in the table while a hit may stand on its link",
+                 trap->address);
+        unlinked_.erase(out);
+    }
+    linked_ = std::move(linked);
+}
+
+/// What the site's handlers want of its code is there.
+void Watch::check_wants(const Blob& blob, const djk_site* site, u64 at, bool detour) const {
+    unsigned int wants = 0;
+    for (const djk_probe* probe = site->probes; probe; probe = probe->next)
+        wants |= probe->wants;
+    bool after = false, redirects = false;
+    for (u64 byte = blob.begin; byte + 2 <= blob.end; ++byte) {
+        redirects |= load<u16>(byte) == 0xcf48;  // iretq
+        after |= byte + 8 <= blob.end && load<u64>(byte) == (address_of(site) | DJK_AFTER);
+    }
+    if (wants & DJK_WANTS_AFTER && !after) fail("%#lx: calls nobody behind its instruction", at);
+    if (detour && wants & DJK_WANTS_REDIRECT && !redirects)
+        fail("%#lx: its detour leads nobody elsewhere", at);
+}
+
 void Watch::look_at_table() {
     for (const u64 address : asked_)
         if (const djk_trap* trap = djk_find_trap(address))
@@ -145,6 +186,7 @@ void Watch::follow_trap(const Place& place) {
     if (trap->site) reach_site(trap->site, place.start());
     Blob& blob = blob_at(trap->resume, place.start());
     blob.last_reached = now_;
+    if (trap->site) check_wants(blob, trap->site, place.start(), false);
     // A slide's anchor goes through the detour.
     if (!trap->site) reach_detour(blob, place.start());
     const u64 back = follow_code(trap->resume, trap->site ? place.start() : 0);
@@ -292,6 +334,7 @@ void Watch::reach_detour(const Blob& blob, u64 anchor) {
     } else if (site) {
         if (!address) fail("%#lx: its detour is of a site that is not in the table", anchor);
         reach_site(site, address);
+        check_wants(blob, site, anchor, true);
     } else {
         fail("%#lx: leads to %#lx, which calls nobody", anchor, blob.begin);
     }
@@ -363,6 +406,7 @@ void Watch::check_tail(u64 address, size_t size) const {
 }
 
 void Watch::before_write(u64 address, const u8* bytes, size_t size) {
+    look_at_links();
     if (image_.exec().contains(address)) {
         look();
         if (size == 1 && bytes[0] == x86::kInt3) {
@@ -422,6 +466,7 @@ void Watch::after_write(u64 address, const u8* bytes, size_t size) {
 
 u64 Watch::begin_quiescence() {
     if (!is_synced()) fail("a quiescence begins before all CPUs know the text");
+    look_at_links();
     look();
     return now_;
 }
@@ -442,6 +487,13 @@ std::pair<size_t, size_t> Watch::count_allocations() const {
 
 void Watch::remove_allocation(void* memory, bool large) {
     const auto found = allocations_.find(address_of(memory));
+    if (found != allocations_.end()) {
+        look_at_links();
+        const u64 begin = address_of(memory), end = begin + found->second.size;
+        std::erase_if(unlinked_, [&](const auto& out) {
+            return address_of(out.first) >= begin && address_of(out.first) < end;
+        });
+    }
     if (found == allocations_.end()) fail("%p is freed, which nobody has allocated", memory);
     if (found->second.large != large) fail("%p is freed by the wrong function", memory);
     if (found->second.last_reached) {

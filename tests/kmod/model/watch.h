@@ -50,7 +50,7 @@ class Watch {
     // The protocol's steps.
     void before_write(u64 address, const u8* bytes, size_t size);
     void after_write(u64 address, const u8* bytes, size_t size);
-    void sync() { synced_ = ++clock_; }
+    void sync();
     /// All that has been written to live text has been made known to the CPUs.
     bool is_synced() const { return last_text_write_ <= synced_; }
     /// A quiescence begins; hand the result to end_quiescence().
@@ -72,6 +72,8 @@ class Watch {
     const Reached& look();
     /// Stamp what hits elsewhere may stand on while they search the table.
     void look_at_table();
+    /// Note which traps hits may stand on, and see that none of these is back too early.
+    void look_at_links();
     /// Bytes that are neither original nor part of any int3, jump or springboard that leads
     /// somewhere: the first one's address, or 0.
     u64 find_stray();
@@ -91,6 +93,7 @@ class Watch {
 
     bool gone(u64 stamp) const { return stamp == 0 || stamp < quiesced_; }
     void touch(u64 address);
+    void check_wants(const Blob& blob, const djk_site* site, u64 at, bool detour) const;
     Form form_of(const Place& place) const;
     void look_at_function(const Function& function);
     void follow_trap(const Place& place);
@@ -119,6 +122,10 @@ class Watch {
     std::set<u64> jumps_;       ///< where a jump of ours begins
     std::set<u64> landed_;      ///< where code in slots leads back to
     std::map<u64, u64> written_;
+    /// What a hit may stand on that searches the table: linked, and taken out (by the clock, and by
+    /// looks).
+    std::set<const djk_trap*> linked_;
+    std::map<const djk_trap*, std::pair<u64, u64>> unlinked_;
     std::set<u64> left_;         ///< springboards that stay
     bool writes_first_ = false;  ///< what is being written is an instruction's first byte
     Reached reached_;

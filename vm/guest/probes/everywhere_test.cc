@@ -56,7 +56,8 @@ class Everywhere : public ProbeTest {
     void print_refused() const;
     /// All at once; or in batches, each of them from all over the kernel.
     void attach_use_detach(const std::vector<djprobe_site>& sites, djprobe_mode mode);
-    void attach_use_detach_batch(const std::vector<djprobe_site>& sites, djprobe_mode mode);
+    void attach_use_detach_batch(const std::vector<djprobe_site>& sites, djprobe_mode mode,
+                                 const std::string& expected);
 
     std::map<uint32_t, size_t> refused_;
 };
@@ -98,17 +99,18 @@ void Everywhere::print_refused() const {
 void Everywhere::attach_use_detach(const std::vector<djprobe_site>& sites, djprobe_mode mode) {
     const char* const wanted = std::getenv("DJPROBE_BATCHES");
     const size_t batches = wanted ? std::strtoull(wanted, nullptr, 0) : 1;
+    const std::string expected = run_workload();
     for (size_t batch = 0; batch < batches; ++batch) {
         std::vector<djprobe_site> part;
         for (size_t i = batch; i < sites.size(); i += batches)
             part.push_back(sites[i]);
-        attach_use_detach_batch(part, mode);
+        attach_use_detach_batch(part, mode, expected);
     }
+    EXPECT_EQ(run_workload(), expected) << "when all are detached";
 }
 
-void Everywhere::attach_use_detach_batch(const std::vector<djprobe_site>& sites,
-                                         djprobe_mode mode) {
-    const std::string expected = run_workload();
+void Everywhere::attach_use_detach_batch(const std::vector<djprobe_site>& sites, djprobe_mode mode,
+                                         const std::string& expected) {
     std::vector<ManyAnswer> attached;
     for (size_t begin = 0; begin < sites.size(); begin += DJPROBE_MANY_MAX) {
         const size_t end = std::min<size_t>(begin + DJPROBE_MANY_MAX, sites.size());
@@ -133,8 +135,6 @@ void Everywhere::attach_use_detach_batch(const std::vector<djprobe_site>& sites,
             total.hits, total.missed[DJPROBE_MISS_RECURSION], total.missed[DJPROBE_MISS_BPF_BUSY]);
         EXPECT_GT(total.hits, 1000u);
     }
-    attached.clear();
-    EXPECT_EQ(run_workload(), expected) << "when all are detached";
 }
 
 TEST_F(Everywhere, AtEveryEntry) {
