@@ -332,8 +332,9 @@ struct djprobe_total {
  * code that may be probed itself.
  *
  * Each answer takes `entry_size` bytes and begins as struct djprobe_query; what lies behind that is
- * not found out. The names at its end are what takes time. ERANGE: there is no probe `first`.
- * EINVAL: `entry_size` is 0, no multiple of 8, or more than struct djprobe_query; `count` is 0.
+ * not found out. The names at its end are what takes time; an answer without them has `offset` 0,
+ * which is found with them. ERANGE: there is no probe `first`. EINVAL: `entry_size` is 0, no
+ * multiple of 8, or more than struct djprobe_query; `count` is 0.
  */
 struct djprobe_query_many {
 	__u32 size;	  /* in */
