@@ -19,12 +19,16 @@
 
 /* ---- For all of them ---- */
 
-void djk_hide_addresses(struct djp_request *request)
+void djk_hide_addresses(struct djp_request *requests, size_t count)
 {
+	size_t i;
+
 	if (djk_may_see_addresses())
 		return;
-	request->address = 0;
-	request->detail[0] = request->detail[1] = 0;
+	for (i = 0; i < count; i++) {
+		requests[i].address = 0;
+		requests[i].detail[0] = requests[i].detail[1] = 0;
+	}
 }
 
 int djk_read_site(struct djp_request *request, u64 symbol, u64 offset, u64 address)
@@ -245,8 +249,8 @@ int djk_attach(void __user *argument)
 	fd = get_unused_fd_flags(O_CLOEXEC);
 	file = fd < 0 ? ERR_PTR(fd) : attach_site(&request, wanted.flags, programs, &refusal);
 	kfree(request.symbol);
-	djk_hide_addresses(&request);
-	djk_hide_addresses(&refusal);
+	djk_hide_addresses(&request, 1);
+	djk_hide_addresses(&refusal, 1);
 	wanted.reason = IS_ERR(file) ? refusal.reason : request.reason;
 	for (i = 0; i < 2; i++)
 		wanted.detail[i] = IS_ERR(file) ? refusal.detail[i] : request.detail[i];

@@ -20,8 +20,8 @@ struct djk_request_list {
 	size_t count, room;
 };
 
-/* What a caller may not see is 0. */
-void djk_hide_addresses(struct djp_request *request);
+/* What the caller may not see is 0. Asks once: security modules see who asks, and may be probed. */
+void djk_hide_addresses(struct djp_request *requests, size_t count);
 
 /* One way to name the site. Fills the request; the name is the caller's to free. */
 int djk_read_site(struct djp_request *request, u64 symbol, u64 offset, u64 address);

@@ -47,11 +47,11 @@ static int write_sites(struct many *many, u32 first, u32 last)
 	struct djprobe_site __user *to = u64_to_user_ptr(many->wanted.sites);
 	u32 i;
 
+	djk_hide_addresses(many->asked + first, last - first);
 	for (i = first; i < last; i++) {
-		struct djp_request *request = &many->asked[i];
+		const struct djp_request *request = &many->asked[i];
 		struct djprobe_site *site = &many->sites[i];
 
-		djk_hide_addresses(request);
 		site->address = request->address;
 		site->reason = request->reason;
 		site->detail[0] = request->detail[0];
@@ -119,7 +119,7 @@ static int attach_and_tell(struct many *many, void __user *argument)
 	if (fd < 0)
 		wanted->failed = wanted->count;
 	wanted->reason = IS_ERR(file) ? many->refusal.reason : DJPROBE_REASON_NONE;
-	djk_hide_addresses(&many->refusal);
+	djk_hide_addresses(&many->refusal, 1);
 	wanted->detail[0] = many->refusal.detail[0];
 	wanted->detail[1] = many->refusal.detail[1];
 	error = djk_write_struct(argument, wanted, sizeof(*wanted));

@@ -89,7 +89,7 @@ static int explain(void __user *argument)
 	located = answer.flags ? explain_returns(&request, answer.flags, &verdict)
 			       : djp_explain(&request, &verdict);
 	kfree(request.symbol);
-	djk_hide_addresses(&request);
+	djk_hide_addresses(&request, 1);
 	if (!request.address)
 		verdict.anchor = verdict.board = 0;
 	answer.address = request.address;

@@ -39,7 +39,7 @@ constexpr const char* kFooter = R"(Examples:
       the same programs, for other functions
   probeload attach --func 'vfs_*' -d 5 count.bpf.o
       the entries of all functions of such a name, as SEC("kprobe.multi/vfs_*")
-      says, too; the summary has the ten with the most hits
+      says, too; the summary has the ten with the most hits (--top N)
   probeload attach --func 'tcp_*' --ret -d 5 count.bpf.o
       their returns, those that only shadow mode sees included
 
@@ -145,6 +145,11 @@ void add_options(CLI::App& command, AttachOptions& options) {
         .add_option("-c,--command", options.command,
                     "Run by /bin/sh once attached; stop at its end")
         ->type_name("COMMAND");
+    command
+        .add_option("--top", options.top,
+                    "Of a GLOB's sites, tell of so many that were hit most (default 10)")
+        ->type_name("N")
+        ->check(whole_number(0, 1'000'000));
     auto* const json = command.add_flag_callback(
         "-j,--json", [&options] { options.format = Format::kJson; },
         "Events and summary as NDJSON");

@@ -11,6 +11,7 @@
 #include "decode/format.h"
 #include "djprobe.h"
 #include "kernel/site_spec.h"
+#include "session/report.h"
 
 namespace djprobe::loader {
 
@@ -33,6 +34,7 @@ struct AttachOptions {
     std::optional<double> seconds;
     std::optional<std::string> command;
     Format format = Format::kText;
+    std::size_t top = kTopSites;  ///< of a pattern's sites so many are told of
     bool verbose = false;
 };
 

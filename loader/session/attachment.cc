@@ -155,6 +155,7 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
         about.scope = Scope::kGlob;
         about.name = target.site.symbol;
         about.at_returns = target.at_returns;
+        about.top = options.top;
         if (target.entry) {
             request.flags = DJPROBE_ATTACH_SESSION;
             request.entry_prog_fd = target.entry->fd();

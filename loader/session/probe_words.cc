@@ -47,7 +47,7 @@ std::vector<const djprobe_query*> top_probes(const AttachmentReport& report) {
         if (probe.hits) top.push_back(&probe);
     std::ranges::stable_sort(
         top, [](const djprobe_query* a, const djprobe_query* b) { return a->hits > b->hits; });
-    top.resize(std::min(top.size(), kTopSites));
+    top.resize(std::min(top.size(), report.top));
     return top;
 }
 

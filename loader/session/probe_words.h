@@ -11,15 +11,13 @@
 
 namespace djprobe::loader {
 
-constexpr std::size_t kTopSites = 10;
-
 std::string state_name(const djprobe_query& probe);
 std::string mechanism_name(const djprobe_query& probe);
 std::string miss_name(std::size_t kind);
 /// "MODULE:SYM+0xOFF"
 std::string site_name(const djprobe_query& probe);
 
-/// The probes with the most hits, at most kTopSites, none without a hit.
+/// The probes with the most hits, at most `top`, none without a hit.
 std::vector<const djprobe_query*> top_probes(const AttachmentReport& report);
 /// Why probes have no jump.
 ReasonCounts int3_reasons(const AttachmentReport& report);

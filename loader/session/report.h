@@ -20,6 +20,9 @@ enum class Scope {
     kGlob,     ///< the entries of many functions, or their returns
 };
 
+/// Of how many sites a summary tells, unless somebody asks for more: what fits a screen.
+constexpr std::size_t kTopSites = 10;
+
 /// How often each reason (enum djprobe_reason) was given.
 using ReasonCounts = std::map<std::uint32_t, std::size_t>;
 
@@ -32,8 +35,9 @@ struct AttachmentReport {
     std::size_t functions = 0;  ///< kGlob: how many; at their returns each may have several probes
     std::size_t shadows = 0;    ///< kGlob: of these in shadow mode
     std::vector<djprobe_query> probes;
-    djprobe_total total{};  ///< of all probes
-    ReasonCounts left_out;  ///< functions that fit the pattern and were refused
+    djprobe_total total{};        ///< of all probes
+    ReasonCounts left_out;        ///< functions that fit the pattern and were refused
+    std::size_t top = kTopSites;  ///< kGlob: so many sites are told of, those with the most hits
 };
 
 /// "attached vfs_read+0x9 (0xffffffff812c4b19) by jump", or "by int3: " and why, or ", not in the
@@ -43,8 +47,8 @@ struct AttachmentReport {
 std::string attached_line(const AttachmentReport& report, Symbolizer& symbolizer);
 
 /// The lines of the summary ("vfs_read+0x9: hits 3, missed 0, by jump"): of many sites their sums
-/// ("vfs_read: 3 returns, hits 9, missed 0, by jump"), and of those by a pattern the ten with the
-/// most hits.
+/// ("vfs_read: 3 returns, hits 9, missed 0, by jump"), and of those by a pattern the `top` with
+/// the most hits.
 std::string report_text(const AttachmentReport& report, Symbolizer& symbolizer);
 nlohmann::ordered_json report_json(const AttachmentReport& report, Symbolizer& symbolizer);
 

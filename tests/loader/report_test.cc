@@ -145,6 +145,16 @@ TEST(ReportText, of_many_functions_the_ten_with_the_most_hits) {
     EXPECT_EQ(lines.find("f2+"), lines.npos);
 }
 
+TEST(ReportText, as_many_as_asked_for) {
+    AttachmentReport functions = many(12);
+    functions.top = 11;
+    EXPECT_NE(text(functions).find("  f2+0x9: hits 2, missed 0, by jump\n"), std::string::npos);
+    EXPECT_EQ(json(functions)["top"].size(), 11U);
+    functions.top = 0;
+    const std::string lines = text(functions);
+    EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1);
+}
+
 TEST(ReportText, functions_without_a_hit_are_not_listed) {
     AttachmentReport functions = many(3);
     functions.probes[1].hits = 0;
