@@ -93,14 +93,21 @@ void write_tail(Port& port, const PatchSite& site, const u8* form) {
         port.write(site.address + 1, {form + 1, static_cast<size_t>(site.length - 1)});
 }
 
+template <class Sites>
+bool is_empty(const Sites& sites) {
+    return !(sites.begin() != sites.end());
+}
+
 }  // namespace detail
 
 // Each transition takes a range of `const PatchSite*`-like handles, so that a batch shares its core
-// syncs. All sites must be in the form that the transition starts from.
+// syncs; of none it interrupts no CPU. All sites must be in the form that the transition starts
+// from.
 
 /// Original -> Breakpoint.
 template <TextPort Port, class Sites>
 void arm(Port& port, const Sites& sites) {
+    if (detail::is_empty(sites)) return;
     for (const PatchSite* site : sites)
         detail::write_first(port, *site, kInt3);
     port.sync_cores();
@@ -123,6 +130,7 @@ void restore_board(Port& port, const PatchSite& board) {
 /// region.
 template <TextPort Port, class Sites>
 void optimize(Port& port, const Sites& sites) {
+    if (detail::is_empty(sites)) return;
     for (const PatchSite* site : sites)
         detail::write_tail(port, *site, site->jump);
     port.sync_cores();
@@ -134,6 +142,7 @@ void optimize(Port& port, const Sites& sites) {
 /// Jump -> Breakpoint.
 template <TextPort Port, class Sites>
 void unoptimize(Port& port, const Sites& sites) {
+    if (detail::is_empty(sites)) return;
     for (const PatchSite* site : sites)
         detail::write_first(port, *site, kInt3);
     port.sync_cores();
@@ -145,6 +154,7 @@ void unoptimize(Port& port, const Sites& sites) {
 /// Breakpoint -> Original.
 template <TextPort Port, class Sites>
 void disarm(Port& port, const Sites& sites) {
+    if (detail::is_empty(sites)) return;
     for (const PatchSite* site : sites)
         detail::write_first(port, *site, site->original[0]);
     port.sync_cores();

@@ -129,6 +129,16 @@ TEST(PatchBatchTest, CoreSyncsDoNotGrowWithTheBatch) {
     EXPECT_EQ(syncs_of([&] { disarm(port, batch.all); }), 1u);
 }
 
+TEST(PatchBatchTest, NothingToWriteInterruptsNobody) {
+    const std::vector<const PatchSite*> none;
+    JournalPort port(kText, kPrologue);
+    arm(port, none);
+    optimize(port, none);
+    unoptimize(port, none);
+    disarm(port, none);
+    EXPECT_EQ(port.count(Step::Kind::Sync), 0u);
+}
+
 TEST(PatchBatchTest, EveryStepIsSafeForEverySite) {
     const Batch batch;
     JournalPort port(kText, batch.text);

@@ -661,5 +661,26 @@ TEST(Facts, ABranchOfAModuleThatOurOwnDetourHasDisplacedStillLeads) {
     EXPECT_GT(tried, 3);
 }
 
+// Each interrupts all CPUs of a machine in production.
+TEST(Facts, OneSiteCostsNoMoreCoreSyncsThanItsBytesNeed) {
+    size_t tried = 0;
+    for_each_jump(DJPROBE_TACTIC_WINDOW, false, [&](u64 seed, u64 site, const djp_verdict&) {
+        Session session(seed);
+        const auto syncs_since = [&](size_t before) { return session.kernel.syncs - before; };
+        Probe* probe = session.attach_one({.address = site});
+        EXPECT_NE(probe, nullptr);
+        if (!probe) return true;
+        EXPECT_EQ(session.kernel.syncs, 2u) << "slots, int3";
+        session.settle();
+        EXPECT_EQ(session.query(*probe).state, u32{DJPROBE_STATE_OPTIMIZED});
+        EXPECT_EQ(syncs_since(2), 2u) << "the jump's tail, its first byte";
+        session.detach({probe});
+        EXPECT_EQ(syncs_since(4), 3u) << "int3, the tail, the first byte";
+        session.finish();
+        return ++tried == 3;
+    });
+    EXPECT_EQ(tried, 3u);
+}
+
 }  // namespace
 }  // namespace djprobe::model
