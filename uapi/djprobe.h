@@ -230,6 +230,10 @@ struct djprobe_explain {
  *
  * Counters are sums over all CPUs, exact once the callers have stopped; while
  * they run each is a value it had during the call. May sleep.
+ *
+ * /proc/PID/fdinfo/FD of a probe fd tells whose they are, as of a BPF link:
+ * `attachment` (a number that no other probe fd of this boot has), `probes` (how
+ * many), `prog_id`, and of a session `entry_prog_id`.
  */
 struct djprobe_query {
 	__u32 size;	     /* in */
@@ -239,7 +243,7 @@ struct djprobe_query {
 	__u32 reason;	     /* out: enum djprobe_reason; why not a jump, or NONE */
 	__u32 tactic;	     /* out: enum djprobe_tactic */
 	__u32 displaced_len; /* out: bytes of the DCR (jump) or of one instruction (int3) */
-	__u32 reserved;	     /* 0 */
+	__u32 flags;	     /* in: 0; out: how it was attached, RETURN and SHADOW */
 	__u64 detail[2];     /* out: see djprobe_reason.h */
 	__u64 address;	     /* out: the IA */
 	__u64 offset;	     /* out: IA - start of `symbol` */

@@ -6,6 +6,7 @@
 #include <linux/file.h>
 #include <linux/filter.h>
 #include <linux/percpu.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "../api/djprobe_api.h"
@@ -254,6 +255,15 @@ void djk_probe_destroy(struct djk_probe *probe)
 		bpf_prog_put(handler->entry_prog);
 	free_percpu(handler->counters);
 	kfree(handler);
+}
+
+void djk_handler_show(const struct djk_probe *probe, struct seq_file *out)
+{
+	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	seq_printf(out, "prog_id:\t%u\n", handler->prog->aux->id);
+	if (handler->entry_prog)
+		seq_printf(out, "entry_prog_id:\t%u\n", handler->entry_prog->aux->id);
 }
 
 void djk_probe_count(const struct djk_probe *probe, unsigned long *hits, unsigned long missed[8])

@@ -13,6 +13,7 @@ struct bpf_prog;
 struct djk_shadow;
 struct djprobe;
 struct djretprobe;
+struct seq_file;
 
 /* Per CPU, so that no hit writes a line that another CPU reads. */
 struct djk_counters {
@@ -45,6 +46,9 @@ struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *
  */
 bool djk_handler_shadows(struct djk_probe *probe, const int *entry_fd, size_t together,
 			 unsigned int *reason, unsigned long *detail);
+
+/* A BPF program's number, as fdinfo of a BPF link has it; a session's both. */
+void djk_handler_show(const struct djk_probe *probe, struct seq_file *out);
 
 /* What a session keeps of a call. */
 struct djk_call {

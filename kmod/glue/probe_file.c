@@ -7,11 +7,13 @@
 #include <linux/kallsyms.h>
 #include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
 #include "../../uapi/djprobe.h"
 #include "abi.h"
+#include "handler.h"
 #include "kernel.h"
 #include "runtime.h"
 
@@ -25,6 +27,8 @@ static void fill_query(struct djprobe_query *answer, const struct djp_status *st
 
 	BUILD_BUG_ON(sizeof(answer->displaced) != sizeof(status->displaced));
 	answer->state = status->state;
+	answer->flags = (status->at_return ? DJPROBE_ATTACH_RETURN : 0) |
+			(status->shadow ? DJPROBE_ATTACH_SHADOW : 0);
 	answer->mechanism = status->mechanism;
 	answer->reason = status->reason;
 	answer->cookie = status->cookie;
@@ -63,7 +67,7 @@ static int query(const struct djk_group *group, void __user *argument)
 	if (!answer)
 		return -ENOMEM;
 	error = djk_read_struct(answer, sizeof(*answer), argument, &size);
-	if (!error && answer->reserved)
+	if (!error && answer->flags)
 		error = -EINVAL;
 	if (!error && answer->index >= group->count)
 		error = -ERANGE;
@@ -236,17 +240,29 @@ static int probe_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
+static void probe_show_fdinfo(struct seq_file *out, struct file *file)
+{
+	const struct djk_group *group = file->private_data;
+
+	seq_printf(out, "attachment:\t%llu\nprobes:\t%zu\n", group->number, group->count);
+	djk_handler_show(djp_handler(group->probes[0]), out);
+}
+
 static const struct file_operations probe_operations = {
 	.owner = THIS_MODULE,
 	.release = probe_release,
+	.show_fdinfo = probe_show_fdinfo,
 	.unlocked_ioctl = probe_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
 struct file *djk_probe_file(struct djk_group *group)
 {
-	struct file *file =
-		anon_inode_getfile("[djprobe]", &probe_operations, group, O_RDONLY | O_CLOEXEC);
+	static atomic64_t last = ATOMIC64_INIT(0);
+	struct file *file;
+
+	group->number = atomic64_inc_return(&last);
+	file = anon_inode_getfile("[djprobe]", &probe_operations, group, O_RDONLY | O_CLOEXEC);
 
 	if (IS_ERR(file))
 		detach(group);

@@ -10,6 +10,7 @@ struct file;
 
 struct djk_group {
 	size_t count;
+	u64 number; /* no other group has had it */
 	struct djp_probe *probes[];
 };
 

@@ -52,6 +52,12 @@ std::string attached_line(const AttachmentReport& report, Symbolizer& symbolizer
 std::string report_text(const AttachmentReport& report, Symbolizer& symbolizer);
 nlohmann::ordered_json report_json(const AttachmentReport& report, Symbolizer& symbolizer);
 
+/// One probe: "vfs_read+0x9: hits 3, missed 0, by jump", with " (return)" behind the place where it
+/// is one, or " (returns)" where it is the entry from which shadow mode sees them.
+std::string probe_line(const djprobe_query& probe, Symbolizer& symbolizer);
+nlohmann::ordered_json probe_json(const djprobe_query& probe, const std::string& program,
+                                  Symbolizer& symbolizer);
+
 /// "blacklisted 3, trap-path 1", the most frequent first.
 std::string reasons_text(const ReasonCounts& reasons);
 

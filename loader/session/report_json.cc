@@ -24,6 +24,8 @@ Json reasons_json(const ReasonCounts& reasons) {
     return json;
 }
 
+}  // namespace
+
 Json probe_json(const djprobe_query& probe, const std::string& program, Symbolizer& symbolizer) {
     Json json;
     json["kind"] = "site";
@@ -31,6 +33,8 @@ Json probe_json(const djprobe_query& probe, const std::string& program, Symboliz
     json["address"] = fmt::format("{:#x}", probe.address);
     json["program"] = program;
     json["cookie"] = probe.cookie;
+    if (probe.flags & DJPROBE_ATTACH_RETURN)
+        json["ret_mode"] = probe.flags & DJPROBE_ATTACH_SHADOW ? "shadow" : "exact";
     json["state"] = state_name(probe);
     json["mechanism"] = mechanism_name(probe);
     if (probe.reason != DJPROBE_REASON_NONE) {
@@ -47,8 +51,6 @@ Json probe_json(const djprobe_query& probe, const std::string& program, Symboliz
     json["displaced"] = displaced;
     return json;
 }
-
-}  // namespace
 
 Json report_json(const AttachmentReport& report, Symbolizer& symbolizer) {
     if (report.scope == Scope::kSite)

@@ -97,12 +97,15 @@ std::string counters(std::uint64_t hits, const __u64 (&missed)[DJPROBE_MISS_MAX]
     return fmt::format("hits {}, missed {}{}", hits, sum(missed), missed_causes(missed));
 }
 
+}  // namespace
+
 std::string probe_line(const djprobe_query& probe, Symbolizer& symbolizer) {
-    return fmt::format("{}: {}, {}\n", site_name(probe), counters(probe.hits, probe.missed),
+    const char* sees = "";
+    if (probe.flags & DJPROBE_ATTACH_RETURN)
+        sees = probe.flags & DJPROBE_ATTACH_SHADOW ? " (returns)" : " (return)";
+    return fmt::format("{}{}: {}, {}\n", site_name(probe), sees, counters(probe.hits, probe.missed),
                        way_and_reason(probe, symbolizer));
 }
-
-}  // namespace
 
 std::string reasons_text(const ReasonCounts& reasons) {
     std::string text;

@@ -155,6 +155,17 @@ TEST(ReportText, as_many_as_asked_for) {
     EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 1);
 }
 
+TEST(ReportText, what_a_probe_sees) {
+    Symbolizer names = symbolizer();
+    djprobe_query seen = probe();
+    seen.flags = DJPROBE_ATTACH_RETURN;
+    EXPECT_EQ(probe_line(seen, names), "vfs_read+0x9 (return): hits 100, missed 0, by jump\n");
+    EXPECT_EQ(probe_json(seen, "p", names)["ret_mode"], "exact");
+    seen.flags |= DJPROBE_ATTACH_SHADOW;
+    EXPECT_EQ(probe_line(seen, names), "vfs_read+0x9 (returns): hits 100, missed 0, by jump\n");
+    EXPECT_EQ(probe_json(seen, "p", names)["ret_mode"], "shadow");
+}
+
 TEST(ReportText, functions_without_a_hit_are_not_listed) {
     AttachmentReport functions = many(3);
     functions.probes[1].hits = 0;

@@ -37,7 +37,7 @@ constexpr Field kMany[] = {
 constexpr Field kQuery[] = {
     FIELD(Index, djprobe_query, index),
     FIELD(Any, djprobe_query, state),
-    FIELD(Zero, djprobe_query, reserved),
+    FIELD(Zero, djprobe_query, flags),
     FIELD(Any, djprobe_query, hits),
 };
 constexpr Field kEnable[] = {

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cli/list.h"
+
+#include <fmt/core.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <iterator>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/output.h"
+#include "base/plural.h"
+#include "base/say.h"
+#include "decode/quote.h"
+#include "kernel/device.h"
+#include "kernel/probe_files.h"
+#include "session/report.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  probeload list
+      every process that has probes, its program, its sites and their counters
+  probeload list -j | jq -r .site
+      a line of JSON for each probe
+
+Ending the process (kill PID) takes its probes away. Those of kernel modules (C
+API) belong to no process: debugfs djprobe/list has them, too.
+)";
+
+std::string name_of(std::uint32_t program) {
+    const std::string name = program_name(program);
+    return name.empty() ? "?" : name;
+}
+
+std::string head_of(const ProbeFile& file, std::size_t probes) {
+    std::string programs =
+        fmt::format("program {} (id {})", name_of(file.program_id), file.program_id);
+    if (file.entry_program_id)
+        programs += fmt::format(" and at entry {} (id {})", name_of(file.entry_program_id),
+                                file.entry_program_id);
+    return printable(fmt::format("pid {} ({}), {}: {}\n", file.pid, file.comm, programs,
+                                 plural(probes, "probe")));
+}
+
+std::string json_line(const ProbeFile& file, const djprobe_query& probe, Symbolizer& symbolizer) {
+    nlohmann::ordered_json json;
+    json["type"] = "probe";
+    json["pid"] = file.pid;
+    json["comm"] = file.comm;
+    json["attachment"] = file.attachment;
+    json["prog_id"] = file.program_id;
+    if (file.entry_program_id) json["entry_prog_id"] = file.entry_program_id;
+    json.update(probe_json(probe, program_name(file.program_id), symbolizer));
+    return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+int run(bool json) {
+    (void)Device::open();  // for what it says when that cannot be
+    Output output(STDOUT_FILENO);
+    Symbolizer symbolizer;
+    std::size_t listed = 0;
+    for (const ProbeFile& file : find_probe_files()) {
+        const auto probe = borrow(file);
+        if (!probe) continue;
+        const auto queries = probe->queries(true);
+        if (!json)
+            fmt::format_to(std::back_inserter(output.buffer()), "{}",
+                           head_of(file, queries.size()));
+        for (const djprobe_query& query : queries) {
+            const std::string line =
+                json ? json_line(file, query, symbolizer) : "  " + probe_line(query, symbolizer);
+            output.buffer().append(line);
+            output.flush_if_full();
+        }
+        listed += queries.size();
+    }
+    output.flush();
+    if (listed == 0) say("no process has probes\n");
+    return static_cast<int>(ExitCode::kOk);
+}
+
+}  // namespace
+
+Command add_list(CLI::App& app) {
+    CLI::App* const command = app.add_subcommand("list", "Show which probes there are, and whose");
+    command->footer(kFooter);
+    const auto json = std::make_shared<bool>(false);
+    command->add_flag("-j,--json", *json, "NDJSON: a line for each probe");
+    return {command,
+            [json] { return run(*json); },
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
+             ExitCode::kAbiMismatch, ExitCode::kNoPermission}};
+}
+
+}  // namespace djprobe::loader
