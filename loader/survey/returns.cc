@@ -114,6 +114,7 @@ Refusal ReturnFinder::refuse_exact(const Walk& walk, bool& jumps) const {
 }
 
 Refusal ReturnFinder::refuse_shadow(std::size_t function, const Walk& walk) const {
+    if (const Refusal refusal = map_.forbidden(function)) return refusal;
     if (walk.undecodable) return walk.undecodable;
     if (walk.returns.empty() && !walk.tail_calls) return Refusal{Reason::NO_RETURN};
     // The kernel's list for kretprobes has this one name on x86.

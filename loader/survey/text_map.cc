@@ -210,11 +210,16 @@ std::size_t TextMap::find(std::uint64_t address) const {
     return static_cast<std::size_t>(std::prev(next) - functions_.begin());
 }
 
-Refusal TextMap::plan(std::size_t function, std::uint64_t site, x86::Plan& out) const {
+Refusal TextMap::forbidden(std::size_t function) const {
     if (functions_[function].idle) return Refusal{Reason::IDLE_TEXT};
     if (functions_[function].blacklisted) return Refusal{Reason::BLACKLISTED};
     if (functions_[function].fragile) return Refusal{Reason::FRAGILE_TEXT};
     if (functions_[function].trap_path) return Refusal{Reason::TRAP_PATH};
+    return {};
+}
+
+Refusal TextMap::plan(std::size_t function, std::uint64_t site, x86::Plan& out) const {
+    if (const Refusal refusal = forbidden(function)) return refusal;
     return decide(Surroundings(*this, function), site, out);
 }
 

@@ -75,6 +75,8 @@ class TextMap {
         std::size_t index_;
     };
 
+    /// Why nothing of the function is a site: blacklists.
+    Refusal forbidden(std::size_t function) const;
     /// The plan for one site: blacklists, then the rules. A refusal: not a site.
     Refusal plan(std::size_t function, std::uint64_t site, x86::Plan& out) const;
 
