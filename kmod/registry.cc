@@ -352,7 +352,8 @@ void Registry::list(djp_status_visit visit, void* context) {
     for (const djp_probe* probe = probes_; probe; probe = probe->next) {
         djp_status status = {};
         describe(*probe, status);
-        visit(context, &status);
+        if (!visit(context, &status)) return;
+        djk_breathe();
     }
 }
 

@@ -63,7 +63,8 @@ struct listing {
 	char name[KSYM_NAME_LEN], module[MODULE_NAME_LEN];
 };
 
-static void show_probe(void *context, const struct djp_status *status)
+/* False: it does not fit, and will be asked for again with more room. */
+static bool show_probe(void *context, const struct djp_status *status)
 {
 	struct listing *listing = context;
 	unsigned long offset;
@@ -80,6 +81,7 @@ static void show_probe(void *context, const struct djp_status *status)
 		   mechanism_name(status->mechanism), reason_name(status->reason), status->hits);
 	show_missed(listing->out, status->missed);
 	seq_putc(listing->out, '\n');
+	return !seq_has_overflowed(listing->out);
 }
 
 static int list_show(struct seq_file *out, void *unused)

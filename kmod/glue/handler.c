@@ -47,6 +47,26 @@ static unsigned int refuse_program(const struct bpf_prog *prog, unsigned long *d
 	return DJPROBE_REASON_NONE;
 }
 
+/*
+ * Whether bpf_get_func_ip() may be called: after verification calls of helpers hold the distance of
+ * the helper from a base, and those of subprograms stand behind the program. What a tail call leads
+ * to changes.
+ */
+static bool may_ask_where(const struct bpf_prog *prog)
+{
+	const unsigned long func_ip = djk_lookup("bpf_get_func_ip_kprobe");
+	const struct bpf_insn *insn;
+
+	for (insn = prog->insnsi; insn < prog->insnsi + prog->len; insn++) {
+		if (insn->code == (BPF_JMP | BPF_TAIL_CALL))
+			return true;
+		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
+		    djk_imports.__bpf_call_base + insn->imm == func_ip)
+			return true;
+	}
+	return false;
+}
+
 static struct djk_handler *new_handler(void)
 {
 	struct djk_handler *handler = kzalloc(sizeof(*handler), GFP_KERNEL);
@@ -93,6 +113,7 @@ struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *
 	}
 	handler->prog = prog;
 	handler->cookie = cookie;
+	handler->asks_where = may_ask_where(prog);
 	/* bpf_override_return() makes the function return at once. */
 	handler->link.wants = prog->kprobe_override ? DJK_WANTS_REDIRECT : 0;
 	return &handler->link;
@@ -108,6 +129,7 @@ bool djk_handler_shadows(struct djk_probe *probe, const int *entry_fd, size_t to
 		if (!handler->entry_prog)
 			return false;
 		handler->begins = true;
+		handler->asks_where |= may_ask_where(handler->entry_prog);
 		*reason = DJPROBE_REASON_PROG_OVERRIDE;
 		if (handler->entry_prog->kprobe_override)
 			return false;

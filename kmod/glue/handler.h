@@ -30,6 +30,7 @@ struct djk_handler {
 	struct djk_shadow *shadow;   /* the program runs at the return, the site is the entry */
 	bool begins;		     /* decides at the entry whether a call is to be seen */
 	bool needs_context;	     /* calls helpers that ask who has attached it */
+	bool asks_where;	     /* calls bpf_get_func_ip(), or a program that may */
 	bool plain;		     /* a program that runs at the site and does not need that */
 	u64 cookie;
 	struct djk_counters __percpu *counters;

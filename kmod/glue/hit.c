@@ -109,28 +109,44 @@ static __always_inline u64 run_entry_program(const struct bpf_prog *prog, struct
 	return code(regs, prog->insnsi);
 }
 
-/* For helpers that ask who has attached the program, and where. */
-static u64 run_with_context(struct djk_handler *handler, bool entry, struct pt_regs *regs)
+static u64 run_one_of(struct djk_handler *handler, bool entry, struct pt_regs *regs)
 {
-	struct kprobe *const outer_probe = __this_cpu_read(*running_kprobe());
-	struct bpf_trace_run_ctx context = { .bpf_cookie = handler->cookie };
-	struct bpf_run_ctx *outer = bpf_set_run_ctx(&context.run_ctx);
+	return entry ? run_entry_program(handler->entry_prog, regs)
+		     : bpf_prog_run(handler->prog, regs);
+}
+NOKPROBE_SYMBOL(run_one_of);
+
+/* bpf_get_func_ip() looks for a running kprobe; a kprobe of the kernel's own that is hit, too. */
+static u64 run_as_kprobe(struct djk_handler *handler, bool entry, struct pt_regs *regs)
+{
+	struct kprobe *const outer = __this_cpu_read(*running_kprobe());
 	unsigned long flags;
-	u64 result = 0;
+	u64 result;
 
 	/* A kretprobe of the kernel's that returns in an interrupt leaves no running kprobe behind.
 	 */
 	local_irq_save(flags);
-	/* bpf_get_func_ip() looks here; a kprobe of the kernel's own that is hit meanwhile, too. */
-	if (!outer_probe)
+	if (!outer)
 		__this_cpu_write(kprobe_control()->kprobe_status, KPROBE_HIT_ACTIVE);
 	__this_cpu_write(*running_kprobe(), &handler->identity);
-	if (entry)
-		result = run_entry_program(handler->entry_prog, regs);
-	else
-		bpf_prog_run(handler->prog, regs);
-	__this_cpu_write(*running_kprobe(), outer_probe);
+	result = run_one_of(handler, entry, regs);
+	__this_cpu_write(*running_kprobe(), outer);
 	local_irq_restore(flags);
+	return result;
+}
+NOKPROBE_SYMBOL(run_as_kprobe);
+
+/* For helpers that ask who has attached the program, and where. */
+static u64 run_with_context(struct djk_handler *handler, bool entry, struct pt_regs *regs)
+{
+	struct bpf_trace_run_ctx context = { .bpf_cookie = handler->cookie };
+	struct bpf_run_ctx *outer = bpf_set_run_ctx(&context.run_ctx);
+	u64 result;
+
+	if (handler->asks_where)
+		result = run_as_kprobe(handler, entry, regs);
+	else
+		result = run_one_of(handler, entry, regs);
 	bpf_reset_run_ctx(outer);
 	return result;
 }

@@ -326,8 +326,8 @@ size_t djp_enable(struct djp_probe *const *probes, size_t count, struct djp_requ
 void djp_disable(struct djp_probe *const *probes, size_t count);
 void djp_query(struct djp_probe *const *probes, size_t count, struct djp_status *statuses);
 const struct djk_probe *djp_handler(const struct djp_probe *probe);
-/* All probes, newest first; visit() under the registry lock. */
-typedef void (*djp_status_visit)(void *context, const struct djp_status *status);
+/* All probes, newest first, until visit() says false; it is called under the registry lock. */
+typedef bool (*djp_status_visit)(void *context, const struct djp_status *status);
 void djp_list(djp_status_visit visit, void *context);
 void djp_set_enabled(bool enabled); /* all of them; each keeps its own state besides */
 bool djp_is_enabled(void);

@@ -31,24 +31,34 @@ static bool is_static_call_trampoline(unsigned long address)
 }
 
 /*
- * Whether this is a live patch with calls that the kernel fills in when a module that it patches is
- * loaded: it expects zeros there.
+ * A live patch with calls that the kernel fills in when a module that it patches is loaded: it
+ * expects zeros there.
  */
-static bool is_completed_later(const struct module *module)
+static unsigned int forbidden_in_live_patch(struct module *module)
 {
+	unsigned int reason = DJPROBE_REASON_NONE;
 #ifdef CONFIG_LIVEPATCH
 	static const char of_kernel[] = ".klp.rela.vmlinux.";
-	const struct klp_modinfo *info = module->klp ? module->klp_info : NULL;
+	const struct klp_modinfo *info;
 	const Elf_Shdr *section;
 
-	if (!info)
-		return false;
+	if (!module->klp)
+		return DJPROBE_REASON_NONE;
+	/* Its headers come after its text, and are freed before it without a grace period. */
+	if (!try_module_get(module))
+		return DJPROBE_REASON_MODULE_LEAVING;
+	info = module->state == MODULE_STATE_LIVE ? module->klp_info : NULL;
+	if (!info) {
+		module_put(module);
+		return DJPROBE_REASON_MODULE_LEAVING;
+	}
 	for (section = info->sechdrs; section < info->sechdrs + info->hdr.e_shnum; section++)
 		if (section->sh_flags & SHF_RELA_LIVEPATCH &&
 		    strncmp(info->secstrings + section->sh_name, of_kernel, sizeof(of_kernel) - 1))
-			return true;
+			reason = DJPROBE_REASON_FRAGILE_TEXT;
+	module_put(module);
 #endif
-	return false;
+	return reason;
 }
 
 unsigned int djk_forbidden(unsigned long address)
@@ -67,8 +77,8 @@ unsigned int djk_forbidden(unsigned long address)
 			reason = DJPROBE_REASON_NOT_TEXT;
 		else if (within_module_init(address, module))
 			reason = DJPROBE_REASON_INIT_TEXT;
-		else if (is_completed_later(module))
-			reason = DJPROBE_REASON_FRAGILE_TEXT;
+		else
+			reason = forbidden_in_live_patch(module);
 		preempt_enable();
 		if (reason)
 			return reason;

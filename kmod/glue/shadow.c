@@ -68,7 +68,7 @@ static struct {
 } rethook;
 
 static LIST_HEAD(all_shadows);
-static bool asleep; /* or about to be */
+static unsigned int sleeps; /* that have been prepared and are not over; they may nest */
 static DEFINE_MUTEX(all_mutex);
 
 /* ---- At the entry ---- */
@@ -361,7 +361,7 @@ static void set_running(struct djk_shadow *shadow, bool running)
 	/* A pool that was short when it was stopped asks again. */
 	WRITE_ONCE(shadow->is_short, false);
 	smp_store_release(&shadow->state, !running ? SHADOW_STOPPED
-					  : asleep ? SHADOW_ASLEEP
+					  : sleeps ? SHADOW_ASLEEP
 						   : SHADOW_RUNNING);
 	mutex_unlock(&all_mutex);
 }
@@ -392,9 +392,19 @@ static void set_asleep(bool value)
 	struct djk_shadow *shadow;
 
 	mutex_lock(&all_mutex);
-	asleep = value;
-	list_for_each_entry(shadow, &all_shadows, in_all) if (shadow->state != SHADOW_STOPPED)
-		WRITE_ONCE(shadow->state, value ? SHADOW_ASLEEP : SHADOW_RUNNING);
+	/* One that was prepared before we came ends, too. */
+	if (value)
+		sleeps++;
+	else if (sleeps)
+		sleeps--;
+	list_for_each_entry(shadow, &all_shadows, in_all)
+	{
+		if (shadow->state == SHADOW_STOPPED)
+			continue;
+		/* The grower leaves alone whoever is asleep: one that was short asks again. */
+		WRITE_ONCE(shadow->is_short, false);
+		WRITE_ONCE(shadow->state, sleeps ? SHADOW_ASLEEP : SHADOW_RUNNING);
+	}
 	mutex_unlock(&all_mutex);
 }
 

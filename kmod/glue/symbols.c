@@ -7,6 +7,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "../../arch/x86/no_return_names.h"
 #include "imports.h"
 #include "kernel.h"
 #include "module_text.h"
@@ -95,11 +96,15 @@ unsigned int djk_unshadowable(unsigned long function)
 	/* The kernel's own list for kretprobes: who changes `current`, and with it the list of what
 	 * was replaced. */
 	const struct kretprobe_blackpoint *point = (void *)djk_lookup("kretprobe_blacklist");
+	size_t i;
 
 	if (!djk_shadow_is_there())
 		return DJPROBE_REASON_NO_SHADOW;
 	for (; point && point->name; point++)
 		if (point->addr == (void *)function || djk_lookup(point->name) == function)
+			return DJPROBE_REASON_SPECIAL_RETURN;
+	for (i = 0; i < ARRAY_SIZE(djprobe_no_return); i++)
+		if (djk_lookup(djprobe_no_return[i]) == function)
 			return DJPROBE_REASON_SPECIAL_RETURN;
 	return DJPROBE_REASON_NONE;
 }

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string_view>
+
+#include "../../arch/x86/no_return_names.h"
 
 namespace djprobe::loader {
 namespace {
@@ -117,8 +120,10 @@ Refusal ReturnFinder::refuse_shadow(std::size_t function, const Walk& walk) cons
     if (const Refusal refusal = map_.forbidden(function)) return refusal;
     if (walk.undecodable) return walk.undecodable;
     if (walk.returns.empty() && !walk.tail_calls) return Refusal{Reason::NO_RETURN};
+    const std::string_view name = map_.functions()[function].name;
     // The kernel's list for kretprobes has this one name on x86.
-    if (map_.functions()[function].name == "__switch_to") return Refusal{Reason::SPECIAL_RETURN};
+    if (name == "__switch_to" || std::ranges::count(djprobe_no_return, name) != 0)
+        return Refusal{Reason::SPECIAL_RETURN};
     const std::uint64_t entry = map_.entry(function);
     if (!map_.arrivals({entry, entry + 1}).empty()) return Refusal{Reason::ENTRY_AGAIN};
     x86::Plan plan;

@@ -29,7 +29,22 @@ sleep_in_ram() {
     never_returns x86_acpi_enter_sleep_state
     echo 0 >/sys/class/rtc/rtc0/wakealarm
     echo +8 >/sys/class/rtc/rtc0/wakealarm
+    # Meanwhile somebody else has begun to write an image, and goes on with that afterwards: what
+    # such a sleep does without returning is not over with this one.
+    exec 9</dev/snapshot
     echo mem >/sys/power/state || fail "mem: $?"
+    ! is_seen || fail "awake, but for the image"
+    exec 9<&-
+    is_seen || fail "still asleep: $(cat $knobs/list)"
+}
+# Whether a write, which is a call that never_returns() sees, is not missed.
+is_seen() {
+    before=$(without_instance)
+    echo 0 >/sys/class/rtc/rtc0/wakealarm
+    [ "$before" = "$(without_instance)" ]
+}
+without_instance() {
+    sed -n "s/.* kernfs_fop_write_iter+.*SHADOW.* missed=\([0-9]*\).*/\1/p" $knobs/list
 }
 # Kernels before 6.4 write the image, but do not read it back in the same boot: the disk is the
 # swap of a running system. They go on as they do when a hibernation fails.

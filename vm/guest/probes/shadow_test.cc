@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Returns seen by replaced return addresses: each call is one hit or one miss, and nobody notices.
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -208,6 +209,34 @@ TEST_F(Shadow, WhoIsKilledInsideGivesItsInstanceBack) {
                 static_cast<double>(before), 4);
 }
 
+TEST_F(Shadow, APoolThatIsShortWhenASystemSleepIsPreparedGrowsLater) {
+    // Who opens it is about to write an image.
+    const auto prepare = [] {
+        const int fd = open("/dev/snapshot", O_RDONLY | O_CLOEXEC);
+        return fd >= 0 && close(fd) == 0;
+    };
+    if (!prepare()) GTEST_SKIP() << "no /dev/snapshot";
+    const Instances few(2);
+    for (int round = 0; round < 10; ++round) {
+        const Probe probe = device_.must_attach(shadow(kSleep));
+        probe.settle();
+        std::atomic<bool> done = false;
+        std::thread sleeper([&] {
+            while (!done)
+                prepare();
+        });
+        for (int i = 0; i < 3; ++i)
+            sleep_together(30, 20);
+        done = true;
+        sleeper.join();
+        for (int i = 0; i < 8; ++i)
+            sleep_together(30, 20);
+        const uint64_t before = no_instance(probe);
+        sleep_together(30, 20);
+        EXPECT_EQ(no_instance(probe), before) << "round " << round;
+    }
+}
+
 TEST_F(Shadow, DetachingWhileTasksAreInsideIsSafe) {
     std::vector<std::thread> sleepers;
     for (int i = 0; i < 8; ++i) {
@@ -325,6 +354,11 @@ TEST_F(Shadow, WhatMustNotBeReplacedIsRefused) {
     };
     EXPECT_EQ(refused("__switch_to"), DJPROBE_REASON_SPECIAL_RETURN);
     EXPECT_EQ(refused("do_exit"), DJPROBE_REASON_NO_RETURN);
+    // A CPU that goes offline does not return from the one, nobody from the other.
+    for (const char* function : {"do_idle", "bpf_throw"})
+        if (address_of(function) != 0) {
+            EXPECT_EQ(refused(function), DJPROBE_REASON_SPECIAL_RETURN) << function;
+        }
     EXPECT_EQ(refused("rethook_trampoline_handler"), DJPROBE_REASON_BLACKLISTED);
     // Each round of its loop would begin like a call.
     EXPECT_EQ(refused("hostile:hostile_again"), DJPROBE_REASON_ENTRY_AGAIN);
