@@ -176,6 +176,20 @@ TEST(Child, takes_what_it_has_started_with_it) {
     EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 0);
 }
 
+TEST(Child, takes_what_is_started_while_it_should_end_with_it) {
+    Pipe pipe;
+    UniqueFd held(dup(pipe.writer.get()));  // by all that run
+    Child child = Child::start({"/bin/sh", "-c", "trap 'sleep 30' TERM; sleep 30 & wait; wait"},
+                               ChildOutput::kInherit);
+    pipe.writer = UniqueFd();
+    held = UniqueFd();
+    usleep(200'000);
+    child.end();
+    pollfd closed = {pipe.reader.get(), POLLIN, 0};
+    EXPECT_EQ(poll(&closed, 1, 1'000), 1);
+    EXPECT_EQ(closed.revents, POLLHUP);
+}
+
 TEST(Child, gets_the_default_sigpipe) {
     const StopSignals stop;
     Child child = Child::start({"/bin/sh", "-c", "kill -PIPE $$"}, ChildOutput::kInherit);
