@@ -75,14 +75,15 @@ std::optional<int> end_of(std::optional<Child>& child, bool ended, EventReader& 
 }
 
 // The counters and the records of one moment: nothing runs any more.
-void stop_probes(const std::vector<Attachment>& attachments, Summary& summary) {
+void stop_probes(const std::vector<Attachment>& attachments, Summary& summary,
+                 Symbolizer& symbolizer) {
     for (const Attachment& attachment : attachments)
         summary.attachments.push_back(attachment.report());
     for (const Attachment& attachment : attachments)
         attachment.disable();
     run_out();
     for (std::size_t i = 0; i < attachments.size(); ++i)
-        attachments[i].complete(summary.attachments[i]);
+        attachments[i].complete(summary.attachments[i], symbolizer);
 }
 
 std::uint64_t total_hits(const std::vector<AttachmentReport>& reports) {
@@ -137,7 +138,7 @@ int run_attach(const AttachOptions& options) {
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand, events);
-    stop_probes(attachments, summary);
+    stop_probes(attachments, summary, symbolizer);
     events.drain();
     attachments.clear();
     summary.received = events.received();
