@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cli/app.h"
 
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/exit_code.h"
+#include "temp_file.h"
 
 namespace djprobe::loader {
 namespace {
@@ -107,6 +110,29 @@ TEST(App, modules_are_no_part_of_an_image) {
     EXPECT_EQ(result.status, 9);
     EXPECT_EQ(result.err,
               "probeload: 'xfs:f': an image has no modules, only the running kernel has\n");
+}
+
+TEST(App, symbols_that_cannot_be_read_are_a_bad_file) {
+    for (const auto& [path, why] :
+         {std::pair{"/nonexistent", "No such file or directory"}, {"/", "Is a directory"}}) {
+        const Result result =
+            run({"explain", "loops", "--vmlinux", DJPROBE_TINY_KERNEL, "--symbols", path});
+        EXPECT_EQ(result.status, 3);
+        EXPECT_EQ(result.err, fmt::format("probeload: {}: {}\n", path, why));
+    }
+}
+
+TEST(App, symbols_of_another_kernel_are_told) {
+    const Files files;
+    const std::string path = files.write("kallsyms",
+                                         "ffffffff81000000 T _stext\n"
+                                         "ffffffff81000010 R linux_banner\n");
+    const Result result =
+        run({"explain", "_stext", "--vmlinux", DJPROBE_TINY_KERNEL, "--symbols", path.c_str()});
+    EXPECT_EQ(result.status, 3);
+    EXPECT_EQ(result.err, "probeload: " + path +
+                              ": not of the kernel image " DJPROBE_TINY_KERNEL
+                              ": give the /proc/kallsyms of the same release\n");
 }
 
 TEST(App, no_subcommand) {
