@@ -91,6 +91,8 @@ class SpawnAttributes {
 }  // namespace
 
 Child Child::start(const std::vector<std::string>& argv, ChildOutput output) {
+    // Who starts us may ignore it: then the kernel keeps no child's status.
+    signal(SIGCHLD, SIG_DFL);
     SpawnAttributes spawn;
     if (output == ChildOutput::kToStderr) {
         posix_spawn_file_actions_adddup2(&spawn.actions, STDERR_FILENO, STDOUT_FILENO);

@@ -133,6 +133,12 @@ TEST(Child, status_comes_back) {
     EXPECT_EQ(describe_wait_status(child.wait()), "status 7");
 }
 
+TEST(Child, status_comes_back_where_sigchld_was_ignored) {
+    signal(SIGCHLD, SIG_IGN);
+    Child child = Child::start({"/bin/sh", "-c", "exit 7"}, ChildOutput::kInherit);
+    EXPECT_EQ(describe_wait_status(child.wait()), "status 7");
+}
+
 TEST(Child, output_goes_to_stderr_when_asked) {
     testing::internal::CaptureStderr();
     Child child = Child::start({"/bin/sh", "-c", "echo shown"}, ChildOutput::kToStderr);
