@@ -19,6 +19,7 @@
 #include "bench/attach_cost.h"
 #include "bench/report.h"
 #include "cli/checks.h"
+#include "cli/number_option.h"
 
 namespace djprobe::loader {
 namespace {
@@ -178,22 +179,14 @@ Command add_bench(CLI::App& app) {
                            ->type_name("NAME,...")
                            ->delimiter(',')
                            ->allow_extra_args(false));
-    command->add_option("--rounds", bench.rounds, "How often each is measured (default 5)")
-        ->type_name("N")
-        ->check(whole_number(1, 1000));
-    of_a_hit.push_back(
-        command
-            ->add_option("--calls", bench.calls,
-                         "Calls in each round of a mechanism (default 6400), in 64 blocks")
-            ->type_name("N")
-            ->check(whole_number(1, kMostCalls)));
-    CLI::Option* const attach =
-        command
-            ->add_option(
-                "--attach", options->attach,
-                "Measure attaching N probes instead, against the kernel's optimized kprobes")
-            ->type_name("N")
-            ->check(whole_number(1, 100'000));
+    add_number(*command, "--rounds", bench.rounds, "How often each is measured (default 5)", 1,
+               1000);
+    of_a_hit.push_back(add_number(*command, "--calls", bench.calls,
+                                  "Calls in each round of a mechanism (default 6400), in 64 blocks",
+                                  1, kMostCalls));
+    CLI::Option* const attach = add_number(
+        *command, "--attach", options->attach,
+        "Measure attaching N probes instead, against the kernel's optimized kprobes", 1, 100'000);
     of_a_hit.push_back(command->add_option("--plot", options->plot, "Also draw it into FILE")
                            ->type_name("FILE.svg")
                            ->check(not_empty));

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -155,6 +156,16 @@ TEST(App, numbers_that_are_none) {
         "--cookie: '18446744073709551616' is no number of 64 bits, decimal or 0x-hexadecimal");
     expect_usage_error({"bench", "--attach", "5", "--plot", "x.svg"},
                        "--attach excludes --plot (see --help)");
+}
+
+// Lines of sites, less the summary's.
+TEST(App, numbers_are_decimal_whatever_they_begin_with) {
+    for (const auto& [number, sites] : {std::pair{"010", 10}, {"08", 8}, {"0x0a", 10}}) {
+        const Result result =
+            run({"survey", "-j", "--sample", number, "--vmlinux", DJPROBE_TINY_KERNEL});
+        EXPECT_EQ(result.status, 0) << result.err;
+        EXPECT_EQ(std::ranges::count(result.out, '\n'), sites + 1) << number;
+    }
 }
 
 TEST(App, unknown_mode) {
