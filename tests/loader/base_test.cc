@@ -78,6 +78,18 @@ TEST(Say, a_stderr_that_takes_nothing_stops_no_work) {
     dup2(before.get(), STDERR_FILENO);
 }
 
+TEST(Say, a_stderr_whose_reader_has_gone_does_not_end_the_process) {
+    EXPECT_EXIT(
+        {
+            Pipe pipe;
+            dup2(pipe.writer.get(), STDERR_FILENO);
+            pipe.reader = UniqueFd();
+            say("{}\n", "nobody");
+            _exit(5);
+        },
+        testing::ExitedWithCode(5), "");
+}
+
 TEST(Output, closed_reader_is_an_end_and_no_error) {
     const StopSignals stop;  // ignores SIGPIPE
     Pipe pipe;
