@@ -22,7 +22,8 @@ namespace {
         case ENOENT:
         case ENXIO:
         case ENODEV:
-            fail(ExitCode::kNotLoaded, "no {}: load the module first (insmod djprobe.ko)", path);
+            fail(ExitCode::kNotLoaded,
+                 "no {}: load the module first (modprobe djprobe, or insmod djprobe.ko)", path);
         case EACCES:
         case EPERM:
             fail(ExitCode::kNoPermission, "{}: not permitted: needs root with CAP_SYS_ADMIN", path);

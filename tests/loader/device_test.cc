@@ -10,7 +10,8 @@ namespace {
 
 TEST(Device, missing_says_load_the_module) {
     EXPECT_EQ(expect_error(ExitCode::kNotLoaded, [] { Device::open("/nonexistent/djprobe"); }),
-              "no /nonexistent/djprobe: load the module first (insmod djprobe.ko)");
+              "no /nonexistent/djprobe: load the module first (modprobe djprobe, or insmod "
+              "djprobe.ko)");
 }
 
 TEST(Device, another_device_is_another_abi) {
