@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/temp_dir.h"
+#include "kernel/lockdown.h"
 #include "object/btf_check.h"
 #include "object/compile.h"
 #include "object/crash_guard.h"
@@ -178,6 +179,13 @@ void Object::load() {
     const CrashGuard guard(name_);
     const int error = bpf_object__load(object_.get());
     if (error == 0) return;
+    // The verifier would only say that it does not know a function.
+    if (is_confidential()) {
+        fail(ExitCode::kNoPermission,
+             "{}: cannot be loaded: kernel lockdown (confidentiality) forbids probes, and BPF "
+             "programs to read the kernel",
+             name_);
+    }
     const std::string verifier = verifier_tail(log_->text(), kVerifierLines);
     if (!verifier.empty()) {
         const std::string what = fmt::format("program '{}': rejected by the kernel's verifier",
