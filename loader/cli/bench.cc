@@ -198,8 +198,9 @@ Command add_bench(CLI::App& app) {
         "--attach one for each mechanism");
     return {command,
             [options] { return run(*options); },
-            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
-             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite}};
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kRejected,
+             ExitCode::kNotLoaded, ExitCode::kAbiMismatch, ExitCode::kNoPermission,
+             ExitCode::kNoSuchSite, ExitCode::kRefusedSite}};
 }
 
 }  // namespace djprobe::loader
