@@ -150,13 +150,14 @@ Command add_bench(CLI::App& app) {
     const auto options = std::make_shared<Options>();
     BenchOptions& bench = options->bench;
     std::vector<CLI::Option*> of_a_hit;
-    of_a_hit.push_back(
-        command
-            ->add_option_function<std::string>(
-                "-f,--func",
-                [&bench](const std::string& text) { bench.site = parse_function(text); },
-                "Function to probe, with the offset of an instruction in its middle")
-            ->type_name("SYM[+OFF]"));
+    of_a_hit.push_back(command
+                           ->add_option_function<std::string>(
+                               "-f,--func",
+                               [&bench](const std::string& text) {
+                                   bench.site = parse_one_function(text, "bench");
+                               },
+                               "Function to probe, with the offset of an instruction in its middle")
+                           ->type_name("SYM[+OFF]"));
     of_a_hit.push_back(command
                            ->add_option_function<std::vector<std::string>>(
                                "--mechanism",

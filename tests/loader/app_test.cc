@@ -92,6 +92,22 @@ TEST(App, explain_wants_one_place) {
                        "SITE excludes --address (see --help)");
 }
 
+TEST(App, patterns_where_one_function_is_meant) {
+    expect_usage_error({"explain", "vfs_*"},
+                       "'vfs_*' is a pattern; explain takes one function, survey --functions many");
+    expect_usage_error({"bench", "--func", "vfs_*"},
+                       "'vfs_*' is a pattern; bench takes one function, survey --functions many");
+}
+
+TEST(App, function_that_an_image_has_not) {
+    const Result result = run({"explain", "frobnicate_widget", "--vmlinux", DJPROBE_TINY_KERNEL});
+    EXPECT_EQ(result.status, 9);
+    EXPECT_EQ(
+        result.err,
+        "probeload: frobnicate_widget: no such function among the symbols of " DJPROBE_TINY_KERNEL
+        " (inlined everywhere, or of a module?)\n");
+}
+
 TEST(App, names_that_are_empty) {
     expect_usage_error({"attach", "--prog", "", "f.o"},
                        "--prog: it is empty: leave it out, or say which (see --help)");

@@ -126,8 +126,8 @@ TEST(Refusal, function_of_a_module_that_is_not_loaded) {
 
 TEST(Refusal, no_such_function_and_nothing_like_it) {
     EXPECT_STREQ(refuse("frobnicate_widget", DJPROBE_REASON_NO_SUCH_SYMBOL, ENOENT).what(),
-                 "frobnicate_widget: no such function in /proc/kallsyms (inlined everywhere, or "
-                 "its module is not loaded?)");
+                 "frobnicate_widget: no such function among the symbols of the running kernel "
+                 "(inlined everywhere, or of a module?)");
 }
 
 TEST(Refusal, ambiguous_name_lists_the_candidates) {
