@@ -78,6 +78,28 @@ void check_section(const Program& program) {
          program.name, program.section);
 }
 
+bool can_run(const Program& program) {
+    try {
+        check_section(program);
+    } catch (const Error&) {
+        return false;
+    }
+    return true;
+}
+
+// Of several programs one that cannot run does not stand for all.
+void check_one_of(const std::vector<Program>& programs, const Program& program) {
+    try {
+        check_section(program);
+    } catch (const Error& error) {
+        std::vector<Program> good;
+        std::ranges::copy_if(programs, std::back_inserter(good), can_run);
+        if (good.empty()) throw;
+        fail(error.code(), "{}; or choose one that can run with --prog: {}", error.what(),
+             program_list(good));
+    }
+}
+
 // An object without types is fine, and what libbpf itself refuses it will say when it opens it.
 void check_types(const std::filesystem::path& object, const std::string& name) {
     const std::unique_ptr<btf, decltype(&btf__free)> types(btf__parse(object.c_str(), nullptr),
@@ -143,7 +165,7 @@ std::vector<Program> Object::select(const std::string& name, Several several) co
              program_list(all));
     }
     for (const Program& program : chosen) {
-        check_section(program);
+        check_one_of(chosen, program);
         if (chosen.size() > 1 && several == Several::kTakeAll &&
             !site_of_section(program.section)) {
             fail(ExitCode::kUsage,
