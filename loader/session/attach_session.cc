@@ -39,6 +39,16 @@ Child start_command(const std::string& command) {
     }
 }
 
+[[noreturn]] void fail_before_command(const AttachOptions& options, const StopSignals& stop) {
+    if (stop.sent())
+        fail(ExitCode::kCommandFailed, "stopped before '{}' was started", *options.command);
+    fail(ExitCode::kCommandFailed,
+         "'{}' was not started: sites still waited for their jumps, or events for their reader, "
+         "{:g} s after the duration of {:g} s: give a longer one, or --mode int3, which waits for "
+         "none",
+         *options.command, kSettled, *options.seconds);
+}
+
 // A terminal takes bytes for commands.
 void check_raw(const EventReader& events, const Output& output) {
     if (isatty(output.fd()))
@@ -130,8 +140,7 @@ int run_attach(const AttachOptions& options) {
     if (options.seconds) stop.request_after(*options.seconds + kSettled);
     print_attached(attachments, events, output, stop, symbolizer);
 
-    if (options.command && stop.requested())
-        fail(ExitCode::kCommandFailed, "stopped before '{}' was started", *options.command);
+    if (options.command && stop.requested()) fail_before_command(options, stop);
     if (options.command) child.emplace(start_command(*options.command));
     if (options.seconds) stop.request_after(*options.seconds);
     const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1);

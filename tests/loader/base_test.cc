@@ -121,6 +121,18 @@ TEST(StopSignals, signal_sets_the_wish_and_wakes_a_poll) {
     EXPECT_EQ(poll(&polled, 1, 0), 1);
 }
 
+TEST(StopSignals, the_end_of_a_time_is_a_wish_that_nobody_has_sent) {
+    StopSignals stop;
+    stop.request_after(0.001);
+    pollfd polled = {stop.fd(), POLLIN, 0};
+    while (poll(&polled, 1, 5'000) < 0) {
+    }
+    EXPECT_TRUE(stop.requested());
+    EXPECT_FALSE(stop.sent());
+    raise(SIGTERM);
+    EXPECT_TRUE(stop.sent());
+}
+
 TEST(StopSignals, leaves_the_old_handlers_behind) {
     { const StopSignals stop; }
     struct sigaction action = {};
