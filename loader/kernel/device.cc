@@ -122,6 +122,7 @@ std::optional<Probe> Device::attach_many(const std::vector<ManySite>& sites,
         return std::nullopt;
     }
     SiteSpec site;
+    site.symbol = request.pattern;
     site.address = (attach.failed < sites.size() ? sites[attach.failed] : sites.front()).address;
     const Reason reason{attach.reason, {attach.detail[0], attach.detail[1]}};
     throw refusal(site, request.prog_name, reason, error, symbolizer);

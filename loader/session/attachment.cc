@@ -161,6 +161,7 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
             request.flags = DJPROBE_ATTACH_SESSION;
             request.entry_prog_fd = target.entry->fd();
         }
+        request.pattern = about.name;
         Probe probe = attach_like(target, options, request, device, symbolizer, stop, about);
         return {std::move(about), std::move(probe)};
     }
