@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cli/app.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <iostream>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "base/exit_code.h"
+#include "base/unique_fd.h"
 #include "temp_file.h"
 
 namespace djprobe::loader {
@@ -42,6 +46,20 @@ TEST(App, version_on_stdout) {
     EXPECT_EQ(result.status, 0);
     EXPECT_EQ(result.out, "probeload 0.1.0 (ABI 1)\n");
     EXPECT_EQ(result.err, "");
+}
+
+TEST(App, version_that_nobody_could_read_is_a_failure) {
+    const UniqueFd before(dup(STDOUT_FILENO));
+    const UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+    ASSERT_TRUE(full);
+    dup2(full.get(), STDOUT_FILENO);
+    testing::internal::CaptureStderr();
+    const char* const arguments[] = {"probeload", "--version"};
+    EXPECT_EQ(run_probeload(2, arguments), 1);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "probeload: stdout: No space left on device\n");
+    dup2(before.get(), STDOUT_FILENO);
+    std::cout.clear();
 }
 
 TEST(App, help_tells_examples_and_every_exit_status) {
