@@ -7,8 +7,9 @@
  * and makes no difference but in cost. How long the instruction is, and which
  * ones a jump replaces, is found out here.
  *
- * Build against it with KBUILD_EXTRA_SYMBOLS=.../Module.symvers of djprobe.ko;
- * see kmod/sample.
+ * Build against it with KBUILD_EXTRA_SYMBOLS=.../Module.symvers of djprobe.ko, as
+ * the sample does: kmod/sample in the source, share/djprobe/sample where it is
+ * installed, with share/djprobe/RELEASE/Module.symvers beside it.
  */
 #ifndef DJPROBE_API_H
 #define DJPROBE_API_H
@@ -61,7 +62,7 @@ struct djprobe {
 
 	unsigned int flags; /* DJPROBE_INT3_ONLY, DJPROBE_DISABLED */
 
-	/* out: of a refusal, enum djprobe_reason of uapi/djprobe_reason.h and its detail; of a
+	/* out: of a refusal, enum djprobe_reason of djprobe_reason.h and its detail; of a
 	 * success why it will stay at int3, or 0 */
 	unsigned int reason;
 	unsigned long detail[2];

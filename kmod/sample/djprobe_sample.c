@@ -8,7 +8,7 @@
  */
 #include <linux/module.h>
 
-#include "../api/djprobe_api.h"
+#include "djprobe_api.h"
 
 static char *symbol = "vfs_read";
 module_param(symbol, charp, 0400);

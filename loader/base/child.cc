@@ -31,12 +31,21 @@ UniqueFd open_process(pid_t pid) {
     return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
 
+bool has_ended(const Process& process, int wait_ms = 0) {
+    pollfd ended = {process.fd.get(), POLLIN, 0};
+    return poll(&ended, 1, wait_ms) > 0;
+}
+
 // The process and all below it. A process group of their own would do it, too, but that would not
-// get what is typed at the terminal.
+// get what is typed at the terminal. Who is known already may have started others since.
 void add_tree(pid_t pid, std::vector<Process>& tree) {
-    if (std::ranges::find(tree, pid, &Process::pid) != tree.end()) return;
-    UniqueFd fd = open_process(pid);
-    if (fd) tree.push_back({pid, std::move(fd)});
+    const auto is_known = [pid](const Process& known) {
+        return known.pid == pid && !has_ended(known);
+    };
+    if (std::ranges::none_of(tree, is_known)) {
+        UniqueFd fd = open_process(pid);
+        if (fd) tree.push_back({pid, std::move(fd)});
+    }
     std::error_code gone;
     const std::filesystem::path tasks = fmt::format("/proc/{}/task", pid);
     for (const auto& task : std::filesystem::directory_iterator(tasks, gone)) {
@@ -53,11 +62,7 @@ void signal_all(const std::vector<Process>& tree, int signal) {
 
 // Waits a millisecond for it.
 bool all_have_ended(const std::vector<Process>& tree) {
-    for (const Process& process : tree) {
-        pollfd ended = {process.fd.get(), POLLIN, 0};
-        if (poll(&ended, 1, 1) <= 0) return false;
-    }
-    return true;
+    return std::ranges::all_of(tree, [](const Process& one) { return has_ended(one, 1); });
 }
 
 class SpawnAttributes {
@@ -86,6 +91,8 @@ class SpawnAttributes {
 }  // namespace
 
 Child Child::start(const std::vector<std::string>& argv, ChildOutput output) {
+    // Who starts us may ignore it: then the kernel keeps no child's status.
+    signal(SIGCHLD, SIG_DFL);
     SpawnAttributes spawn;
     if (output == ChildOutput::kToStderr) {
         posix_spawn_file_actions_adddup2(&spawn.actions, STDERR_FILENO, STDOUT_FILENO);
@@ -130,8 +137,9 @@ int Child::end(const std::function<void()>& idle) {
     for (int left = kGraceMs; !all_have_ended(tree); --left) {
         if (idle) idle();
         if (left != 0) continue;
+        // The number of one that has ended may be a stranger's by now.
         for (std::size_t i = 0; i < tree.size(); ++i)
-            add_tree(tree[i].pid, tree);
+            if (!has_ended(tree[i])) add_tree(tree[i].pid, tree);
         signal_all(tree, SIGKILL);
     }
     return wait();

@@ -99,6 +99,10 @@ bool StopSignals::requested() const noexcept {
     return stop_requested != 0;
 }
 
+bool StopSignals::sent() const noexcept {
+    return signals_seen != 0;
+}
+
 void StopSignals::check() const {
     if (requested()) fail(ExitCode::kFailure, "stopped before the probes were in");
 }

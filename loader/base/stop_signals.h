@@ -19,6 +19,8 @@ class StopSignals {
     void request_after(double seconds) noexcept;
     /// True once a signal came.
     [[nodiscard]] bool requested() const noexcept;
+    /// True once somebody has sent one: not where it was only the time of request_after().
+    [[nodiscard]] bool sent() const noexcept;
     /// Throws Error(kFailure) once a signal came: for what leads up to the probes.
     void check() const;
     /// Readable once a signal came; for poll().

@@ -94,15 +94,21 @@ void Comparison::attempt(BenchCase& one) {
 }
 
 void Comparison::measure(BenchCase& one) {
-    for (int attempt = 0; attempt < kAttempts; ++attempt) {
-        if (measure_once(one)) return;
+    try {
+        for (int attempt = 0; attempt < kAttempts; ++attempt) {
+            if (measure_once(one)) return;
+        }
+        one.unavailable = fmt::format(
+            "the calls and the hits differed {} times: somebody else calls it, too; measure on a "
+            "quiet machine",
+            kAttempts);
+    } catch (const Error& error) {
+        // What could be had in an earlier round; the others' results are not lost for it.
+        if (error.code() == ExitCode::kNoPermission) throw;
+        one.unavailable = fmt::format("in a later round: {}", error.what());
     }
-    // A median of what is not known to be hits would look like any other.
+    // A median of fewer rounds, or of what is not known to be hits, would look like any other.
     one.per_hit.clear();
-    one.unavailable = fmt::format(
-        "the calls and the hits differed {} times: somebody else calls it, too; measure on a "
-        "quiet machine",
-        kAttempts);
 }
 
 bool Comparison::measure_once(BenchCase& one) {
@@ -111,19 +117,27 @@ bool Comparison::measure_once(BenchCase& one) {
     const double baseline = median(time_blocks(workload, plan, [] {}));
 
     Installed installed = rig_.install(*one.mechanism, one.site, one.body);
-    for (std::uint64_t i = 0; i < plan.calls; ++i)
-        workload.call();  // caches, branch predictors, first use of the ring buffer's pages
-    installed.forget_hits();
-    std::uint64_t undrained = 0;
-    const std::vector<double> blocks = time_blocks(workload, plan, [&] {
-        // Seldom: the first record in an empty ring buffer costs a wakeup.
-        undrained += plan.calls;
-        if (undrained + plan.calls < installed.programs().room()) return;
-        installed.programs().drain();
-        undrained = 0;
-    });
-    const std::optional<std::uint64_t> hits = installed.take_hits();
-    installed.expect_unchanged();
+    std::vector<double> blocks;
+    std::optional<std::uint64_t> hits;
+    try {
+        for (std::uint64_t i = 0; i < plan.calls; ++i)
+            workload.call();  // caches, branch predictors, first use of the ring buffer's pages
+        installed.forget_hits();
+        std::uint64_t undrained = 0;
+        blocks = time_blocks(workload, plan, [&] {
+            // Seldom: the first record in an empty ring buffer costs a wakeup.
+            undrained += plan.calls;
+            if (undrained + plan.calls < installed.programs().room()) return;
+            installed.programs().drain();
+            undrained = 0;
+        });
+        hits = installed.take_hits();
+        installed.expect_unchanged();
+    } catch (const Error&) {
+        // What comes next needs the original text.
+        installed.remove();
+        throw;
+    }
     installed.remove();
     if (rig_.stop().requested()) return true;
     if (hits && *hits != plan.total()) return false;

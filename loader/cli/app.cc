@@ -4,7 +4,10 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <exception>
+#include <iostream>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -55,6 +58,14 @@ int report(ExitCode code, const std::string& message) {
     return static_cast<int>(code);
 }
 
+// What --help and --version print.
+int show(const CLI::App& app, const CLI::ParseError& text) {
+    errno = 0;
+    const int status = app.exit(text);
+    if (std::cout.flush()) return status;
+    return report(ExitCode::kFailure, fmt::format("stdout: {}", std::strerror(errno)));
+}
+
 }  // namespace
 
 int run_probeload(int argc, const char* const* argv) {
@@ -80,7 +91,7 @@ int run_probeload(int argc, const char* const* argv) {
         return static_cast<int>(ExitCode::kUsage);
     } catch (const CLI::ParseError& error) {
         // --help and --version come here too, with 0.
-        if (error.get_exit_code() == 0) return app.exit(error);
+        if (error.get_exit_code() == 0) return show(app, error);
         return report(ExitCode::kUsage, fmt::format("{} (see --help)", error.what()));
     } catch (const Error& error) {
         return report(error.code(), error.what());

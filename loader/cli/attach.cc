@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/say.h"
 #include "cli/checks.h"
+#include "cli/number_option.h"
 #include "session/attach_session.h"
 
 namespace djprobe::loader {
@@ -145,11 +146,8 @@ void add_options(CLI::App& command, AttachOptions& options) {
         .add_option("-c,--command", options.command,
                     "Run by /bin/sh once attached; stop at its end")
         ->type_name("COMMAND");
-    command
-        .add_option("--top", options.top,
-                    "Of a GLOB's sites, tell of so many that were hit most (default 10)")
-        ->type_name("N")
-        ->check(whole_number(0, 1'000'000));
+    add_number(command, "--top", options.top,
+               "Of a GLOB's sites, tell of so many that were hit most (default 10)", 0, 1'000'000);
     auto* const json = command.add_flag_callback(
         "-j,--json", [&options] { options.format = Format::kJson; },
         "Events and summary as NDJSON");

@@ -19,6 +19,7 @@
 #include "bench/attach_cost.h"
 #include "bench/report.h"
 #include "cli/checks.h"
+#include "cli/number_option.h"
 
 namespace djprobe::loader {
 namespace {
@@ -149,13 +150,14 @@ Command add_bench(CLI::App& app) {
     const auto options = std::make_shared<Options>();
     BenchOptions& bench = options->bench;
     std::vector<CLI::Option*> of_a_hit;
-    of_a_hit.push_back(
-        command
-            ->add_option_function<std::string>(
-                "-f,--func",
-                [&bench](const std::string& text) { bench.site = parse_function(text); },
-                "Function to probe, with the offset of an instruction in its middle")
-            ->type_name("SYM[+OFF]"));
+    of_a_hit.push_back(command
+                           ->add_option_function<std::string>(
+                               "-f,--func",
+                               [&bench](const std::string& text) {
+                                   bench.site = parse_one_function(text, "bench");
+                               },
+                               "Function to probe, with the offset of an instruction in its middle")
+                           ->type_name("SYM[+OFF]"));
     of_a_hit.push_back(command
                            ->add_option_function<std::vector<std::string>>(
                                "--mechanism",
@@ -178,22 +180,14 @@ Command add_bench(CLI::App& app) {
                            ->type_name("NAME,...")
                            ->delimiter(',')
                            ->allow_extra_args(false));
-    command->add_option("--rounds", bench.rounds, "How often each is measured (default 5)")
-        ->type_name("N")
-        ->check(whole_number(1, 1000));
-    of_a_hit.push_back(
-        command
-            ->add_option("--calls", bench.calls,
-                         "Calls in each round of a mechanism (default 6400), in 64 blocks")
-            ->type_name("N")
-            ->check(whole_number(1, kMostCalls)));
-    CLI::Option* const attach =
-        command
-            ->add_option(
-                "--attach", options->attach,
-                "Measure attaching N probes instead, against the kernel's optimized kprobes")
-            ->type_name("N")
-            ->check(whole_number(1, 100'000));
+    add_number(*command, "--rounds", bench.rounds, "How often each is measured (default 5)", 1,
+               1000);
+    of_a_hit.push_back(add_number(*command, "--calls", bench.calls,
+                                  "Calls in each round of a mechanism (default 6400), in 64 blocks",
+                                  1, kMostCalls));
+    CLI::Option* const attach = add_number(
+        *command, "--attach", options->attach,
+        "Measure attaching N probes instead, against the kernel's optimized kprobes", 1, 100'000);
     of_a_hit.push_back(command->add_option("--plot", options->plot, "Also draw it into FILE")
                            ->type_name("FILE.svg")
                            ->check(not_empty));
@@ -205,8 +199,9 @@ Command add_bench(CLI::App& app) {
         "--attach one for each mechanism");
     return {command,
             [options] { return run(*options); },
-            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
-             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite}};
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kRejected,
+             ExitCode::kNotLoaded, ExitCode::kAbiMismatch, ExitCode::kNoPermission,
+             ExitCode::kNoSuchSite, ExitCode::kRefusedSite}};
 }
 
 }  // namespace djprobe::loader

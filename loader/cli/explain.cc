@@ -124,7 +124,7 @@ int run(const ExplainOptions& options) {
     options.image.check_module(options.site->symbol);
     KernelImage image = options.image.open();
     // A copy that views into the image's symbols, which outlive it.
-    Symbolizer symbolizer(image.symbols());
+    Symbolizer symbolizer(image.symbols(), options.image.name());
     Explanation explanation = explain(*options.site, image, symbolizer);
     explanation.source = options.image.name();
     if (explanation.module && explanation.module->reason)
@@ -146,7 +146,9 @@ Command add_explain(CLI::App& app) {
         app.add_subcommand("explain", "Show why a site gets a jump, an int3 or nothing");
     command->footer(kFooter);
     const auto options = std::make_shared<ExplainOptions>();
-    const auto take = [options](const std::string& text) { options->site = parse_function(text); };
+    const auto take = [options](const std::string& text) {
+        options->site = parse_one_function(text, "explain");
+    };
     auto* const site =
         command->add_option_function<std::string>("SITE", take, "[MODULE:]SYM[+OFFSET]")
             ->type_name("");

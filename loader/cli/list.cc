@@ -17,6 +17,7 @@
 #include "kernel/device.h"
 #include "kernel/probe_files.h"
 #include "session/report.h"
+#include "session/site_names.h"
 
 namespace djprobe::loader {
 namespace {
@@ -66,7 +67,9 @@ int run(bool json) {
     for (const ProbeFile& file : find_probe_files()) {
         const auto probe = borrow(file);
         if (!probe) continue;
-        const auto queries = probe->queries(true);
+        auto queries = probe->queries(true);
+        // Where a module was unloaded, another's function may be now.
+        name_gone(Kallsyms{}, queries);
         if (!json)
             fmt::format_to(std::back_inserter(output.buffer()), "{}",
                            head_of(file, queries.size()));

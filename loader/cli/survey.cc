@@ -17,6 +17,7 @@
 #include "base/output.h"
 #include "cli/checks.h"
 #include "cli/image_options.h"
+#include "cli/number_option.h"
 #include "kernel/glob.h"
 #include "survey/analysis.h"
 #include "survey/returns.h"
@@ -116,14 +117,10 @@ Command add_survey(CLI::App& app) {
     command->add_flag("--ret", options->returns, "How the returns of each function can be probed")
         ->excludes(all)
         ->excludes(entry);
-    command
-        ->add_option("--sample", options->scope.sample,
-                     "Only so many sites (--ret: functions), at random")
-        ->type_name("N")
-        ->check(whole_number(1, kAny));
-    command->add_option("--seed", options->scope.seed, "Of the random choice (default 1)")
-        ->type_name("N")
-        ->check(whole_number(1, kAny));
+    add_number(*command, "--sample", options->scope.sample,
+               "Only so many sites (--ret: functions), at random", 1, kAny);
+    add_number(*command, "--seed", options->scope.seed, "Of the random choice (default 1)", 1,
+               kAny);
     add_image_options(*command, options->image);
     command->add_flag("-j,--json", options->json,
                       "NDJSON: a line for each site (--ret: function), then a summary");

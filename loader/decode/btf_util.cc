@@ -4,12 +4,15 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "decode/quote.h"
 
 namespace djprobe::loader {
 namespace {
 
 // As many as libbpf follows where it resolves a size.
 constexpr int kMostModifiers = 32;
+// Of a name that is none.
+constexpr std::size_t kMostShown = 64;
 
 bool is_printable(char letter) {
     return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\';
@@ -53,9 +56,11 @@ std::string_view printable_name(const btf& btf, std::uint32_t name_offset) {
         fail(ExitCode::kBadFile, "BTF is inconsistent: a name at {}, which is past its strings",
              name_offset);
     }
-    if (!std::ranges::all_of(std::string_view(name), is_printable))
-        fail(ExitCode::kBadFile, "BTF is inconsistent: the name at {} is no name", name_offset);
-    return name;
+    const std::string_view text = name;
+    if (!std::ranges::all_of(text, is_printable))
+        fail(ExitCode::kBadFile, "BTF has the name '{}', which is none: it allows ASCII only",
+             printable(text.substr(0, kMostShown)));
+    return text;
 }
 
 }  // namespace djprobe::loader

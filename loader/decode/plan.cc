@@ -44,6 +44,7 @@ class PlanCompiler {
         add_value(type_id, 0, Place::kTop);
         pending_ += tail;
         if (!pending_.empty()) add_op({});
+        if (plan_.flexible_) plan_.size_ = static_cast<std::uint32_t>(end_);
         return std::move(plan_);
     }
 
@@ -72,7 +73,8 @@ class PlanCompiler {
     }
 
     // The formatter trusts the plan: a type that reaches beyond its record must not get that far.
-    void check_bounds(std::uint64_t offset, std::uint64_t bytes) const {
+    void check_bounds(std::uint64_t offset, std::uint64_t bytes) {
+        end_ = std::max(end_, offset + bytes);
         if (offset + bytes <= limit_) return;
         fail(ExitCode::kBadFile, "BTF is inconsistent: a member ends at byte {} of a type of {}",
              offset + bytes, limit_);
@@ -185,6 +187,7 @@ class PlanCompiler {
                 place == Place::kMember && &type == outermost_ && i + 1 == btf_vlen(&type);
             if (last && is_flexible_array(resolved)) {
                 plan_.flexible_ = true;
+                plan_.flexible_element_ = size_of(btf_array(&resolved)->type);
                 add_array(resolved, offset + bits / 8, place, kToRecordEnd);
             } else if (const std::uint32_t width = bitfield_width(type, i, resolved)) {
                 const std::uint32_t inner = btf_is_int(&resolved) ? btf_int_offset(&resolved) : 0;
@@ -239,8 +242,10 @@ class PlanCompiler {
         add_op(op);
         const std::size_t at = plan_.ops_.size() - 1;
         const std::uint32_t outer_limit = std::exchange(limit_, op.size);
+        const std::uint64_t outer_end = end_;
         add_value(element, 0, Place::kInside);
         limit_ = outer_limit;
+        end_ = outer_end;
         if (!pending_.empty()) add_op({});
         plan_.ops_[at].body = static_cast<std::uint32_t>(plan_.ops_.size() - 1 - at);
         pending_ += ']';
@@ -252,6 +257,7 @@ class PlanCompiler {
     std::string pending_;
     bool has_head_ = false;
     std::uint32_t limit_ = 0;  // size of what offsets count in: the record, or an array's element
+    std::uint64_t end_ = 0;    // how far the values reach in it
     Plan plan_;
 };
 

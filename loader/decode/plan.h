@@ -69,10 +69,13 @@ class Plan {
                         std::string_view head = {}, std::string_view tail = {});
 
     [[nodiscard]] Format format() const noexcept { return format_; }
-    /// Bytes that a record must have.
+    /// Bytes that a record must have; of a flexible type, at least: up to where the array begins,
+    /// which may lie before the type's end, among its padding.
     [[nodiscard]] std::uint32_t size() const noexcept { return size_; }
     /// True if the record may be longer: the type ends in a flexible array.
     [[nodiscard]] bool is_flexible() const noexcept { return flexible_; }
+    /// Bytes of an element of that array; 0 if there is none.
+    [[nodiscard]] std::uint32_t flexible_element() const noexcept { return flexible_element_; }
     [[nodiscard]] bool accepts(std::size_t record_size) const noexcept {
         return flexible_ ? record_size >= size_ : record_size == size_;
     }
@@ -92,6 +95,7 @@ class Plan {
     Format format_ = Format::kText;
     std::uint32_t size_ = 0;
     bool flexible_ = false;
+    std::uint32_t flexible_element_ = 0;
     std::uint16_t columns_ = 0;
     std::vector<Op> ops_;
     std::string literals_;

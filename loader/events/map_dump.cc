@@ -92,12 +92,11 @@ class MapDumper {
   public:
     MapDumper(const btf* btf, const bpf_map* map)
         : map_(map),
-          cpus_(layout(map) == Layout::kPerCpu
-                    ? static_cast<std::size_t>(libbpf_num_possible_cpus())
-                    : 1),
+          per_cpu_(layout(map) == Layout::kPerCpu),
+          cpus_(per_cpu_ ? static_cast<std::size_t>(libbpf_num_possible_cpus()) : 1),
           size_(bpf_map__value_size(map)),
           // The kernel rounds each CPU's slot up to 8 bytes.
-          stride_(layout(map) == Layout::kPerCpu ? (size_ + 7) / 8 * 8 : size_),
+          stride_(per_cpu_ ? (size_ + 7) / 8 * 8 : size_),
           keys_(btf, bpf_map__btf_key_type_id(map), bpf_map__key_size(map)),
           values_(btf, bpf_map__btf_value_type_id(map), size_) {}
 
@@ -184,7 +183,7 @@ class MapDumper {
     }
 
     void describe_value(const std::vector<std::byte>& value, MapEntry& entry) {
-        if (cpus_ == 1) {
+        if (!per_cpu_) {
             entry.value_text = values_.text(value);
             entry.value = values_.json(value);
         } else if (counts()) {
@@ -203,6 +202,7 @@ class MapDumper {
     }
 
     const bpf_map* map_;
+    bool per_cpu_;
     std::size_t cpus_;
     std::size_t size_;
     std::size_t stride_;

@@ -33,8 +33,16 @@ RecordPrinter::RecordPrinter(const btf* btf, std::string map_name, bool is_only_
     }
 }
 
+// Padding would look like elements of the array at the end, unless these are larger.
+bool RecordPrinter::has_unknown_length() const {
+    const Plan& plan = formatter_->plan();
+    return style_.size == RecordSize::kPadded && plan.is_flexible() &&
+           plan.flexible_element() <= kPerfPadding;
+}
+
 bool RecordPrinter::fits(std::size_t size) const {
     const Plan& plan = formatter_->plan();
+    if (has_unknown_length()) return false;
     if (plan.accepts(size)) return true;
     return style_.size == RecordSize::kPadded && size >= plan.size() &&
            size - plan.size() <= kPerfPadding;
@@ -73,11 +81,16 @@ void RecordPrinter::explain(std::size_t size) {
         say("probeload: map '{}': the object has no types, its records are dumped: compile "
             "with -g\n",
             map_name_);
+    } else if (formatter_ && has_unknown_length()) {
+        say("probeload: map '{}': where the array at the end of a '{}' ends is not known, as the "
+            "kernel pads the records of a perf event array; they are dumped: use a ring buffer\n",
+            map_name_, type_name_);
     } else if (formatter_) {
-        say("probeload: map '{}': a record of {} bytes is not a '{}' of {} bytes and is "
+        const Plan& plan = formatter_->plan();
+        say("probeload: map '{}': a record of {} bytes is not a '{}' of {} bytes{} and is "
             "dumped: send whole records of that type, or name the record's type after the "
             "map\n",
-            map_name_, size, type_name_, formatter_->plan().size());
+            map_name_, size, type_name_, plan.size(), plan.is_flexible() ? " or more" : "");
     } else {
         say("probeload: map '{}': no type for its records, they are dumped: {}\n", map_name_,
             anchor_hint(map_name_));

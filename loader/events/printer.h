@@ -46,6 +46,7 @@ class RecordPrinter {
 
   private:
     [[nodiscard]] bool fits(std::size_t size) const;
+    [[nodiscard]] bool has_unknown_length() const;
     void append_raw(Buffer& out, std::span<const std::byte> record) const;
     void dump(Buffer& out, std::span<const std::byte> record) const;
     void explain(std::size_t size);

@@ -22,13 +22,27 @@ namespace {
         case ENOENT:
         case ENXIO:
         case ENODEV:
-            fail(ExitCode::kNotLoaded, "no {}: load the module first (insmod djprobe.ko)", path);
+            fail(ExitCode::kNotLoaded,
+                 "no {}: load the module first (modprobe djprobe, or insmod djprobe.ko)", path);
         case EACCES:
         case EPERM:
             fail(ExitCode::kNoPermission, "{}: not permitted: needs root with CAP_SYS_ADMIN", path);
         default:
             fail(ExitCode::kFailure, "{}: {}", path, std::strerror(error));
     }
+}
+
+// Requests may be added without a new ABI, which is for those that change.
+void check_known(int error) {
+    if (error != ENOTTY) return;
+    fail(ExitCode::kAbiMismatch,
+         "the loaded module is older than probeload: unload it and load the new one (rmmod "
+         "djprobe, modprobe djprobe)");
+}
+
+[[noreturn]] void fail_request(const char* what, int error) {
+    check_known(error);
+    fail(ExitCode::kFailure, "{}: {}", what, std::strerror(error));
 }
 
 }  // namespace
@@ -101,12 +115,14 @@ std::optional<Probe> Device::attach_many(const std::vector<ManySite>& sites,
     const int fd = ioctl(fd_.get(), DJPROBE_IOC_ATTACH_MANY, &attach);
     if (fd >= 0) return Probe(UniqueFd(fd));
     const int error = errno;
+    check_known(error);
     if (attach.failed < sites.size() && attach.reason != DJPROBE_REASON_NONE &&
         attach.reason != DJPROBE_REASON_NO_MEMORY) {
         refused = {attach.failed, attach.reason};
         return std::nullopt;
     }
     SiteSpec site;
+    site.symbol = request.pattern;
     site.address = (attach.failed < sites.size() ? sites[attach.failed] : sites.front()).address;
     const Reason reason{attach.reason, {attach.detail[0], attach.detail[1]}};
     throw refusal(site, request.prog_name, reason, error, symbolizer);
@@ -131,9 +147,7 @@ djprobe_explain Device::explain(const SiteSpec& site, Symbolizer& symbolizer,
 bool Probe::wait(const StopSignals& stop) const {
     while (!stop.requested()) {
         if (ioctl(fd_.get(), DJPROBE_IOC_WAIT) == 0) return true;
-        if (errno != EINTR) {
-            fail(ExitCode::kFailure, "waiting for the probe: {}", std::strerror(errno));
-        }
+        if (errno != EINTR) fail_request("waiting for the probe", errno);
     }
     return false;
 }
@@ -153,9 +167,7 @@ void run_out() noexcept {
 djprobe_total Probe::total() const {
     djprobe_total total = {};
     total.size = sizeof total;
-    if (ioctl(fd_.get(), DJPROBE_IOC_TOTAL, &total) < 0) {
-        fail(ExitCode::kFailure, "querying the probe: {}", std::strerror(errno));
-    }
+    if (ioctl(fd_.get(), DJPROBE_IOC_TOTAL, &total) < 0) fail_request("querying the probe", errno);
     return total;
 }
 
@@ -168,9 +180,8 @@ std::vector<djprobe_query> Probe::queries(bool names) const {
     request.count = static_cast<std::uint32_t>(queries.size());
     request.entry_size = static_cast<std::uint32_t>(entry);
     request.queries = reinterpret_cast<std::uintptr_t>(answers.data());
-    if (ioctl(fd_.get(), DJPROBE_IOC_QUERY_MANY, &request) < 0) {
-        fail(ExitCode::kFailure, "querying the probes: {}", std::strerror(errno));
-    }
+    if (ioctl(fd_.get(), DJPROBE_IOC_QUERY_MANY, &request) < 0)
+        fail_request("querying the probes", errno);
     for (std::size_t i = 0; i < queries.size(); ++i)
         std::memcpy(&queries[i], answers.data() + i * entry, entry);
     return queries;

@@ -44,6 +44,8 @@ struct AttachRequest {
     djprobe_mode mode;
     std::uint32_t flags = 0;  ///< enum djprobe_attach_flags
     int entry_prog_fd = 0;    ///< with DJPROBE_ATTACH_SESSION
+    /// Of attach_many(), for messages about the whole request: what the user has asked for.
+    std::string_view pattern{};
 };
 
 /// One of many sites.

@@ -166,7 +166,8 @@ std::string no_such_symbol(const SiteSpec& site, Symbolizer& symbolizer) {
     if (is_data(kallsyms, site.symbol)) return message + "; the symbol is data";
     const auto names = similar_names(kallsyms, site.symbol, kSuggestions);
     if (names.empty()) {
-        return message + " in /proc/kallsyms (inlined everywhere, or its module is not loaded?)";
+        return fmt::format("{} among the symbols of {} (inlined everywhere, or of a module?)",
+                           message, symbolizer.kernel());
     }
     return fmt::format("{}; did you mean {}?", message, fmt::join(names, ", "));
 }

@@ -72,6 +72,13 @@ SiteSpec parse_function(std::string_view text) {
     return site;
 }
 
+SiteSpec parse_one_function(std::string_view text, std::string_view command) {
+    SiteSpec site = parse_function(text);
+    if (!site.is_glob()) return site;
+    fail(ExitCode::kUsage, "'{}' is a pattern; {} takes one function, survey --functions many",
+         text, command);
+}
+
 SiteSpec parse_address(std::string_view text) {
     const auto address = parse_number(starts_hex(text) ? text.substr(2) : text, 16);
     if (!address || *address == 0) {

@@ -15,14 +15,18 @@ namespace djprobe::loader {
 class Symbolizer {
   public:
     Symbolizer() = default;
-    explicit Symbolizer(Kallsyms kallsyms) : kallsyms_(std::move(kallsyms)) {}
+    /// Those of another kernel, or of a test; `kernel` is for messages.
+    explicit Symbolizer(Kallsyms kallsyms, std::string kernel = "the running kernel")
+        : kallsyms_(std::move(kallsyms)), kernel_(std::move(kernel)) {}
 
     /// Empty when /proc/kallsyms cannot be read: names are a comfort, not a need.
     const Kallsyms& kallsyms();
     std::string describe(std::uint64_t address) { return kallsyms().describe(address); }
+    [[nodiscard]] const std::string& kernel() const noexcept { return kernel_; }
 
   private:
     std::optional<Kallsyms> kallsyms_;
+    std::string kernel_ = "the running kernel";
 };
 
 }  // namespace djprobe::loader

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/temp_dir.h"
+#include "kernel/lockdown.h"
 #include "object/btf_check.h"
 #include "object/compile.h"
 #include "object/crash_guard.h"
@@ -75,6 +76,28 @@ void check_section(const Program& program) {
          "program '{}' has SEC \"{}\", which is not for a probe in the kernel: use SEC "
          "\"kprobe\" or \"kretprobe\"",
          program.name, program.section);
+}
+
+bool can_run(const Program& program) {
+    try {
+        check_section(program);
+    } catch (const Error&) {
+        return false;
+    }
+    return true;
+}
+
+// Of several programs one that cannot run does not stand for all.
+void check_one_of(const std::vector<Program>& programs, const Program& program) {
+    try {
+        check_section(program);
+    } catch (const Error& error) {
+        std::vector<Program> good;
+        std::ranges::copy_if(programs, std::back_inserter(good), can_run);
+        if (good.empty()) throw;
+        fail(error.code(), "{}; or choose one that can run with --prog: {}", error.what(),
+             program_list(good));
+    }
 }
 
 // An object without types is fine, and what libbpf itself refuses it will say when it opens it.
@@ -142,7 +165,7 @@ std::vector<Program> Object::select(const std::string& name, Several several) co
              program_list(all));
     }
     for (const Program& program : chosen) {
-        check_section(program);
+        check_one_of(chosen, program);
         if (chosen.size() > 1 && several == Several::kTakeAll &&
             !site_of_section(program.section)) {
             fail(ExitCode::kUsage,
@@ -178,6 +201,13 @@ void Object::load() {
     const CrashGuard guard(name_);
     const int error = bpf_object__load(object_.get());
     if (error == 0) return;
+    // The verifier would only say that it does not know a function.
+    if (is_confidential()) {
+        fail(ExitCode::kNoPermission,
+             "{}: cannot be loaded: kernel lockdown (confidentiality) forbids probes, and BPF "
+             "programs to read the kernel",
+             name_);
+    }
     const std::string verifier = verifier_tail(log_->text(), kVerifierLines);
     if (!verifier.empty()) {
         const std::string what = fmt::format("program '{}': rejected by the kernel's verifier",

@@ -39,6 +39,16 @@ Child start_command(const std::string& command) {
     }
 }
 
+[[noreturn]] void fail_before_command(const AttachOptions& options, const StopSignals& stop) {
+    if (stop.sent())
+        fail(ExitCode::kCommandFailed, "stopped before '{}' was started", *options.command);
+    fail(ExitCode::kCommandFailed,
+         "'{}' was not started: sites still waited for their jumps, or events for their reader, "
+         "{:g} s after the duration of {:g} s: give a longer one, or --mode int3, which waits for "
+         "none",
+         *options.command, kSettled, *options.seconds);
+}
+
 // A terminal takes bytes for commands.
 void check_raw(const EventReader& events, const Output& output) {
     if (isatty(output.fd()))
@@ -75,14 +85,15 @@ std::optional<int> end_of(std::optional<Child>& child, bool ended, EventReader& 
 }
 
 // The counters and the records of one moment: nothing runs any more.
-void stop_probes(const std::vector<Attachment>& attachments, Summary& summary) {
+void stop_probes(const std::vector<Attachment>& attachments, Summary& summary,
+                 Symbolizer& symbolizer) {
     for (const Attachment& attachment : attachments)
         summary.attachments.push_back(attachment.report());
     for (const Attachment& attachment : attachments)
         attachment.disable();
     run_out();
     for (std::size_t i = 0; i < attachments.size(); ++i)
-        attachments[i].complete(summary.attachments[i]);
+        attachments[i].complete(summary.attachments[i], symbolizer);
 }
 
 std::uint64_t total_hits(const std::vector<AttachmentReport>& reports) {
@@ -129,15 +140,14 @@ int run_attach(const AttachOptions& options) {
     if (options.seconds) stop.request_after(*options.seconds + kSettled);
     print_attached(attachments, events, output, stop, symbolizer);
 
-    if (options.command && stop.requested())
-        fail(ExitCode::kCommandFailed, "stopped before '{}' was started", *options.command);
+    if (options.command && stop.requested()) fail_before_command(options, stop);
     if (options.command) child.emplace(start_command(*options.command));
     if (options.seconds) stop.request_after(*options.seconds);
     const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1);
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand, events);
-    stop_probes(attachments, summary);
+    stop_probes(attachments, summary, symbolizer);
     events.drain();
     attachments.clear();
     summary.received = events.received();

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "kernel/glob.h"
 #include "kernel/reason.h"
+#include "session/site_names.h"
 
 namespace djprobe::loader {
 namespace {
@@ -160,6 +161,7 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
             request.flags = DJPROBE_ATTACH_SESSION;
             request.entry_prog_fd = target.entry->fd();
         }
+        request.pattern = about.name;
         Probe probe = attach_like(target, options, request, device, symbolizer, stop, about);
         return {std::move(about), std::move(probe)};
     }
@@ -182,8 +184,14 @@ bool Attachment::settling() const {
     return probe_.total().states[DJPROBE_STATE_OPTIMIZING] != 0;
 }
 
-void Attachment::complete(AttachmentReport& report) const {
-    const std::vector<djprobe_query> ended = probe_.queries(true);
+Attachment::Attachment(AttachmentReport about, Probe probe)
+    : about_(std::move(about)), probe_(std::move(probe)) {
+    if (about_.scope != Scope::kGlob) names_ = probe_.queries(true);
+}
+
+void Attachment::complete(AttachmentReport& report, Symbolizer& symbolizer) const {
+    const bool many = about_.scope == Scope::kGlob;
+    const std::vector<djprobe_query> ended = probe_.queries(many);
     report.total.hits = 0;
     std::ranges::fill(report.total.missed, 0);
     for (std::size_t i = 0; i < ended.size(); ++i) {
@@ -194,15 +202,17 @@ void Attachment::complete(AttachmentReport& report) const {
             probe.missed[kind] = ended[i].missed[kind];
             report.total.missed[kind] += probe.missed[kind];
         }
-        probe.offset = ended[i].offset;
-        std::ranges::copy(ended[i].symbol, probe.symbol);
-        std::ranges::copy(ended[i].module, probe.module);
     }
+    if (!many) return;
+    copy_names(ended, report.probes);
+    // Read when it was looked for functions like the pattern.
+    name_gone(symbolizer.kallsyms(), report.probes);
 }
 
 AttachmentReport Attachment::report() const {
     AttachmentReport report = about_;
-    report.probes = probe_.queries(about_.scope == Scope::kSite);
+    report.probes = probe_.queries(false);
+    copy_names(names_, report.probes);
     report.total = probe_.total();
     return report;
 }

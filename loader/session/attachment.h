@@ -4,6 +4,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/stop_signals.h"
 #include "kernel/device.h"
@@ -29,15 +30,16 @@ class Attachment {
     [[nodiscard]] AttachmentReport report() const;
     /// Takes the probes out of the text; the counters can still be asked for.
     void disable() const noexcept { probe_.disable(); }
-    /// The counters of a report, anew, and all names.
-    void complete(AttachmentReport& report) const;
+    /// The counters of a report, anew, and all names. The symbolizer is that of attach().
+    void complete(AttachmentReport& report, Symbolizer& symbolizer) const;
 
   private:
-    Attachment(AttachmentReport about, Probe probe)
-        : about_(std::move(about)), probe_(std::move(probe)) {}
+    Attachment(AttachmentReport about, Probe probe);
 
     AttachmentReport about_;  // what does not change
     Probe probe_;
+    // As attached: the module may be unloaded. None of many sites, which take time.
+    std::vector<djprobe_query> names_;
 };
 
 }  // namespace djprobe::loader

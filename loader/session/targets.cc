@@ -54,6 +54,10 @@ std::vector<Target> pair_up(const AttachOptions& options, std::vector<Target> ta
 
 std::vector<Target> choose_targets(const AttachOptions& options,
                                    const std::vector<Program>& programs) {
+    if (options.session && options.at_returns)
+        fail(ExitCode::kUsage,
+             "--session has a program at the entry and one at the returns: leave out --ret, which "
+             "makes all of them programs for returns");
     std::vector<Target> targets;
     for (const Program& program : programs) {
         const bool at_returns = options.at_returns || is_return_section(program.section);

@@ -13,6 +13,8 @@
 #include <fstream>
 #include <memory>
 #include <stdexcept>
+#include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "base/error.h"
@@ -85,6 +87,14 @@ std::string symbol_table(Elf* elf) {
         }
     }
     return text;
+}
+
+Kallsyms read_symbols(const std::string& path) {
+    try {
+        return Kallsyms::read(path.c_str());
+    } catch (const std::system_error& error) {
+        bad_file(path, error.code().message());
+    }
 }
 
 /// The same symbols, all moved by `delta`.
@@ -179,18 +189,29 @@ KernelImage KernelImage::from_file(const std::string& vmlinux, const std::string
         if (name && (outer_code || std::string_view(name) == ".altinstructions"))
             take(image.sections_, name, header.sh_addr, header.sh_offset, header.sh_size);
     }
-    image.symbols_ = symbols.empty() ? Kallsyms::parse(symbol_table(file.elf.get()))
-                                     : Kallsyms::read(symbols.c_str());
+    image.symbols_ =
+        symbols.empty() ? Kallsyms::parse(symbol_table(file.elf.get())) : read_symbols(symbols);
+    const std::string& named_by = symbols.empty() ? vmlinux : symbols;
     if (image.symbols_.symbols().empty())
         bad_file(
-            symbols.empty() ? vmlinux : symbols,
+            named_by,
             "no symbols: give a copy of the kernel's /proc/kallsyms (made by root) with --symbols");
     // The first segment begins with the text.
     const std::uint64_t text = image.parts_.front().address;
-    const std::uint64_t named = find_symbol(image.symbols_, "_stext", symbols);
-    if (named == 0) bad_file(symbols, "all addresses are 0: it must be read as root");
+    const std::uint64_t named = find_symbol(image.symbols_, "_stext", named_by);
+    if (named == 0) bad_file(named_by, "all addresses are 0: it must be read as root");
     image.symbols_ = moved(image.symbols_, text - named);
+    if (!symbols.empty() && !image.has_banner())
+        bad_file(named_by, fmt::format("not of the kernel image {}: give the /proc/kallsyms of the "
+                                       "same release",
+                                       vmlinux));
     return image;
+}
+
+bool KernelImage::has_banner() const {
+    constexpr std::string_view kBegin = "Linux version ";
+    const auto banner = address_of("linux_banner");
+    return !banner || std::ranges::equal(bytes(*banner, *banner + kBegin.size()), kBegin);
 }
 
 KernelImage KernelImage::from_running_kernel() {

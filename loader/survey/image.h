@@ -51,6 +51,8 @@ class KernelImage {
     };
 
     void load_running_parts();
+    /// False if the symbols are another kernel's: what they call the banner is none.
+    [[nodiscard]] bool has_banner() const;
 
     std::vector<Part> parts_;
     std::vector<Part> sections_;

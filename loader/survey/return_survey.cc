@@ -61,8 +61,10 @@ ReturnCounts survey_returns(const std::vector<ReturnFinder>& texts, const Survey
     if (scope.sample) {
         std::vector<Function> chosen;
         std::mt19937_64 random(scope.seed);
+        // std::ranges::sample() counts with a sign.
+        const auto count = std::min<std::uint64_t>(scope.sample, functions.size());
         std::ranges::sample(functions, std::back_inserter(chosen),
-                            static_cast<std::ptrdiff_t>(scope.sample), random);
+                            static_cast<std::ptrdiff_t>(count), random);
         functions = std::move(chosen);
     }
     ReturnCounts counts;

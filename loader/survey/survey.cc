@@ -106,7 +106,9 @@ std::vector<Site> choose(const std::vector<FunctionOf>& functions, const SurveyS
     for (const FunctionOf& function : functions)
         for_each_site(function, scope, [&](const Site& site) { all.push_back(site); });
     std::mt19937_64 random(scope.seed);
-    std::sample(all.begin(), all.end(), std::back_inserter(chosen), scope.sample, random);
+    // std::sample() counts with a sign.
+    const auto count = std::min<std::uint64_t>(scope.sample, all.size());
+    std::sample(all.begin(), all.end(), std::back_inserter(chosen), count, random);
     return chosen;
 }
 

@@ -1,13 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cli/app.h"
 
+#include <fcntl.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <iostream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/exit_code.h"
+#include "base/unique_fd.h"
+#include "temp_file.h"
 
 namespace djprobe::loader {
 namespace {
@@ -38,6 +46,20 @@ TEST(App, version_on_stdout) {
     EXPECT_EQ(result.status, 0);
     EXPECT_EQ(result.out, "probeload 0.1.0 (ABI 1)\n");
     EXPECT_EQ(result.err, "");
+}
+
+TEST(App, version_that_nobody_could_read_is_a_failure) {
+    const UniqueFd before(dup(STDOUT_FILENO));
+    const UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
+    ASSERT_TRUE(full);
+    dup2(full.get(), STDOUT_FILENO);
+    testing::internal::CaptureStderr();
+    const char* const arguments[] = {"probeload", "--version"};
+    EXPECT_EQ(run_probeload(2, arguments), 1);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "probeload: stdout: No space left on device\n");
+    dup2(before.get(), STDOUT_FILENO);
+    std::cout.clear();
 }
 
 TEST(App, help_tells_examples_and_every_exit_status) {
@@ -88,6 +110,22 @@ TEST(App, explain_wants_one_place) {
                        "SITE excludes --address (see --help)");
 }
 
+TEST(App, patterns_where_one_function_is_meant) {
+    expect_usage_error({"explain", "vfs_*"},
+                       "'vfs_*' is a pattern; explain takes one function, survey --functions many");
+    expect_usage_error({"bench", "--func", "vfs_*"},
+                       "'vfs_*' is a pattern; bench takes one function, survey --functions many");
+}
+
+TEST(App, function_that_an_image_has_not) {
+    const Result result = run({"explain", "frobnicate_widget", "--vmlinux", DJPROBE_TINY_KERNEL});
+    EXPECT_EQ(result.status, 9);
+    EXPECT_EQ(
+        result.err,
+        "probeload: frobnicate_widget: no such function among the symbols of " DJPROBE_TINY_KERNEL
+        " (inlined everywhere, or of a module?)\n");
+}
+
 TEST(App, names_that_are_empty) {
     expect_usage_error({"attach", "--prog", "", "f.o"},
                        "--prog: it is empty: leave it out, or say which (see --help)");
@@ -107,6 +145,29 @@ TEST(App, modules_are_no_part_of_an_image) {
     EXPECT_EQ(result.status, 9);
     EXPECT_EQ(result.err,
               "probeload: 'xfs:f': an image has no modules, only the running kernel has\n");
+}
+
+TEST(App, symbols_that_cannot_be_read_are_a_bad_file) {
+    for (const auto& [path, why] :
+         {std::pair{"/nonexistent", "No such file or directory"}, {"/", "Is a directory"}}) {
+        const Result result =
+            run({"explain", "loops", "--vmlinux", DJPROBE_TINY_KERNEL, "--symbols", path});
+        EXPECT_EQ(result.status, 3);
+        EXPECT_EQ(result.err, fmt::format("probeload: {}: {}\n", path, why));
+    }
+}
+
+TEST(App, symbols_of_another_kernel_are_told) {
+    const Files files;
+    const std::string path = files.write("kallsyms",
+                                         "ffffffff81000000 T _stext\n"
+                                         "ffffffff81000010 R linux_banner\n");
+    const Result result =
+        run({"explain", "_stext", "--vmlinux", DJPROBE_TINY_KERNEL, "--symbols", path.c_str()});
+    EXPECT_EQ(result.status, 3);
+    EXPECT_EQ(result.err, "probeload: " + path +
+                              ": not of the kernel image " DJPROBE_TINY_KERNEL
+                              ": give the /proc/kallsyms of the same release\n");
 }
 
 TEST(App, no_subcommand) {
@@ -129,6 +190,16 @@ TEST(App, numbers_that_are_none) {
         "--cookie: '18446744073709551616' is no number of 64 bits, decimal or 0x-hexadecimal");
     expect_usage_error({"bench", "--attach", "5", "--plot", "x.svg"},
                        "--attach excludes --plot (see --help)");
+}
+
+// Lines of sites, less the summary's.
+TEST(App, numbers_are_decimal_whatever_they_begin_with) {
+    for (const auto& [number, sites] : {std::pair{"010", 10}, {"08", 8}, {"0x0a", 10}}) {
+        const Result result =
+            run({"survey", "-j", "--sample", number, "--vmlinux", DJPROBE_TINY_KERNEL});
+        EXPECT_EQ(result.status, 0) << result.err;
+        EXPECT_EQ(std::ranges::count(result.out, '\n'), sites + 1) << number;
+    }
 }
 
 TEST(App, unknown_mode) {

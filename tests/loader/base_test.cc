@@ -78,6 +78,18 @@ TEST(Say, a_stderr_that_takes_nothing_stops_no_work) {
     dup2(before.get(), STDERR_FILENO);
 }
 
+TEST(Say, a_stderr_whose_reader_has_gone_does_not_end_the_process) {
+    EXPECT_EXIT(
+        {
+            Pipe pipe;
+            dup2(pipe.writer.get(), STDERR_FILENO);
+            pipe.reader = UniqueFd();
+            say("{}\n", "nobody");
+            _exit(5);
+        },
+        testing::ExitedWithCode(5), "");
+}
+
 TEST(Output, closed_reader_is_an_end_and_no_error) {
     const StopSignals stop;  // ignores SIGPIPE
     Pipe pipe;
@@ -109,6 +121,18 @@ TEST(StopSignals, signal_sets_the_wish_and_wakes_a_poll) {
     EXPECT_EQ(poll(&polled, 1, 0), 1);
 }
 
+TEST(StopSignals, the_end_of_a_time_is_a_wish_that_nobody_has_sent) {
+    StopSignals stop;
+    stop.request_after(0.001);
+    pollfd polled = {stop.fd(), POLLIN, 0};
+    while (poll(&polled, 1, 5'000) < 0) {
+    }
+    EXPECT_TRUE(stop.requested());
+    EXPECT_FALSE(stop.sent());
+    raise(SIGTERM);
+    EXPECT_TRUE(stop.sent());
+}
+
 TEST(StopSignals, leaves_the_old_handlers_behind) {
     { const StopSignals stop; }
     struct sigaction action = {};
@@ -130,6 +154,12 @@ TEST(Child, status_comes_back) {
     Child child = Child::start({"/bin/sh", "-c", "exit 7"}, ChildOutput::kInherit);
     pollfd polled = {child.fd(), POLLIN, 0};
     EXPECT_EQ(poll(&polled, 1, 10'000), 1);
+    EXPECT_EQ(describe_wait_status(child.wait()), "status 7");
+}
+
+TEST(Child, status_comes_back_where_sigchld_was_ignored) {
+    signal(SIGCHLD, SIG_IGN);
+    Child child = Child::start({"/bin/sh", "-c", "exit 7"}, ChildOutput::kInherit);
     EXPECT_EQ(describe_wait_status(child.wait()), "status 7");
 }
 
@@ -174,6 +204,20 @@ TEST(Child, takes_what_it_has_started_with_it) {
     child.end();
     char byte = 0;
     EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 0);
+}
+
+TEST(Child, takes_what_is_started_while_it_should_end_with_it) {
+    Pipe pipe;
+    UniqueFd held(dup(pipe.writer.get()));  // by all that run
+    Child child = Child::start({"/bin/sh", "-c", "trap 'sleep 30' TERM; sleep 30 & wait; wait"},
+                               ChildOutput::kInherit);
+    pipe.writer = UniqueFd();
+    held = UniqueFd();
+    usleep(200'000);
+    child.end();
+    pollfd closed = {pipe.reader.get(), POLLIN, 0};
+    EXPECT_EQ(poll(&closed, 1, 1'000), 1);
+    EXPECT_EQ(closed.revents, POLLHUP);
 }
 
 TEST(Child, gets_the_default_sigpipe) {

@@ -104,6 +104,29 @@ TEST(DecodeArray, flexible_tail_reaches_to_the_end_of_the_record) {
     EXPECT_EQ(to_json_text(btf, type, record), R"({"n":0,"stack":[1,2]})");
 }
 
+// The type has 16 bytes, of which the array's first elements are the last 7.
+TEST(DecodeArray, flexible_tail_may_end_before_the_types_padding) {
+    BtfBuilder btf;
+    const int u64 = btf.u64(), u8 = btf.u8(), text = btf.array(btf.character(), 0);
+    const int type = btf.structure("event", 16);
+    btf.member("ts", u64, 0);
+    btf.member("n", u8, 8);
+    btf.member("data", text, 9);
+    EXPECT_EQ(to_text(btf, type, Record(12).put_text(8, "\3abc")), "event ts=0 n=3 data=\"abc\"");
+    EXPECT_EQ(to_text(btf, type, Record(9)), "event ts=0 n=0 data=\"\"");
+    const Plan plan = Plan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText);
+    EXPECT_FALSE(plan.accepts(8));
+}
+
+TEST(DecodeArray, flexible_tail_is_behind_all_that_is_read) {
+    BtfBuilder btf;
+    const int u32 = btf.u32(), pair = btf.array(u32, 2), tail = btf.array(btf.u8(), 0);
+    const int type = btf.structure("overlapping", 16);
+    btf.member("pair", pair, 8);
+    btf.member("tail", tail, 4);
+    EXPECT_EQ(Plan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText).size(), 16U);
+}
+
 TEST(DecodeArray, flexible_text_reaches_to_the_end_of_the_record) {
     BtfBuilder btf;
     const int tail = btf.array(btf.character(), 0);

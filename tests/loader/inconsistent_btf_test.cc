@@ -69,8 +69,15 @@ TEST_F(InconsistentBtf, ABitfieldOfWhatHasNoBits) {
 TEST_F(InconsistentBtf, ANameThatJsonCannotHold) {
     const int type = btf_.structure("event", 4);
     btf_.member("a\"b", u32_, 0);
-    EXPECT_THAT(check_error(), testing::HasSubstr("is no name"));
+    EXPECT_EQ(check_error(), "BTF has the name 'a\"b', which is none: it allows ASCII only");
     EXPECT_EQ(decode_error(type), check_error());
+}
+
+TEST_F(InconsistentBtf, ANameThatIsNotAscii) {
+    btf_.structure("event", 4);
+    btf_.member("gr\u00f6\u00dfe", u32_, 0);
+    EXPECT_EQ(check_error(),
+              "BTF has the name 'gr\u00f6\u00dfe', which is none: it allows ASCII only");
 }
 
 TEST_F(InconsistentBtf, ASectionOfTypesThatAreNoVariables) {

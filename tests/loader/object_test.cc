@@ -45,6 +45,12 @@ constexpr const char* kUserProbe = R"(
 SEC("uprobe") int user(void *ctx) { return 0; }
 )";
 
+constexpr const char* kKprobeAndTracepoint = R"(
+#define SEC(name) __attribute__((section(name), used))
+SEC("tracepoint/sched/sched_switch") int traced(void *ctx) { return 0; }
+SEC("kprobe/vfs_read") int probed(void *ctx) { return 0; }
+)";
+
 std::string read_file(const std::filesystem::path& path) {
     std::ifstream file(path, std::ios::binary);
     return {std::istreambuf_iterator<char>(file), {}};
@@ -213,6 +219,15 @@ TEST_F(CompileIn, user_probe_is_refused) {
     EXPECT_EQ(expect_error(ExitCode::kWrongProgram, [&] { object.choose("", Several::kRefuse); }),
               "program 'user' has SEC \"uprobe\", which is not for a probe in the kernel: use SEC "
               "\"kprobe\" or \"kretprobe\"");
+}
+
+TEST_F(CompileIn, of_several_programs_those_that_can_run_are_named) {
+    Object object = Object::open(files_.write("both.bpf.c", kKprobeAndTracepoint), false);
+    EXPECT_EQ(expect_error(ExitCode::kWrongProgram, [&] { object.choose("", Several::kTakeAll); }),
+              "program 'traced': not a program of type kprobe, as its SEC "
+              "\"tracepoint/sched/sched_switch\" says: use SEC \"kprobe\" or \"kretprobe\"; or "
+              "choose one that can run with --prog: probed (SEC \"kprobe/vfs_read\")");
+    EXPECT_EQ(object.choose("probed", Several::kTakeAll).front().name, "probed");
 }
 
 TEST_F(CompileIn, program_of_kprobe_multi_is_loaded_as_one_of_kprobe) {

@@ -90,6 +90,36 @@ TEST_F(Printing, perf_records_may_be_padded) {
     testing::internal::GetCapturedStderr();
 }
 
+// What the kernel pads with would be taken for elements.
+TEST(PrintingPadded, array_of_unknown_length_is_dumped_and_explained) {
+    BtfBuilder btf;
+    const int u64 = btf.u64(), tail = btf.array(btf.u32(), 0);
+    btf.structure("event", 8);
+    btf.member("ts", u64, 0);
+    btf.member("data", tail, 8);
+    RecordPrinter printer(btf.get(), "events", true, {Format::kText, RecordSize::kPadded});
+    Buffer out;
+    testing::internal::CaptureStderr();
+    printer.print(out, Record(16).bytes());
+    EXPECT_EQ(fmt::to_string(out).rfind("events: 16 bytes\n", 0), 0U) << fmt::to_string(out);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "probeload: map 'events': where the array at the end of a 'event' ends is not known, "
+              "as the kernel pads the records of a perf event array; they are dumped: use a ring "
+              "buffer\n");
+}
+
+TEST(PrintingPadded, elements_larger_than_the_padding_are_counted) {
+    BtfBuilder btf;
+    const int u32 = btf.u32(), tail = btf.array(btf.u64(), 0);
+    btf.structure("event", 8);
+    btf.member("n", u32, 0);
+    btf.member("data", tail, 8);
+    RecordPrinter printer(btf.get(), "events", true, {Format::kText, RecordSize::kPadded});
+    Buffer out;
+    printer.print(out, Record(28).bytes());
+    EXPECT_EQ(fmt::to_string(out), "event n=0 data=[0, 0]\n");
+}
+
 TEST_F(Printing, raw_is_a_header_and_the_bytes_whatever_the_type) {
     RecordPrinter printer(btf_.get(), "events", true, {Format::kRaw, RecordSize::kExact, 3});
     const std::string one = print(printer, Record(8).put(0, 7U).put(4, 9U));

@@ -124,10 +124,17 @@ TEST(Refusal, function_of_a_module_that_is_not_loaded) {
                  "ext4:twim: no such function; did you mean twin, ext4:twin?");
 }
 
+TEST(Refusal, of_a_whole_pattern_names_it) {
+    EXPECT_STREQ(refuse("vfs_*", DJPROBE_REASON_LOCKDOWN, EPERM).what(),
+                 "vfs_*: kernel lockdown forbids probes");
+    EXPECT_STREQ(refuse("vfs_*", DJPROBE_REASON_NONE, EMFILE).what(),
+                 "vfs_*: cannot attach: Too many open files");
+}
+
 TEST(Refusal, no_such_function_and_nothing_like_it) {
     EXPECT_STREQ(refuse("frobnicate_widget", DJPROBE_REASON_NO_SUCH_SYMBOL, ENOENT).what(),
-                 "frobnicate_widget: no such function in /proc/kallsyms (inlined everywhere, or "
-                 "its module is not loaded?)");
+                 "frobnicate_widget: no such function among the symbols of the running kernel "
+                 "(inlined everywhere, or of a module?)");
 }
 
 TEST(Refusal, ambiguous_name_lists_the_candidates) {

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -118,6 +119,12 @@ TEST_F(ReturnSurvey, ASampleIsReproducible) {
     const std::string first = lines(scope);
     EXPECT_EQ(std::count(first.begin(), first.end(), '\n'), 5);
     EXPECT_EQ(lines(scope), first);
+}
+
+TEST_F(ReturnSurvey, ASampleOfMoreThanThereIsIsAll) {
+    SurveyScope scope;
+    scope.sample = std::numeric_limits<std::uint64_t>::max();
+    EXPECT_EQ(lines(scope), lines({}));
 }
 
 }  // namespace

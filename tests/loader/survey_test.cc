@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -163,6 +164,12 @@ TEST_F(SurveyTest, ASampleIsReproducible) {
     const std::string first = lines(2, scope);
     EXPECT_EQ(std::count(first.begin(), first.end(), '\n'), 5);
     EXPECT_EQ(lines(1, scope), first);
+}
+
+TEST_F(SurveyTest, ASampleOfMoreThanThereIsIsAll) {
+    SurveyScope scope;
+    scope.sample = std::numeric_limits<std::uint64_t>::max();
+    EXPECT_EQ(lines(1, scope), lines(1));
 }
 
 TEST_F(SurveyTest, TheSummaryAddsUp) {

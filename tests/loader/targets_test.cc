@@ -76,6 +76,17 @@ TEST(Targets, a_session_is_made_of_both_ends_of_a_function) {
               "--session: is in shadow mode always: leave out --ret-mode exact");
 }
 
+TEST(Targets, a_session_is_not_at_returns_only) {
+    AttachOptions options;
+    options.session = options.at_returns = true;
+    EXPECT_EQ(expect_error(ExitCode::kUsage,
+                           [&] {
+                               choose_targets(options, {kEntry, kReturn});
+                           }),
+              "--session has a program at the entry and one at the returns: leave out --ret, which "
+              "makes all of them programs for returns");
+}
+
 TEST(Targets, sessions_of_many_functions_and_where_the_command_line_says) {
     AttachOptions options;
     options.session = true;

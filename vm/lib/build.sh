@@ -3,6 +3,7 @@
 # The two commands that make everything; what they say matters when they fail.
 
 build_all() {
-    quietly "$BUILD/log/configure.log" cmake -S "$TOP" -B "$BUILD" -G Ninja
+    # Who has built here only what is installed has turned them off, and CMake remembers that.
+    quietly "$BUILD/log/configure.log" cmake -S "$TOP" -B "$BUILD" -G Ninja -DBUILD_TESTING=ON
     quietly "$BUILD/log/build.log" cmake --build "$BUILD"
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/site_names.h"
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+namespace djprobe::loader {
+namespace {
+
+template <std::size_t N>
+void assign(char (&to)[N], std::string_view name) {
+    std::ranges::fill(to, '\0');
+    std::ranges::copy(name.substr(0, N - 1), to);
+}
+
+}  // namespace
+
+void copy_names(const std::vector<djprobe_query>& named, std::vector<djprobe_query>& probes) {
+    for (std::size_t i = 0; i < std::min(named.size(), probes.size()); ++i) {
+        probes[i].offset = named[i].offset;
+        std::ranges::copy(named[i].symbol, probes[i].symbol);
+        std::ranges::copy(named[i].module, probes[i].module);
+    }
+}
+
+void name_gone(const Kallsyms& when_attached, std::vector<djprobe_query>& probes) {
+    for (djprobe_query& probe : probes) {
+        if (probe.state != DJPROBE_STATE_GONE && probe.symbol[0]) continue;
+        const Symbol* const was = when_attached.at_or_below(probe.address);
+        assign(probe.symbol, was ? was->name : "");
+        assign(probe.module, was ? was->module : "");
+        probe.offset = was ? probe.address - was->address : 0;
+    }
+}
+
+}  // namespace djprobe::loader

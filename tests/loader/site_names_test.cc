@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/site_names.h"
+
+#include <gtest/gtest.h>
+
+#include "made_reports.h"
+#include "session/probe_words.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr std::uint64_t kThere = 0xffffffffc0001005;
+
+const Kallsyms& when_attached() {
+    static const Kallsyms table =
+        Kallsyms::parse("ffffffff81001000 T vfs_read\nffffffffc0001000 t ext4_readdir\t[ext4]\n");
+    return table;
+}
+
+djprobe_query gone(const char* name = "") {
+    djprobe_query query = {};
+    query.state = DJPROBE_STATE_GONE;
+    query.address = kThere;
+    std::strcpy(query.symbol, name);
+    return query;
+}
+
+TEST(SiteNames, of_those_that_are_gone_are_what_was_there) {
+    std::vector<djprobe_query> probes = {gone(), probe()};
+    probes[1].offset = 7;
+    name_gone(when_attached(), probes);
+    EXPECT_EQ(site_name(probes[0]), "ext4:ext4_readdir+0x5");
+    EXPECT_EQ(site_name(probes[1]), "vfs_read+0x7") << "the kernel's own name";
+}
+
+TEST(SiteNames, a_stranger_in_the_same_place_is_not_shown) {
+    std::vector<djprobe_query> probes = {gone("a_function_of_another_module")};
+    name_gone(when_attached(), probes);
+    EXPECT_EQ(site_name(probes[0]), "ext4:ext4_readdir+0x5");
+}
+
+TEST(SiteNames, without_any_there_is_the_address) {
+    std::vector<djprobe_query> probes = {gone("a_function_of_another_module")};
+    name_gone(Kallsyms::parse(""), probes);
+    EXPECT_EQ(site_name(probes[0]), "0xffffffffc0001005");
+}
+
+TEST(SiteNames, are_kept_from_the_time_of_attaching) {
+    std::vector<djprobe_query> probes = {gone(), gone()};
+    copy_names({probe()}, probes);
+    EXPECT_EQ(site_name(probes[0]), "vfs_read+0x9");
+    EXPECT_EQ(probes[0].address, kThere);
+    EXPECT_EQ(site_name(probes[1]), "0xffffffffc0001005");
+}
+
+}  // namespace
+}  // namespace djprobe::loader
