@@ -232,7 +232,7 @@ struct djprobe_explain {
  * they run each is a value it had during the call. May sleep.
  *
  * /proc/PID/fdinfo/FD of a probe fd tells whose they are, as of a BPF link:
- * `attachment` (a number that no other probe fd of this boot has), `probes` (how
+ * `attachment` (a number that no other probe fd has, dup()s excepted), `probes` (how
  * many), `prog_id`, and of a session `entry_prog_id`.
  */
 struct djprobe_query {
