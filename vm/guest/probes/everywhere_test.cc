@@ -132,7 +132,9 @@ void Everywhere::attach_use_detach_batch(const std::vector<djprobe_site>& sites,
     for (const ManyAnswer& answer : attached)
         answer.probes.settle();
     EXPECT_EQ(run_workload(), expected) << "at jumps";
-    if (batches_ == 1) EXPECT_EQ(run_workload(), expected) << "at jumps, again";
+    if (batches_ == 1) {
+        EXPECT_EQ(run_workload(), expected) << "at jumps, again";
+    }
     for (const ManyAnswer& answer : attached) {
         const djprobe_total total = answer.probes.total();
         std::printf(
