@@ -119,7 +119,7 @@ enum djprobe_attach_flags {
 	 * tells the function. Return addresses and stacks are left alone, so nothing limits
 	 * recursion or sleeping, and only what misses any hit (enum djprobe_miss) is missed.
 	 * Refused with TAIL_CALL where the function also leaves by a jump to another one,
-	 * NO_RETURN, NO_FUNCTION (EACCES).
+	 * NO_RETURN, NO_FUNCTION, UNSCANNABLE (EACCES).
 	 */
 	DJPROBE_ATTACH_RETURN = 1,
 	/*
@@ -130,8 +130,8 @@ enum djprobe_attach_flags {
 	 * Each call that is under way takes an instance. There are more of them soon when they run
 	 * short; a call that finds none is counted as missed (NO_INSTANCE). Calls that are under
 	 * way when the probe is detached are not seen, nor those that return while it is disabled.
-	 * Refused with NO_RETURN, NO_FUNCTION, ENTRY_AGAIN, SPECIAL_RETURN (EACCES), NO_SHADOW
-	 * (EOPNOTSUPP) and as any site.
+	 * Refused with NO_RETURN, NO_FUNCTION, ENTRY_AGAIN, SPECIAL_RETURN, UNSCANNABLE (EACCES),
+	 * NO_SHADOW (EOPNOTSUPP) and as any site.
 	 */
 	DJPROBE_ATTACH_SHADOW = 2,
 	/*
@@ -174,7 +174,7 @@ enum djprobe_attach_flags {
  *   ENOMEM      NO_MEMORY, NO_INDEX; NONE: no memory for the probe fd
  *   EPERM       LOCKDOWN
  *   EMFILE, ENFILE  NONE: no more fds for this process, no more files for all
- *   EACCES      any other reason below DJPROBE_REASON_FIRST_JUMP: not a site
+ *   EACCES      any other reason: not a site
  */
 struct djprobe_attach {
 	__u32 size;    /* in */
