@@ -23,6 +23,7 @@ constexpr u8 kHelperCall = u8{kJmp} | u8{kCall};
 constexpr u8 kReturn = u8{kJmp} | u8{kExit};
 constexpr u8 kRegisters = 12;  // r0-r9, the frame pointer, and one that hides constants
 constexpr int kContextSize = 168;
+constexpr int kCheapestField = 15;  // orig_ax, a constant
 constexpr size_t kMaxPasses = 64;
 
 /// Registers that may hold the context: a bit for each.
@@ -158,6 +159,9 @@ class Analysis {
         if (insn.code == kReturn) return;
         if (operation == kCall || operation == kExit || operation > kLastCondition)
             return give_up();  // a tail call among them
+        // To be compared (with 0: kernels do not know it to be a pointer) it must be one.
+        if (held & bit(insn.dst) || (insn.code & kSourceRegister && held & bit(insn.src)))
+            use_.fields |= 1u << kCheapestField;
         arrive(next + insn.off, held);
         arrive(next, held);
     }

@@ -15,7 +15,7 @@ namespace {
 using Program = std::vector<BpfInsn>;
 
 constexpr u32 kAll = (1u << 21) - 1;
-constexpr int kDi = 112, kSi = 104, kIp = 128, kR15 = 0, kSs = 160;
+constexpr int kDi = 112, kSi = 104, kIp = 128, kR15 = 0, kSs = 160, kOrigAx = 120;
 constexpr i32 kHarmless = 0x1000, kNeedsContext = 0x2000;
 
 constexpr u32 field(int offset) {
@@ -133,7 +133,7 @@ TEST(ContextUseTest, OutsideOfTheContextIsUnknown) {
 // --- flow ---
 
 TEST(ContextUseTest, BothWaysOfABranch) {
-    expect_fields({jump_if_zero(1, 2), load(0, 1, kDi), kExit, load(0, 1, kSi), kExit},
+    expect_fields({jump_if_zero(3, 2), load(0, 1, kDi), kExit, load(0, 1, kSi), kExit},
                   field(kDi) | field(kSi));
 }
 
@@ -150,8 +150,17 @@ TEST(ContextUseTest, JumpsAreFollowed) {
     expect_fields({jump(1), load(0, 1, kDi), load(0, 1, kSi), kExit}, field(kSi));
     expect_fields({insn(BPF_JMP32 | BPF_JA, 0, 0, 0, 1), load(0, 1, kDi), load(0, 1, kSi), kExit},
                   field(kSi));
-    expect_fields({insn(BPF_JMP32 | BPF_JSGT | BPF_X, 1, 2, 1, 0), load(0, 1, kDi), kExit},
+    expect_fields({insn(BPF_JMP32 | BPF_JSGT | BPF_X, 3, 2, 1, 0), load(0, 1, kDi), kExit},
                   field(kDi));
+}
+
+TEST(ContextUseTest, WhatIsComparedIsThere) {
+    expect_fields({insn(BPF_JMP | BPF_JEQ | BPF_K, 1, 0, 1, 0), set(0, 0), kExit}, field(kOrigAx));
+    expect_fields({insn(BPF_JMP | BPF_JNE | BPF_X, 2, 1, 1, 0), set(0, 0), kExit}, field(kOrigAx));
+    // The number of the source register means nothing in a comparison with a constant.
+    expect_fields({insn(BPF_JMP | BPF_JNE | BPF_K, 2, 1, 1, 0), set(0, 0), kExit}, 0);
+    expect_fields({move(6, 1), insn(BPF_JMP | BPF_JEQ | BPF_K, 6, 0, 1, 0), set(0, 0), kExit},
+                  field(kOrigAx));
 }
 
 TEST(ContextUseTest, UnreachedCodeDoesNotCount) {
