@@ -54,13 +54,28 @@ static __always_inline struct djk_handler *next_handler(const struct djk_handler
 	return (struct djk_handler *)smp_load_acquire(&handler->link.next);
 }
 
+/* Preemption is off. Also for `bpftool prog`, where those of the kernel's own kprobes are. */
+static __always_inline void count_miss(struct djk_handler *handler, enum djprobe_miss cause)
+{
+	struct bpf_prog_stats *stats;
+	unsigned long flags;
+
+	this_cpu_inc(handler->counters->missed[cause]);
+	if (!handler->prog)
+		return;
+	stats = this_cpu_ptr(handler->prog->stats);
+	flags = u64_stats_update_begin_irqsave(&stats->syncp);
+	u64_stats_inc(&stats->misses);
+	u64_stats_update_end_irqrestore(&stats->syncp, flags);
+}
+
 /* Not traced, like djk_hit(): what traces may be a site, whose hit would be a miss again. */
 static notrace void miss(const struct djk_site *site, enum djprobe_miss cause)
 {
-	const struct djk_handler *handler;
+	struct djk_handler *handler;
 
 	for (handler = first_handler(site); handler; handler = next_handler(handler))
-		this_cpu_inc(handler->counters->missed[cause]);
+		count_miss(handler, cause);
 }
 NOKPROBE_SYMBOL(miss);
 
@@ -101,12 +116,28 @@ static __always_inline void unlock_rcu(void)
 		rcu_read_unlock();
 }
 
-/* What it returns is 64 bits wide, which bpf_prog_run() does not know. */
+struct wide_run {
+	struct pt_regs *regs;
+	u64 result;
+};
+
+static __always_inline unsigned int call_wide(const void *data, const struct bpf_insn *insns,
+					      bpf_func_t program)
+{
+	struct wide_run *const run = (void *)data;
+	u64 (*const code)(const void *, const struct bpf_insn *) = (void *)program;
+
+	run->result = code(run->regs, insns);
+	return 0;
+}
+
+/* What it returns is 64 bits wide, which bpf_prog_run() does not know; its statistics are. */
 static __always_inline u64 run_entry_program(const struct bpf_prog *prog, struct pt_regs *regs)
 {
-	u64 (*const code)(const void *, const void *) = (void *)prog->bpf_func;
+	struct wide_run run = { .regs = regs };
 
-	return code(regs, prog->insnsi);
+	__bpf_prog_run(prog, &run, call_wide);
+	return run.result;
 }
 
 static u64 run_one_of(struct djk_handler *handler, bool entry, struct pt_regs *regs)
@@ -316,7 +347,7 @@ void notrace djk_on_return(struct rethook_node *node, void *data, struct pt_regs
 	const unsigned int active = __this_cpu_read(*bpf_active());
 
 	if (unlikely(active)) {
-		this_cpu_inc(handler->counters->missed[why_missed(active)]);
+		count_miss(handler, why_missed(active));
 		return;
 	}
 	__this_cpu_add(*bpf_active(), OUR_MARK);
@@ -337,7 +368,7 @@ void notrace djk_hit_slow(struct pt_regs *regs, struct djk_probe *probe)
 	const int active = __this_cpu_read(*bpf_active());
 
 	if (active) {
-		this_cpu_inc(handler->counters->missed[why_missed(active)]);
+		count_miss(handler, why_missed(active));
 		return;
 	}
 	__this_cpu_add(*bpf_active(), OUR_MARK);
