@@ -12,11 +12,13 @@ DirectCalls::Facts DirectCalls::analyse(const djk_machine& machine, const djk_pr
     const Span<const BpfInsn> insns = {static_cast<const BpfInsn*>(program.insns),
                                        program.insn_count};
     const ContextUse use = find_context_use(insns, state.all(), djk_needs_run_context);
-    facts.direct = !use.needs_run_context;
     facts.context = use.fields;
     const auto* code = reinterpret_cast<const u8*>(program.code);
     // Whoever traces the program may put a call at its start, which would clobber more.
     facts.body = x86::find_body({program.code, {code, program.code_size}});
+    // Behind its place, that is; where it is already, or being written, all hits shall go through
+    // it.
+    facts.direct = !use.needs_run_context && facts.body != program.code;
     const u64 end = program.code + program.code_size;
     facts.clobbers =
         x86::find_clobbers({facts.body, {code + (facts.body - program.code), end - facts.body}},

@@ -153,7 +153,13 @@ enum djprobe_attach_flags {
  * literally and must be the first byte of an instruction.
  *
  * The handler is a loaded BPF_PROG_TYPE_KPROBE program. The module holds its
- * own reference until no CPU can run it any more; prog_fd may be closed.
+ * own reference until no CPU can run it any more; prog_fd may be closed. As
+ * long as it is one, no extension (freplace) can be attached to it, since that
+ * would find neither cookie nor registers: the kernel answers EBUSY. Tracing it
+ * (fentry, fexit) may begin and end at any time.
+ *
+ * The program sees the registers as they are before the instruction, `ip` the
+ * site: a kprobe of the kernel's own shows the address behind its int3, one more.
  *
  * The probe is armed (int3) on return; the jump follows asynchronously, see
  * DJPROBE_IOC_WAIT. May sleep. On failure nothing has changed.
@@ -168,7 +174,7 @@ enum djprobe_attach_flags {
  *   ENOTUNIQ    AMBIGUOUS_SYMBOL
  *   ERANGE      PAST_END
  *   EILSEQ      NOT_BOUNDARY, UNDECODABLE
- *   EBUSY       FOREIGN_PATCH, MODULE_LEAVING, OVERLAP
+ *   EBUSY       FOREIGN_PATCH, MODULE_LEAVING, OVERLAP, PROG_EXTENDED
  *   EBADF       PROG_FD
  *   EOPNOTSUPP  PROG_TYPE, PROG_SLEEPABLE, PROG_OVERRIDE, PROG_ATTACH_TYPE, NO_SHADOW
  *   ENOMEM      NO_MEMORY, NO_INDEX; NONE: no memory for the probe fd

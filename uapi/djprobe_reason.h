@@ -118,7 +118,9 @@
 	X(134, LOCKDOWN, "lockdown", "kernel lockdown forbids probes", "-")                  \
 	X(135, DISABLED, "disabled", "the probe, or all probes, are disabled", "-")  \
 	X(136, NO_SHADOW, "no-shadow", "this kernel has no rethook to replace return addresses by", \
-	  "-")
+	  "-")                                                                                     \
+	X(137, PROG_EXTENDED, "prog-extended",                                                     \
+	  "a program extension (freplace) stands for it or for a function of it", "-")
 /* clang-format on */
 
 enum djprobe_reason {

@@ -34,6 +34,7 @@ int djk_errno_of(unsigned int reason)
 		return -EILSEQ;
 	case DJPROBE_REASON_FOREIGN_PATCH:
 	case DJPROBE_REASON_OVERLAP:
+	case DJPROBE_REASON_PROG_EXTENDED:
 	case DJPROBE_REASON_MODULE_LEAVING:
 		return -EBUSY;
 	case DJPROBE_REASON_PROG_FD:

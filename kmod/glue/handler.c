@@ -32,6 +32,42 @@ static bool is_sleepable(const struct bpf_prog *prog)
 #endif
 }
 
+/*
+ * An extension (freplace) takes the place of a whole program, is verified as one of its kind, and
+ * finds neither a run context nor the registers that only it reads where the program wanted none.
+ * The kernel keeps extensions off programs that may be called through a map; a handler counts as
+ * one of these. Fails when it is extended already.
+ */
+#ifdef DJK_EXCLUDE_EXTENSIONS
+static const bool excludes_extensions = true;
+#else
+static const bool excludes_extensions; /* all get all */
+#endif
+
+static bool keep_extensions_off(struct bpf_prog *prog)
+{
+	bool extended = false;
+
+#ifdef DJK_EXCLUDE_EXTENSIONS
+	mutex_lock(&prog->aux->ext_mutex);
+	extended = prog->aux->is_extended;
+	if (!extended)
+		prog->aux->prog_array_member_cnt++;
+	mutex_unlock(&prog->aux->ext_mutex);
+#endif
+	return !extended;
+}
+
+static void give_back(struct bpf_prog *prog)
+{
+#ifdef DJK_EXCLUDE_EXTENSIONS
+	mutex_lock(&prog->aux->ext_mutex);
+	prog->aux->prog_array_member_cnt--;
+	mutex_unlock(&prog->aux->ext_mutex);
+#endif
+	bpf_prog_put(prog);
+}
+
 static unsigned int refuse_program(const struct bpf_prog *prog, unsigned long *detail)
 {
 	if (is_sleepable(prog))
@@ -81,7 +117,7 @@ static struct djk_handler *new_handler(void)
 	return NULL;
 }
 
-/* Take a reference to it; NULL with the reason. */
+/* Take a reference to it, for give_back(); NULL with the reason. */
 static struct bpf_prog *take_program(int prog_fd, unsigned int *reason, unsigned long *detail)
 {
 	struct bpf_prog *prog = bpf_prog_get_type_dev(prog_fd, BPF_PROG_TYPE_KPROBE, false);
@@ -91,6 +127,8 @@ static struct bpf_prog *take_program(int prog_fd, unsigned int *reason, unsigned
 		return NULL;
 	}
 	*reason = refuse_program(prog, detail);
+	if (!*reason && !keep_extensions_off(prog))
+		*reason = DJPROBE_REASON_PROG_EXTENDED;
 	if (!*reason)
 		return prog;
 	bpf_prog_put(prog);
@@ -108,7 +146,7 @@ struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *
 	handler = new_handler();
 	if (!handler) {
 		*reason = DJPROBE_REASON_NO_MEMORY;
-		bpf_prog_put(prog);
+		give_back(prog);
 		return NULL;
 	}
 	handler->prog = prog;
@@ -175,9 +213,10 @@ bool djk_probe_program(const struct djk_probe *probe, struct djk_program *progra
 
 	/*
 	 * With lock debugging helpers check that rcu_read_lock() was called, which preemption being
-	 * off does not show. Subprograms are not in insnsi.
+	 * off does not show. Subprograms are not in insnsi, nor is an extension.
 	 */
-	if (!prog || IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) || !prog->jited || prog->aux->func_cnt)
+	if (!prog || IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) || !excludes_extensions || !prog->jited ||
+	    prog->aux->func_cnt)
 		return false;
 	program->insns = prog->insnsi;
 	program->insn_count = prog->len;
@@ -272,9 +311,9 @@ void djk_probe_destroy(struct djk_probe *probe)
 	if (handler->shadow)
 		djk_shadow_destroy(handler->shadow);
 	if (handler->prog)
-		bpf_prog_put(handler->prog);
+		give_back(handler->prog);
 	if (handler->entry_prog)
-		bpf_prog_put(handler->entry_prog);
+		give_back(handler->entry_prog);
 	free_percpu(handler->counters);
 	kfree(handler);
 }

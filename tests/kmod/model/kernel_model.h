@@ -63,7 +63,7 @@ class Kernel {
     size_t handlers = 0;
 
     /// A handler, a BPF program's (of one of kPrograms kinds) or a C function with wishes.
-    static constexpr int kPrograms = 3;
+    static constexpr int kPrograms = 4;
     Handler* make_handler(int kind, unsigned int wants);
     void destroy(Handler& handler);
 

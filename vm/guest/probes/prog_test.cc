@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 // Programs that are no handlers.
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <memory>
 
 #include "fixture.h"
 
@@ -74,6 +76,67 @@ TEST_F(Prog, TheModuleKeepsAProgramThatIsClosed) {
     prog.reset();
     EXPECT_EQ(call_getpgid(10), 0u);
     EXPECT_EQ(answer.probe.hits(), 10u);
+}
+
+TEST_F(Prog, WhoLooksForItsContextFindsOne) {
+    // Kernels do not know it to be there, and the analysis of the program took it for unused.
+    const Object object("extend");
+    Request request = at("do_getpgid");  // its argument, in rdi, is 0
+    request.prog_fd = object.program("looks_for_context");
+    const Probe probe = device_.must_attach(request);
+    expect_mechanism(probe, DJPROBE_MODE_AUTO);
+    EXPECT_EQ(call_getpgid(10), 0u);
+    EXPECT_EQ(probe.hits(), 10u);
+    EXPECT_EQ(object.get<uint64_t>(".bss", 0), 10u);
+}
+
+/// A program that takes the place of another one.
+class Extension {
+  public:
+    explicit Extension(int target)
+        : object_(bpf_object__open_file("bpf/extend.bpf.o", nullptr), bpf_object__close),
+          program_(bpf_object__find_program_by_name(object_.get(), "extension")) {
+        bpf_program* program = nullptr;
+        while ((program = bpf_object__next_program(object_.get(), program)))
+            bpf_program__set_autoload(program, program == program_);
+        EXPECT_EQ(bpf_program__set_attach_target(program_, target, "extended"), 0);
+        EXPECT_EQ(bpf_object__load(object_.get()), 0);
+    }
+    Fd attach() const {
+        return Fd(bpf_raw_tracepoint_open(nullptr, bpf_program__fd(program_)));
+    }
+
+  private:
+    std::unique_ptr<bpf_object, void (*)(bpf_object*)> object_;
+    bpf_program* program_;
+};
+
+TEST_F(Prog, ExtensionsAndProbesKeepEachOtherOff) {
+    const Object object("extend");
+    const int prog = object.program("extended");
+    for (const djprobe_mode mode : kBothModes) {
+        const Extension extension(prog);  // each is attached once
+        Request request = at(kGetpgid);
+        request.prog_fd = prog;
+        request.mode = mode;
+        Answer answer = device_.attach(request);
+        ASSERT_EQ(answer.error, 0);
+        EXPECT_FALSE(extension.attach()) << "it would find no cookie, and not its registers";
+        EXPECT_EQ(errno, EBUSY);
+        EXPECT_EQ(call_getpgid(10), 0u);
+        EXPECT_EQ(answer.probe.hits(), 10u);
+        answer.probe = Probe();
+
+        // Handlers are given back after a quiescence.
+        Fd link = extension.attach();
+        for (int tenths = 0; !link && tenths < 300; ++tenths) {
+            usleep(100'000);
+            link = extension.attach();
+        }
+        ASSERT_TRUE(link) << strerror(errno);
+        expect_refused(prog, -EBUSY, DJPROBE_REASON_PROG_EXTENDED, "extended");
+        link.reset();
+    }
 }
 
 TEST_F(Prog, OtherTypes) {
