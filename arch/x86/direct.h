@@ -33,8 +33,7 @@ struct DirectConfig {
 
     u16 cs = 0;  ///< Frame::cs, a constant of the environment
     u16 ss = 0;
-    bool smap = false;   ///< the CPU has clac
-    bool record = true;  ///< for unwinders; always there with a context
+    bool smap = false;  ///< the CPU has clac
 };
 
 /// Emit the call, from the site's registers to the site's registers, and what belongs to it but
