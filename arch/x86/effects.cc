@@ -18,7 +18,7 @@ struct Raw {
 bool decode_raw(Span<const u8> bytes, Raw& out) {
     ZydisDecoder decoder;
     ZydisDecoderContext context;
-    const size_t available = bytes.size() < kMaxInsnLength ? bytes.size() : kMaxInsnLength;
+    const size_t available = bytes.first(kMaxInsnLength).size();
     // Not ZydisDecoderDecodeFull(), which spends most of its time on clearing unused operands.
     return ZYAN_SUCCESS(
                ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) &&

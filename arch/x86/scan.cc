@@ -111,10 +111,9 @@ Refusal find_boundary(const Code& function, u64 address, Boundary& out) {
 }
 
 Range replaced_bytes(const Code& function, u64 site) {
-    constexpr u64 jump = 5;
-    u64 end = site + jump;
+    u64 end = site + kJumpLength;
     // A refusal only means that the bytes cannot be displaced anyway.
-    (void)for_each_insn(Code{site, function.from(site)}, site + jump, [&](const Insn& insn) {
+    (void)for_each_insn(Code{site, function.from(site)}, end, [&](const Insn& insn) {
         if (insn.end() > end) end = insn.end();
         return true;
     });

@@ -152,7 +152,7 @@ void TextMap::find_trap_path() {
     };
     for (const Function& function : functions_)
         if (is_root(function.name)) roots.push_back(function.code.address);
-    u64 members[512];
+    u64 members[x86::kMaxTrapPath];
     std::size_t count = 0;
     const Refusal unknown =
         x86::find_closure(Functions{*this}, {roots.data(), roots.size()}, members, count);
