@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "../../arch/x86/arrival.h"
 #include "../../arch/x86/closure.h"
 #include "../../arch/x86/landing.h"
 #include "../../arch/x86/trap_names.h"

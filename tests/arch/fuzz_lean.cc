@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "arch/x86/detour.h"
+#include "arch/x86/program.h"
 #include "kmod/context_use.h"
 #include "tests/arch/support/fuzz.h"
 
