@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "direct_call.h"
 
+#include "../arch/x86/program.h"
 #include "context_use.h"
 
 namespace djprobe::kmod {

@@ -1,35 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
-// Where a function ends: its returns, its tail calls, and the part of it that lies elsewhere.
+// How a function of the running kernel is left, and where it returns.
 #pragma once
 
-#include "../arch/x86/decode.h"
-#include "../arch/x86/reason.h"
+#include "../arch/x86/exits.h"
 #include "memory.h"
 #include "site.h"
 
 namespace djprobe::kmod {
 
-/// Sorts the instructions of one function, shown to it one after the other.
-class Exits {
+using x86::Exit;
+
+/// What x86::Exits asks.
+struct ExitSymbols {
+    bool start_of(u64 address, u64& start) const {
+        u64 size;
+        return djk_symbol_range(address, &start, &size);
+    }
+    bool is_compiled(u64 start) const { return djk_is_compiled(start); }
+    bool is_part(u64 start) const { return djk_is_part(start); }
+};
+
+class Exits : public x86::Exits<ExitSymbols> {
   public:
-    enum class Exit : u8 { None, Return, TailCall, Part, Unknown };
-
-    Exits(Range own, const djk_machine& machine);
-
-    /// How control leaves the function by this instruction, calls aside.
-    Exit classify(const x86::Insn& insn);
-
-    /// The part elsewhere (NAME.cold), 0: none was seen.
-    u64 part() const { return part_; }
-    /// Every jump that leaves is a tail call or leads there.
-    bool all_known() const { return known_; }
-
-  private:
-    Exit leave(u64 target);
-
-    Range own_, return_thunks_, indirect_thunks_;
-    u64 part_ = 0;
-    bool known_ = true;
+    explicit Exits(const djk_machine& machine)
+        : x86::Exits<ExitSymbols>({}, {machine.return_thunks.begin, machine.return_thunks.end},
+                                  {machine.indirect_thunks.begin, machine.indirect_thunks.end}) {}
 };
 
 /// The addresses of all returns of the function that begins at `function`, its part elsewhere

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "flow.h"
 
-#include "../arch/x86/scan.h"
 #include "exits.h"
 
 namespace djprobe::kmod {
@@ -10,6 +9,13 @@ namespace {
 using x86::Flow;
 using x86::Insn;
 using x86::Rewritten;
+
+constexpr bool is_same(Rewritten::Kind ours, djk_flow_kind kernels) {
+    return static_cast<unsigned int>(ours) == kernels;
+}
+static_assert(is_same(Rewritten::Kind::Label, DJK_FLOW_LABEL));
+static_assert(is_same(Rewritten::Kind::Call, DJK_FLOW_CALL));
+static_assert(is_same(Rewritten::Kind::Unknown, DJK_FLOW_UNKNOWN));
 
 /// What of a function its bytes do not show.
 struct Rewrites {
@@ -44,25 +50,22 @@ x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
     FunctionCopy& cold = scratch->cold;
     Rewrites& rewrites = scratch->rewrites;
 
-    Exits exits(code.range(), machine);
-    bool whole = !x86::for_each_insn(code, code.range().end, [&](const Insn& insn) {
-        exits.classify(insn);
+    Exits exits(machine);
+    bool whole = true;
+    const auto visit = [&](const Insn&, Exit exit) {
+        whole &= exit != Exit::Unknown && !(exit == Exit::Part && exits.in_part());
         return true;
-    });
+    };
+    if (exits.walk(code, visit)) whole = false;
     Flow flow;
     flow.function = code;
     if (exits.part()) {
         if (!cold.load(exits.part())) return {};
         cold.recover_own(sites);
         flow.cold = cold.code();
-        Exits back(flow.cold.range(), machine);
-        whole &= !x86::for_each_insn(flow.cold, flow.cold.range().end, [&](const Insn& insn) {
-            if (!code.range().contains(insn.target)) back.classify(insn);
-            return true;
-        });
-        whole &= back.all_known() && !back.part();
+        if (exits.walk(flow.cold, visit)) whole = false;
     }
-    flow.whole = whole && exits.all_known();
+    flow.whole = whole;
     flow.standard_abi = true;
     flow.has_fixups = djk_has_fixups(code.range().begin, code.range().end) ||
                       djk_has_fixups(flow.cold.range().begin, flow.cold.range().end);

@@ -28,7 +28,7 @@ Refusal check_depth(const Code& code, const ShadowEntry& entry) {
 class Leaving {
   public:
     Leaving(const ShadowEntry& entry, const djk_machine& machine, const SiteTable& sites)
-        : entry_(entry), machine_(machine), sites_(sites) {}
+        : entry_(entry), exits_(machine), sites_(sites) {}
 
     /// Walk through the function, or its part elsewhere.
     Refusal visit(u64 symbol) {
@@ -38,32 +38,24 @@ class Leaving {
         const Code code = copy_.code();
         if (symbol == entry_.function)
             if (const Refusal refusal = check_depth(code, entry_)) return refusal;
-        Exits exits(code.range(), machine_);
         Refusal again;
-        const Refusal scan = x86::for_each_insn(code, x86::real_end(code), [&](const Insn& insn) {
+        const Refusal scan = exits_.walk(code, [&](const Insn& insn, Exit exit) {
             // A short branch, which the index does not know.
             if (insn.rel_size && insn.target == entry_.site)
                 again = Refusal{Reason::ENTRY_AGAIN, insn.address, entry_.site};
-            // From the part elsewhere control comes back.
-            if (insn.rel_size && home_.contains(insn.target)) return !again;
-            const Exits::Exit exit = exits.classify(insn);
-            leaves_ |= exit != Exits::Exit::None && exit != Exits::Exit::Part;
+            leaves_ |= exit != Exit::None && exit != Exit::Part;
             return !again;
         });
-        part_ = exits.part();
-        home_ = code.range();
         return again ? again : scan;
     }
-    u64 part() const { return part_; }
+    u64 part() const { return exits_.part(); }
     bool leaves() const { return leaves_; }
 
   private:
     const ShadowEntry& entry_;
-    const djk_machine& machine_;
+    Exits exits_;
     const SiteTable& sites_;
     FunctionCopy copy_;
-    Range home_{};
-    u64 part_ = 0;
     bool leaves_ = false;
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "trap_path.h"
 
-#include "../arch/x86/closure.h"
 #include "function.h"
 
 namespace djprobe::kmod {

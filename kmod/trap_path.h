@@ -3,7 +3,7 @@
 // within the trap until the stack is gone.
 #pragma once
 
-#include "../arch/x86/reason.h"
+#include "../arch/x86/closure.h"
 
 namespace djprobe::kmod {
 
@@ -17,9 +17,7 @@ class TrapPath {
     size_t size() const { return count_; }
 
   private:
-    // A third of it on Debian's kernels; more where calls come through pads.
-    static constexpr size_t kMax = 512;
-    u64 members_[kMax] = {};
+    u64 members_[x86::kMaxTrapPath] = {};
     size_t count_ = 0;
 };
 

@@ -35,19 +35,13 @@ u64 find_board_in(const S& around, const Code& code, Range reach, u8* bytes) {
     for (; board + kJumpLength <= padding.end && board + kJumpLength <= reach.end; ++board) {
         const Range range = {board, board + kJumpLength};
         if (around.reserved(range) || around.arrival(range)) continue;
-        for (size_t i = 0; i < kJumpLength; ++i)
-            bytes[i] = code.from(board)[i];
+        copy_bytes(bytes, code.from(board).first(kJumpLength));
         return board;
     }
     return 0;
 }
 
 namespace rules {
-
-inline void copy_bytes(u8* to, Span<const u8> from, size_t count) {
-    for (size_t i = 0; i < count; ++i)
-        to[i] = from[i];
-}
 
 /// Why an instruction can run nowhere but at its own address.
 constexpr Refusal check_movable(const Insn& insn) {
@@ -97,7 +91,7 @@ Refusal check_site(const S& around, Plan& plan) {
     if (!decode(bytes, plan.site, plan.first)) return Refusal{Reason::UNDECODABLE, plan.site};
     if (const Reserved* reserved = around.reserved({plan.site, plan.first.end()}))
         return Refusal{reserved->reason, plan.site};
-    copy_bytes(plan.first_bytes, bytes, plan.first.length);
+    copy_bytes(plan.first_bytes, bytes.first(plan.first.length));
     if (const Refusal refusal = check_movable(plan.first)) return refusal;
     return check_last(plan.first);
 }
@@ -169,7 +163,7 @@ Refusal check_region(const S& around, size_t wanted, Plan& plan) {
     if (const Refusal refusal = around.arrival({plan.anchor + 1, plan.anchor + region.length}))
         return refusal;
     if (const Refusal refusal = around.indirect_jump()) return refusal;
-    copy_bytes(plan.region.bytes, around.function().from(plan.anchor), region.length);
+    copy_bytes(plan.region.bytes, around.function().from(plan.anchor).first(region.length));
     return {};
 }
 

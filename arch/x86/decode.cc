@@ -131,8 +131,7 @@ void find_taken(const ZydisDecodedInstruction& raw, Insn& out) {
 bool decode(Span<const u8> bytes, u64 address, Insn& out) {
     if (const size_t prefix = emulate_prefix_length(bytes)) {
         Insn emulated;
-        const size_t most = bytes.size() < kMaxInsnLength ? bytes.size() : kMaxInsnLength;
-        if (!decode({bytes.data() + prefix, most - prefix}, address + prefix, emulated))
+        if (!decode(bytes.first(kMaxInsnLength).from(prefix), address + prefix, emulated))
             return false;
         out = Insn{};
         out.address = address;
@@ -144,7 +143,7 @@ bool decode(Span<const u8> bytes, u64 address, Insn& out) {
     ZydisDecodedInstruction raw;
     if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
         return false;
-    const size_t available = bytes.size() < kMaxInsnLength ? bytes.size() : kMaxInsnLength;
+    const size_t available = bytes.first(kMaxInsnLength).size();
     if (!ZYAN_SUCCESS(
             ZydisDecoderDecodeInstruction(&decoder, nullptr, bytes.data(), available, &raw)))
         return false;

@@ -22,9 +22,9 @@ enum class Kind : u8 {
     IndirectCall,     ///< call through register or memory
     Return,           ///< near ret
     Int3,             ///< the one-byte breakpoint; as padding: filler
-    Trap,             ///< ud0/ud1/ud2, int n, int1, into
+    Trap,             ///< ud0/ud1/ud2, int n, int1
     Endbr,            ///< endbr64/endbr32
-    InterruptShadow,  ///< sti, mov ss, pop ss: delays interrupts until after its successor
+    InterruptShadow,  ///< sti, mov ss: delays interrupts until after its successor
     SystemFlow,       ///< hlt, mwait, iret, sysret, syscall, far branches, vmlaunch, ...
     Transaction,      ///< xbegin, xabort, xend
 };

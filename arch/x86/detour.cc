@@ -148,8 +148,4 @@ Refusal emit_out_of_line(const Plan& plan, const DetourConfig& config, u64 addre
     return finish(plan, out, layout);
 }
 
-Refusal emit_out_of_line(const Plan& plan, u64 address, Span<u8> buffer, DetourLayout& layout) {
-    return emit_out_of_line(plan, DetourConfig{}, address, buffer, layout);
-}
-
 }  // namespace djprobe::x86

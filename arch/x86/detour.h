@@ -53,7 +53,5 @@ Refusal emit_direct_detour(const Plan& plan, const DirectConfig& config, const L
 /// which stays at int3.
 Refusal emit_out_of_line(const Plan& plan, const DetourConfig& config, u64 address, Span<u8> out,
                          DetourLayout& layout);
-/// Without one.
-Refusal emit_out_of_line(const Plan& plan, u64 address, Span<u8> out, DetourLayout& layout);
 
 }  // namespace djprobe::x86

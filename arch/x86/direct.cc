@@ -87,7 +87,7 @@ void DirectCall::save(Emitter& out) const {
         reserve_frame(out);
         store_fields(config_.context | fields_of(framed_) | flags, constants_, out);
     } else {
-        if (config_.record) push_record(constants_.ip, out);
+        push_record(constants_.ip, out);
         if (flags) out.code(0x9c);  // pushf
     }
     // The ABI's promises to the program: no user-access window, strings run upwards.
@@ -108,7 +108,7 @@ void DirectCall::restore(Emitter& out) const {
         return;
     }
     if (saves_flags()) out.code(0x9d);  // popf
-    if (config_.record) pop_record(out);
+    pop_record(out);
 }
 
 /// Preemption is off from the first increment on: each of these is one instruction on this CPU's

@@ -14,7 +14,7 @@ struct DirectConfig {
     /// `takes_argument` a function that gets `argument` as well.
     u64 program = 0;
     bool takes_argument = false;
-    RegisterSet clobbers = kCallerSaved;  ///< what it may change; see find_clobbers()
+    RegisterSet clobbers = kCallerSaved;  ///< what it may change; see program.h
     /// What it may read of the frame, whose other fields hold anything. Empty: it does not look at
     /// its argument. With kAllFields it may hand the frame to others.
     FieldSet context = kAllFields;
@@ -33,8 +33,7 @@ struct DirectConfig {
 
     u16 cs = 0;  ///< Frame::cs, a constant of the environment
     u16 ss = 0;
-    bool smap = false;   ///< the CPU has clac
-    bool record = true;  ///< for unwinders; always there with a context
+    bool smap = false;  ///< the CPU has clac
 };
 
 /// Emit the call, from the site's registers to the site's registers, and what belongs to it but

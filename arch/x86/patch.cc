@@ -15,11 +15,11 @@ PatchSite make_breakpoint_site(const Plan& plan) {
 
 namespace {
 
-void finish(PatchSite& site, Emitter& jump, bool& reaches) {
-    reaches = jump.ok();
+Refusal finish(const PatchSite& site, Emitter& jump) {
     // Nothing runs the rest, but whoever disassembles the function must be able to go on.
     while (jump.size() < site.length)
         jump.byte(kInt3);
+    return jump.ok() ? Refusal{} : Refusal{Reason::OUT_OF_REACH, site.address};
 }
 
 }  // namespace
@@ -28,30 +28,24 @@ Refusal make_jump_site(const Plan& plan, u64 entry, PatchSite& out) {
     out = PatchSite{};
     out.address = plan.anchor;
     out.length = plan.region.length;
-    for (u8 i = 0; i < out.length; ++i)
-        out.original[i] = plan.region.bytes[i];
+    copy_bytes(out.original, {plan.region.bytes, out.length});
     if (plan.anchor != plan.site) out.original[plan.site - plan.anchor] = kInt3;
     Emitter jump({out.jump, out.length}, plan.anchor);
-    bool reaches;
     if (plan.tactic == Tactic::Springboard)
         jump.short_jump(plan.board);
     else
         jump.jump(entry);
-    finish(out, jump, reaches);
-    return reaches ? Refusal{} : Refusal{Reason::OUT_OF_REACH, plan.anchor};
+    return finish(out, jump);
 }
 
 Refusal make_board(const Plan& plan, u64 entry, PatchSite& out) {
     out = PatchSite{};
     out.address = plan.board;
     out.length = kJumpLength;
-    for (size_t i = 0; i < kJumpLength; ++i)
-        out.original[i] = plan.board_bytes[i];
+    copy_bytes(out.original, plan.board_bytes);
     Emitter jump({out.jump, out.length}, plan.board);
-    bool reaches;
     jump.jump(entry);
-    finish(out, jump, reaches);
-    return reaches ? Refusal{} : Refusal{Reason::OUT_OF_REACH, plan.board};
+    return finish(out, jump);
 }
 
 }  // namespace djprobe::x86

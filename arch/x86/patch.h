@@ -1,21 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 // The patch protocol: how text that CPUs are running is changed, step by step.
 //
-// The steps and the invariant that each leaves behind; "site" is the region IA..IA+length:
+// The steps and the invariant that each leaves behind; the region is anchor..anchor+length, and the
+// anchor is the IA but for slides:
 //
 //   arm          1 IA = int3                        every CPU sees the old byte or int3
 //                2 core sync                        every CPU sees int3
 //   optimize     3 quiescence                       no task stands inside the region
 //                4 tail = rest of the jump, filler  nobody can fetch it: int3 is before it
 //                5 core sync                        every CPU would see the new tail
-//                6 IA = jmp                         every CPU sees int3 or the whole jump
+//                6 anchor = jmp                     every CPU sees int3 or the whole jump
 //                7 core sync                        every CPU sees the jump
-//   unoptimize   8 IA = int3                        as 1
+//   unoptimize   8 anchor = int3                    as 1
 //                9 core sync
 //               10 tail = original                  nobody can fetch it
 //               11 core sync
 //   disarm      12 IA = original byte               every CPU sees int3 or the old instruction
 //               13 core sync
+//
+// A slide's anchor has an int3 of its own: armed like the IA before 3, disarmed like it after 11.
 //
 // One byte is written atomically, more are not: the tail changes only behind an int3 (Intel SDM
 // vol. 3, 9.1.3 "Handling Self- and Cross-Modifying Code"; AMD APM vol. 2, 7.6.1). Step 3 may be

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "plan.h"
 
+#include "arrival.h"
 #include "decide.h"
 
 namespace djprobe::x86 {

@@ -6,10 +6,7 @@
 
 namespace djprobe::x86 {
 
-inline constexpr size_t kJumpLength = 5;
-inline constexpr size_t kShortJumpLength = 2;
 inline constexpr size_t kMaxRegionInsns = 8;
-inline constexpr size_t kMaxRegion = 32;
 
 /// How the jump gets to fit.
 enum class Tactic : u8 {

@@ -31,8 +31,7 @@ void counter_jump(const Insn& insn, Span<const u8> bytes, Emitter& out) {
 /// FF /2 (call) and FF /4 (jmp) take the same operands.
 void indirect_call(const Insn& insn, Span<const u8> bytes, Emitter& out) {
     u8 copy[kMaxInsnLength];
-    for (u8 i = 0; i < insn.length; ++i)
-        copy[i] = bytes[i];
+    copy_bytes(copy, bytes.first(insn.length));
     copy[insn.modrm_offset] = static_cast<u8>((copy[insn.modrm_offset] & 0xc7) | (4 << 3));
     out.push(insn.end());
     copy_adjusted(insn, {copy, insn.length}, out);

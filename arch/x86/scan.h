@@ -2,7 +2,8 @@
 // Walking a function instruction by instruction.
 #pragma once
 
-#include "snapshot.h"
+#include "decode.h"
+#include "reason.h"
 
 namespace djprobe::x86 {
 
@@ -60,12 +61,5 @@ bool is_past_end(const Code& function, u64 address);
 /// nops after an instruction that never continues. Empty otherwise. Not the one-byte nops that
 /// compilers put before a function for the kernel to patch.
 Range dead_padding(const Code& function);
-
-/// Refuse when a direct branch in `code` lands in `targets`, or when some bytes could be one and
-/// `code` cannot be decoded.
-Refusal find_branch_into(const Code& code, Range targets);
-
-/// Refuse when the snapshot's function has an indirect jump that may lead anywhere within it.
-Refusal find_indirect_jump(const Snapshot& snapshot);
 
 }  // namespace djprobe::x86

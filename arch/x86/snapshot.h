@@ -8,6 +8,11 @@
 
 namespace djprobe::x86 {
 
+inline constexpr size_t kJumpLength = 5;
+inline constexpr size_t kShortJumpLength = 2;
+/// Most bytes that a jump displaces.
+inline constexpr size_t kMaxRegion = 32;
+
 /// How control may arrive at an address other than by falling through or by a branch that the
 /// snapshot's own functions show.
 struct Landing {
@@ -65,6 +70,6 @@ inline constexpr u64 kShortReach = 130;
 
 /// No tactic displaces or writes a byte farther away from the site: a region, or a short jump and
 /// what it leads to.
-inline constexpr u64 kTacticReach = kShortReach + 32;
+inline constexpr u64 kTacticReach = kShortReach + kMaxRegion;
 
 }  // namespace djprobe::x86

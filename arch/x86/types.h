@@ -43,6 +43,12 @@ class Span {
     size_t size_ = 0;
 };
 
+// Always inline: the kernel's build has no room for a function that several objects hold.
+[[gnu::always_inline]] inline void copy_bytes(u8* to, Span<const u8> from) {
+    for (size_t i = 0; i < from.size(); ++i)
+        to[i] = from[i];
+}
+
 /// Addresses [begin, end).
 struct Range {
     u64 begin = 0;

@@ -30,12 +30,23 @@ Range find_return_thunks(const KernelImage& image) {
 
 /// What has been seen of one function so far.
 struct ReturnFinder::Walk {
-    Range home;              ///< the function, once its part is walked through
-    Range own;               ///< what is walked through
-    std::uint64_t part = 0;  ///< the part elsewhere
     bool tail_calls = false;
     Refusal undecodable;
     std::vector<Return> returns;
+};
+
+/// What x86::Exits asks.
+struct ReturnFinder::Symbols {
+    const ReturnFinder& finder;
+
+    bool start_of(u64 address, u64& start) const {
+        const std::size_t function = finder.map_.find(address);
+        if (function == finder.map_.functions().size()) return false;
+        start = finder.map_.functions()[function].code.address;
+        return true;
+    }
+    bool is_compiled(u64 start) const { return finder.is_compiled(finder.map_.find(start)); }
+    bool is_part(u64 start) const { return finder.is_part(finder.map_.find(start)); }
 };
 
 ReturnFinder::ReturnFinder(const KernelImage& image, const TextMap& map)
@@ -64,43 +75,28 @@ bool ReturnFinder::is_static_call(const Insn& insn) const {
     return owner && owner->reason == Reason::STATIC_CALL;
 }
 
-void ReturnFinder::leave(std::uint64_t target, Walk& walk) const {
-    const std::size_t index = map_.find(target);
-    const bool known = index != map_.functions().size();
-    const std::uint64_t start = known ? map_.functions()[index].code.address : 0;
-    if (known && walk.part == start) return;
-    if (known && !walk.part && is_part(index))
-        walk.part = start;
-    else
-        walk.tail_calls = true;
-}
-
-void ReturnFinder::visit(std::size_t function, Walk& walk) const {
-    const TextMap::Function& self = map_.functions()[function];
-    const Range thunks = map_.facts().indirect_thunks.compiled;
-    walk.own = self.code.range();
-    walk.undecodable = x86::for_each_insn(self.code, self.real_end, [&](const Insn& insn) {
-        // From the part elsewhere control comes back.
-        if (insn.rel_size && walk.home.contains(insn.target)) return true;
-        if (insn.kind == Kind::Return) {
-            if (is_static_call(insn))
+void ReturnFinder::visit(std::size_t function, Exits& exits, Walk& walk) const {
+    const auto note = [&](const Insn& insn, x86::Exit exit) {
+        switch (exit) {
+            case x86::Exit::None:
+                break;
+            case x86::Exit::Part:
+                walk.tail_calls |= exits.in_part();
+                break;
+            case x86::Exit::Return:
+                if (insn.kind == Kind::Return && is_static_call(insn))
+                    walk.tail_calls = true;
+                else
+                    walk.returns.push_back({function, insn.address});
+                break;
+            case x86::Exit::TailCall:
+            case x86::Exit::Unknown:
                 walk.tail_calls = true;
-            else
-                walk.returns.push_back({function, insn.address});
-        } else if (insn.kind == Kind::IndirectJump) {
-            walk.tail_calls = true;
-        } else if (insn.kind == Kind::Jump || insn.kind == Kind::CondJump) {
-            if (walk.own.contains(insn.target)) return true;
-            if (insn.kind == Kind::Jump && return_thunks_.contains(insn.target))
-                walk.returns.push_back({function, insn.address});
-            else if (thunks.contains(insn.target) || return_thunks_.contains(insn.target))
-                walk.tail_calls = true;
-            else
-                leave(insn.target, walk);
+                break;
         }
         return true;
-    });
-    walk.home = walk.own;
+    };
+    walk.undecodable = exits.walk(map_.functions()[function].code, note);
 }
 
 Refusal ReturnFinder::refuse_exact(const Walk& walk, bool& jumps) const {
@@ -134,9 +130,10 @@ ReturnVerdict ReturnFinder::judge(std::size_t function) const {
     using Mode = ReturnVerdict::Mode;
     // Functions that a compiler has not made may leave in ways of their own.
     if (!is_compiled(function)) return {Mode::kRefused, Reason::NO_FUNCTION, 0, false};
+    Exits exits({*this}, return_thunks_, map_.facts().indirect_thunks.compiled);
     Walk walk;
-    visit(function, walk);
-    if (walk.part && !walk.undecodable) visit(map_.find(walk.part), walk);
+    visit(function, exits, walk);
+    if (exits.part() && !walk.undecodable) visit(map_.find(exits.part()), exits, walk);
 
     ReturnVerdict verdict;
     verdict.returns = walk.returns.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Which functions' returns can be probed, and how: kmod/exits.h's rules on a whole kernel.
+// Which functions' returns can be probed, and how: arch/x86/exits.h's rules on a whole kernel.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../../arch/x86/exits.h"
 #include "base/output.h"
 #include "survey/survey.h"
 #include "survey/text_map.h"
@@ -39,6 +40,8 @@ class ReturnFinder {
 
   private:
     struct Walk;
+    struct Symbols;
+    using Exits = x86::Exits<Symbols>;
     struct Return {
         std::size_t function;
         std::uint64_t address;
@@ -47,8 +50,7 @@ class ReturnFinder {
     [[nodiscard]] bool is_compiled(std::size_t function) const;
     /// In tail position it is a return while it leads nowhere.
     [[nodiscard]] bool is_static_call(const x86::Insn& insn) const;
-    void visit(std::size_t function, Walk& walk) const;
-    void leave(std::uint64_t target, Walk& walk) const;
+    void visit(std::size_t function, Exits& exits, Walk& walk) const;
     /// Otherwise `jumps` says whether all returns get one.
     Refusal refuse_exact(const Walk& walk, bool& jumps) const;
     [[nodiscard]] Refusal refuse_shadow(std::size_t function, const Walk& walk) const;

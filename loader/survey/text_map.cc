@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "../../arch/x86/arrival.h"
 #include "../../arch/x86/closure.h"
 #include "../../arch/x86/landing.h"
 #include "../../arch/x86/trap_names.h"
@@ -152,7 +153,7 @@ void TextMap::find_trap_path() {
     };
     for (const Function& function : functions_)
         if (is_root(function.name)) roots.push_back(function.code.address);
-    u64 members[512];
+    u64 members[x86::kMaxTrapPath];
     std::size_t count = 0;
     const Refusal unknown =
         x86::find_closure(Functions{*this}, {roots.data(), roots.size()}, members, count);

@@ -105,7 +105,7 @@ TEST(DetourLayoutTest, OutOfLineAloneHoldsNothingElse) {
     const Plan plan = Scene(kPrologue).plan(0);
     Bytes buffer(kMaxDetour);
     DetourLayout layout;
-    ASSERT_EQ(emit_out_of_line(plan, kSlot, {buffer.data(), buffer.size()}, layout), Refusal());
+    ASSERT_EQ(emit_out_of_line(plan, {}, kSlot, {buffer.data(), buffer.size()}, layout), Refusal());
     EXPECT_EQ(layout.out_of_line, 0);
     EXPECT_EQ(layout.size, 1 + 5);
 }
@@ -115,7 +115,7 @@ TEST(DetourLayoutTest, SiteThatMayNotJumpHasAnOutOfLineCopy) {
     ASSERT_FALSE(plan.may_jump());
     Bytes buffer(kMaxDetour);
     DetourLayout layout;
-    EXPECT_EQ(emit_out_of_line(plan, kSlot, {buffer.data(), buffer.size()}, layout), Refusal());
+    EXPECT_EQ(emit_out_of_line(plan, {}, kSlot, {buffer.data(), buffer.size()}, layout), Refusal());
     EXPECT_EQ(layout.size, 3 + 5);
 }
 

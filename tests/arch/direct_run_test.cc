@@ -269,16 +269,6 @@ TEST_P(DirectTest, RecordLeadsToTheCaller) {
     }
 }
 
-TEST_P(DirectTest, NoRecordWhereNoneIsWanted) {
-    DirectConfig config = direct_.config(kCallerSaved, 0);
-    config.record = false;
-    detour(plain(), config, kAllLive);
-    const Machine machine = bench_.start();
-    EXPECT_EQ(difference(run(machine), machine), "");
-    EXPECT_EQ(direct_.program().count, 1u);
-    EXPECT_EQ(direct_.program().record_address, machine[BP]);
-}
-
 // --- flags ---
 
 TEST_P(DirectTest, DirectionIsClearInTheProgramWhereItMayBeSet) {
@@ -312,7 +302,6 @@ TEST_P(DirectTest, WhatIsLiveSurvivesWhateverHappens) {
         DirectConfig config = direct_.config(clobbers, context);
         const bool far = random() % 4 == 0;
         if (far) direct_.move_hits_away(config);
-        config.record = random() % 4 != 0;
         detour(plain(), config, live);
 
         direct_.reset();

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "arch/x86/detour.h"
+#include "arch/x86/program.h"
 #include "kmod/context_use.h"
 #include "tests/arch/support/fuzz.h"
 
@@ -24,7 +25,7 @@ struct Input {
     u8 clobbers[2];
 };
 
-enum : u8 { kWhole = 1, kRecord = 2, kSmap = 4, kFarHits = 16, kPreempt = 32 };
+enum : u8 { kWhole = 1, kSmap = 4, kFarHits = 16, kPreempt = 32 };
 
 bool is_everything(const Live& live) {
     return live.registers == kCallerSaved && live.flags && live.system_flags;
@@ -55,8 +56,7 @@ void check_direct(const Plan& plan, const Input& input, const Live& live) {
                            .resched = kSlot + 0x4000,
                            .cs = 0x10,
                            .ss = 0x18,
-                           .smap = (input.flags & kSmap) != 0,
-                           .record = (input.flags & kRecord) != 0};
+                           .smap = (input.flags & kSmap) != 0};
     std::memcpy(&config.context, input.context, sizeof(config.context));
     config.context &= kAllFields;
     std::memcpy(&config.clobbers, input.clobbers, sizeof(config.clobbers));

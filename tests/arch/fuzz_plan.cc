@@ -164,7 +164,7 @@ void check_detour(const Plan& plan) {
 void check_out_of_line(const Plan& plan) {
     static u8 buffer[kMaxDetour];
     DetourLayout layout;
-    if (emit_out_of_line(plan, kSlot, buffer, layout)) return;
+    if (emit_out_of_line(plan, {}, kSlot, buffer, layout)) return;
     check_copy({kSlot, {buffer, layout.size}}, {&plan.first, 1}, plan.first.end());
 }
 

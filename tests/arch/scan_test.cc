@@ -165,22 +165,5 @@ TEST(ScanEndTest, PaddingThatCannotBeDecodedCountsAsCode) {
     EXPECT_EQ(end_offset(join(kBody, Bytes{0, 0, 0x0f})), 8u);
 }
 
-TEST(ScanBranchTest, FirstBranchIntoTheRangeIsNamed) {
-    const Bytes bytes = CODE("1: nop; jz 1b; jmp 1b; ret");
-    EXPECT_EQ(find_branch_into(code_at_text(bytes), {kText, kText + 1}),
-              Refusal(Reason::BRANCH_INTO_REGION, kText + 1, kText));
-}
-
-TEST(ScanBranchTest, RangeEndIsExclusive) {
-    const Bytes bytes = CODE("nop; 1: jz 1b; ret");
-    EXPECT_EQ(find_branch_into(code_at_text(bytes), {kText, kText + 1}), Refusal());
-}
-
-TEST(ScanBranchTest, BranchInPaddingBehindTheEndCounts) {
-    const Bytes bytes = CODE("1: ret; int3; jmp 1b");
-    EXPECT_EQ(find_branch_into(code_at_text(bytes), {kText, kText + 1}),
-              Refusal(Reason::BRANCH_INTO_REGION, kText + 2, kText));
-}
-
 }  // namespace
 }  // namespace djprobe::x86

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a detour must know of the program that it calls: the JIT's code of a BPF program.
+#pragma once
+
+#include "effects.h"
+
+namespace djprobe::x86 {
+
+/// The caller-saved registers that a function may change which keeps to the C convention: all of
+/// them, if it calls or jumps anywhere but to a return thunk, or cannot be decoded. Its pushes and
+/// pops of other registers are trusted to match.
+RegisterSet find_clobbers(const Code& function, Range return_thunks);
+
+/// Where to call a JIT's program so that find_clobbers() stays true: behind the endbr64 and the
+/// five-byte nop at its start (and a nop behind that), which the kernel replaces by a call when
+/// somebody traces the program (who then does not see calls that begin behind it). The start, if it
+/// does not begin so.
+u64 find_body(const Code& program);
+
+}  // namespace djprobe::x86
