@@ -7,7 +7,7 @@
 
 namespace djprobe::kmod {
 
-/// Holds text_mutex from construction on: one object is one transition that nobody interrupts.
+/// Holds djk_text_lock() from construction on: one object is one transition that nobody interrupts.
 class KernelText {
   public:
     KernelText() { djk_text_lock(); }

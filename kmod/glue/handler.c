@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Taking BPF programs as handlers, and giving them back. */
+/* Making handlers of BPF programs and of functions in C, and giving them back. */
 #include "handler.h"
 
 #include <linux/bpf.h>
