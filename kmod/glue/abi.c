@@ -54,6 +54,18 @@ int djk_errno_of(unsigned int reason)
 	}
 }
 
+const char *djk_reason_name(unsigned int reason)
+{
+	switch (reason) {
+#define REASON_NAME(number, NAME, name, text, detail)                                              \
+	case number:                                                                               \
+		return name;
+		DJPROBE_REASONS(REASON_NAME)
+#undef REASON_NAME
+	}
+	return "?";
+}
+
 int djk_read_struct(void *to, size_t known, const void __user *from, u32 *size)
 {
 	if (get_user(*size, (const u32 __user *)from))
