@@ -14,7 +14,6 @@ class TrapPath {
     Refusal compute();
 
     bool contains(u64 function) const;
-    size_t size() const { return count_; }
 
   private:
     // A third of it on Debian's kernels; more where calls come through pads.

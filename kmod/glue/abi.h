@@ -17,8 +17,8 @@ int djk_errno_of(unsigned int reason);
 /* A reason's short name, as in listings. */
 const char *djk_reason_name(unsigned int reason);
 
-/* Read a struct that begins with its size, by the extension rule of the ABI. */
-int djk_read_struct(void *to, size_t known, const void __user *from, u32 *size);
+/* Read a struct that begins with its size, which is checked, by the extension rule of the ABI. */
+int djk_read_struct(void *to, size_t known, const void __user *from);
 int djk_write_struct(void __user *to, const void *from, size_t known);
 
 #endif

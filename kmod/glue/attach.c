@@ -230,10 +230,9 @@ int djk_attach(void __user *argument)
 	struct djp_request request = {}, refusal = {};
 	struct djk_programs programs = {};
 	struct file *file;
-	u32 size;
 	int fd, i, error;
 
-	error = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
+	error = djk_read_struct(&wanted, sizeof(wanted), argument);
 	if (!error && (!are_flags(&wanted) || wanted.mode > DJPROBE_MODE_INT3))
 		error = -EINVAL;
 	if (!error)

@@ -143,8 +143,8 @@ int djk_attach_many(void __user *argument)
 {
 	struct many many = {};
 	struct djprobe_attach_many *const wanted = &many.wanted;
-	u32 size, i;
-	int result = djk_read_struct(wanted, sizeof(*wanted), argument, &size);
+	u32 i;
+	int result = djk_read_struct(wanted, sizeof(*wanted), argument);
 
 	if (result)
 		return result;

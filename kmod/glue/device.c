@@ -18,10 +18,11 @@ static int info(void __user *argument)
 {
 	struct djprobe_info answer;
 	u32 size;
-	const int error = djk_read_struct(&answer, sizeof(answer), argument, &size);
+	const int error = djk_read_struct(&answer, sizeof(answer), argument);
 
 	if (error)
 		return error;
+	size = answer.size;
 	memset(&answer, 0, sizeof(answer));
 	answer.size = size;
 	answer.abi_version = DJPROBE_ABI_VERSION;
@@ -75,11 +76,10 @@ static int explain(void __user *argument)
 	struct djp_request request = {};
 	struct djp_verdict verdict = {};
 	bool located;
-	u32 size;
 	int error;
 
 	BUILD_BUG_ON(sizeof(answer.region) != sizeof(verdict.region));
-	error = djk_read_struct(&answer, sizeof(answer), argument, &size);
+	error = djk_read_struct(&answer, sizeof(answer), argument);
 	if (!error && (!djk_are_site_flags(answer.flags, answer.offset) || answer.reserved))
 		error = -EINVAL;
 	if (!error)

@@ -66,13 +66,14 @@ static int query(const struct djk_group *group, void __user *argument)
 	answer = kzalloc(sizeof(*answer), GFP_KERNEL);
 	if (!answer)
 		return -ENOMEM;
-	error = djk_read_struct(answer, sizeof(*answer), argument, &size);
+	error = djk_read_struct(answer, sizeof(*answer), argument);
 	if (!error && answer->flags)
 		error = -EINVAL;
 	if (!error && answer->index >= group->count)
 		error = -ERANGE;
 	if (error)
 		goto out;
+	size = answer->size;
 	index = answer->index;
 	memset(answer, 0, sizeof(*answer));
 	answer->size = size;
@@ -113,9 +114,9 @@ static int query_many(const struct djk_group *group, void __user *argument)
 	struct djprobe_query_many wanted;
 	struct djp_status *statuses;
 	u8 __user *to;
-	u32 size, done, count;
+	u32 done, count;
 	u8 *answers;
-	int error = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
+	int error = djk_read_struct(&wanted, sizeof(wanted), argument);
 
 	if (error)
 		return error;
@@ -160,8 +161,7 @@ static int enable(const struct djk_group *group, void __user *argument)
 	struct djprobe_enable wanted;
 	struct djp_request refused = {};
 	size_t enabled = group->count;
-	u32 size;
-	int i, error = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
+	int i, error = djk_read_struct(&wanted, sizeof(wanted), argument);
 
 	if (!error && wanted.enable > 1)
 		error = -EINVAL;
@@ -186,10 +186,11 @@ static int total(const struct djk_group *group, void __user *argument)
 	struct djprobe_total answer;
 	u32 size;
 	size_t i;
-	int kind, error = djk_read_struct(&answer, sizeof(answer), argument, &size);
+	int kind, error = djk_read_struct(&answer, sizeof(answer), argument);
 
 	if (error)
 		return error;
+	size = answer.size;
 	memset(&answer, 0, sizeof(answer));
 	answer.size = size;
 	answer.count = group->count;
