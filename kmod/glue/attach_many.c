@@ -12,6 +12,7 @@
 #include "abi.h"
 #include "attach.h"
 #include "kernel.h"
+#include "request.h"
 
 struct many {
 	struct djprobe_attach_many wanted;

@@ -13,6 +13,7 @@
 #include "abi.h"
 #include "attach.h"
 #include "kernel.h"
+#include "request.h"
 
 static int info(void __user *argument)
 {
