@@ -2,6 +2,7 @@
 #include "facts.h"
 
 #include "../arch/x86/scan.h"
+#include "text_facts.h"
 
 namespace djprobe::kmod {
 namespace {
@@ -80,11 +81,19 @@ struct ReservedBytes {
 };
 
 /// The kernel's optimizer turns a kprobe into a jump some time after its registration, and looks
-/// for other kprobes but not for us: `address` would be overwritten. 0: there is none.
-u64 kprobe_right_before(u64 address) {
-    for (u64 at = address - (x86::kJumpLength - 1); at < address; ++at)
-        if (djk_has_kprobe(at)) return at;
-    return 0;
+/// for other kprobes but not for us: `address` would be overwritten.
+Refusal find_kprobe_before(u64 address) {
+    return find_kprobe({address - (x86::kJumpLength - 1), address});
+}
+
+/// No site behind a kprobe, and no jump.
+Refusal refuse_kprobe_before(u64 site, Plan& plan) {
+    if (const Refusal refusal = find_kprobe_before(site)) return refusal;
+    if (plan.may_jump())
+        if (const Refusal before = find_kprobe_before(plan.anchor))
+            plan.jump =
+                Refusal{Reason::REGION_RESERVED, before.detail[0], static_cast<u64>(before.reason)};
+    return {};
 }
 
 /// For a function of `text`.
@@ -179,14 +188,7 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
         if (const Refusal refusal =
                 plan_within({site - x86::kTacticReach, site + x86::kTacticReach}, x86::kAllTactics))
             return refusal;
-
-    if (const u64 kprobe = kprobe_right_before(site)) return Refusal{Reason::FOREIGN_PATCH, kprobe};
-    if (plan.may_jump())
-        if (const u64 kprobe = kprobe_right_before(plan.anchor))
-            plan.jump =
-                Refusal{Reason::REGION_RESERVED, kprobe, static_cast<u64>(Reason::FOREIGN_PATCH)};
-
-    return {};
+    return refuse_kprobe_before(site, plan);
 }
 
 x86::Live Analyst::find_live(u64 site, const SiteTable& sites) const {

@@ -57,9 +57,7 @@ void Registry::begin(djp_request& request) const {
 }
 
 bool Registry::is_stale(const djp_request& request) const {
-    djk_extent text;
-    djk_core_text_extent(&text);
-    return request.since != unloads_ && !Range{text.begin, text.end}.contains(request.address);
+    return request.since != unloads_ && !core_text().contains(request.address);
 }
 
 void Registry::keep(djp_probe& probe) {
