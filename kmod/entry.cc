@@ -99,8 +99,8 @@ void djp_set_optimization(bool optimization) {
     registry->set_optimization(optimization);
 }
 
-bool djp_is_optimizing() {
-    return registry->is_optimizing();
+bool djp_is_optimization_on() {
+    return registry->is_optimization_on();
 }
 
 void djp_optimizer_run() {

@@ -15,6 +15,11 @@ void tell(const Refusal& refusal, djp_request& request) {
     request.detail[1] = refusal.detail[1];
 }
 
+Mechanism mechanism_of(State state) {
+    if (!is_live(state)) return Mechanism::None;
+    return state == State::Optimized ? Mechanism::Jump : Mechanism::Int3;
+}
+
 /// Keep the text at `address` from going away, until djk_unpin_target(); or why it cannot be.
 Refusal pin(u64 address) {
     if (djk_pin_target(address)) return {};
@@ -52,7 +57,7 @@ Refusal Registry::locate(djp_request& request, u64& function_entry) {
     return {};
 }
 
-void Registry::begin(djp_request& request) const {
+void Registry::stamp(djp_request& request) const {
     if (!request.since) request.since = __atomic_load_n(&unloads_, __ATOMIC_ACQUIRE);
 }
 
@@ -71,7 +76,7 @@ void Registry::keep(djp_probe& probe) {
 template <class Look>
 Refusal Registry::look_into(djp_request& request, Look&& look) {
     u64 entry = 0;
-    begin(request);
+    stamp(request);
     Refusal refusal = locate(request, entry);
     if (!refusal && !entry) refusal = Refusal{Reason::NO_FUNCTION, request.address};
     if (!refusal) refusal = pin(entry);
@@ -108,7 +113,7 @@ size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
     for (; made < requests.size(); ++made) {
         djp_request& request = requests[made];
         u64 function_entry = 0;
-        begin(request);
+        stamp(request);
         refusal = locate(request, function_entry);
         if (!refusal) refusal = Refusal{static_cast<Reason>(djk_forbidden(request.address))};
         if (!refusal && !djk_probe_may_be_at(request.handler, request.address,
@@ -126,7 +131,7 @@ size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
         probe->int3_only = request.int3_only;
         probe->at_return = request.entry != 0;
         probe->enabled = !request.disabled;
-        djk_probe_at_entry(request.handler, request.entry ? request.entry : function_entry);
+        djk_probe_set_function(request.handler, request.entry ? request.entry : function_entry);
         probes[made] = probe.release();
     }
     // Those that are registered as disabled stay away from the text.
@@ -293,7 +298,9 @@ bool Registry::explain(djp_request& request, djp_verdict& verdict) {
         djk_unpin_target(request.address);
     }
     tell(refusal ? refusal : plan->jump, request);
-    verdict.verdict = refusal ? 0 : plan->may_jump() ? 2 : 1;
+    verdict.verdict = static_cast<unsigned int>(refusal            ? Verdict::Refused
+                                                : plan->may_jump() ? Verdict::Jump
+                                                                   : Verdict::Int3);
     if (refusal || !plan->may_jump()) return true;
     verdict.tactic = static_cast<unsigned int>(plan->tactic);
     verdict.before = plan->before;
@@ -309,7 +316,7 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     status.address = probe.address;
     status.cookie = probe.cookie;
     status.at_return = probe.at_return;
-    status.shadow = djk_probe_is_at_return(probe.handler);
+    status.shadow = djk_probe_is_shadow(probe.handler);
     djk_probe_count(probe.handler, &status.hits, status.missed);
     if (!probe.site) {
         const bool disabled = !probe.refused;
@@ -323,9 +330,8 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
         return;
     }
     const Site& site = *probe.site;
-    const bool jump = site.state == State::Optimized;
     status.state = static_cast<unsigned int>(site.state);
-    status.mechanism = !is_live(site.state) ? 0 : jump ? 2 : 1;
+    status.mechanism = static_cast<unsigned int>(mechanism_of(site.state));
     status.reason = static_cast<unsigned int>(site.state == State::Gone ? Reason::MODULE_GONE
                                                                         : site.hold.reason);
     status.detail[0] = site.hold.detail[0];

@@ -61,7 +61,7 @@ class Registry {
     bool is_enabled() const { return enabled_; }
     /// Off: every site goes back to int3 and stays there.
     void set_optimization(bool optimization);
-    bool is_optimizing() const { return optimization_; }
+    bool is_optimization_on() const { return optimization_; }
 
     /// The optimizer: jumps for all sites that may have one, and the end of what was detached, both
     /// behind one quiescence.
@@ -76,7 +76,7 @@ class Registry {
     template <class Look>
     Refusal look_into(djp_request& request, Look&& look);
     /// To be called before anything is found out about the place that the request names.
-    void begin(djp_request& request) const;
+    void stamp(djp_request& request) const;
     /// What was found out may be of a module that has gone since, and another one lies there now.
     /// Under the registry lock, as long as it is held: no module goes meanwhile.
     bool is_stale(const djp_request& request) const;

@@ -19,6 +19,12 @@ enum class State : u32 {
     Gone = 5,
 };
 
+/// What a CPU meets at a site now. Numbers are ABI (enum djprobe_mechanism).
+enum class Mechanism : u32 { None = 0, Int3 = 1, Jump = 2 };
+
+/// What a place may become. Numbers are ABI (enum djprobe_verdict).
+enum class Verdict : u32 { Refused = 0, Int3 = 1, Jump = 2 };
+
 /// Where an Optimizing site stands with respect to quiescence.
 enum class Quiescence : u8 {
     Wanted,   ///< the optimizer has not seen it yet

@@ -104,7 +104,7 @@ DEFINE_DEBUGFS_ATTRIBUTE(enabled_fops, enabled_get, enabled_set, "%llu\n");
 
 static int optimization_get(void *unused, u64 *value)
 {
-	*value = djp_is_optimizing();
+	*value = djp_is_optimization_on();
 	return 0;
 }
 

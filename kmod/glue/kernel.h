@@ -216,8 +216,8 @@ void djk_unpin_target(unsigned long address);
 
 /* ---- Kernel: handlers. ---- */
 
-/* Where it was attached: the function whose entry (or return) this is, 0 within one. */
-void djk_probe_at_entry(struct djk_probe *probe, unsigned long function);
+/* Note where it was attached: the function whose entry (or return) this is, 0 within one. */
+void djk_probe_set_function(struct djk_probe *probe, unsigned long function);
 /* A handler that a detour may call itself: a BPF program. */
 struct djk_program {
 	const void *insns; /* struct bpf_insn, as the verifier has left them */
@@ -230,11 +230,11 @@ struct djk_program {
  * djk_machine.hit_handler. */
 bool djk_probe_program(const struct djk_probe *probe, struct djk_program *program);
 /* Its handler runs at returns; its site is the entry. */
-bool djk_probe_is_at_return(const struct djk_probe *probe);
+bool djk_probe_is_shadow(const struct djk_probe *probe);
 /* The same, and djk_machine.shadow_entry is all that there is to call at the site. */
 bool djk_probe_enters_shadow(const struct djk_probe *probe);
-/* The program calls no helper that djk_needs_run_context() names. */
-void djk_probe_is_plain(struct djk_probe *probe);
+/* Note that the program calls no helper that djk_needs_run_context() names. */
+void djk_probe_set_plain(struct djk_probe *probe);
 /* Whether a helper, named as the verifier has left it in a call, reads more than its arguments:
  * what only djk_machine.hit_handler prepares. */
 bool djk_needs_run_context(int helper);
@@ -333,7 +333,7 @@ void djp_list(djp_status_visit visit, void *context);
 void djp_set_enabled(bool enabled); /* all of them; each keeps its own state besides */
 bool djp_is_enabled(void);
 void djp_set_optimization(bool optimization); /* off: int3 for all */
-bool djp_is_optimizing(void);
+bool djp_is_optimization_on(void);
 /* Under RCU: the site may go meanwhile. */
 bool djp_is_settled(const struct djp_probe *probe);
 void djp_optimizer_run(void);
