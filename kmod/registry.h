@@ -71,7 +71,11 @@ class Registry {
 
   private:
     // registry.cc
+    Refusal make_probe(djp_request& request, Box<djp_probe>& made);
+    size_t place_active(Span<djp_request> requests, Probes probes, Refusal& refusal);
     bool try_set_enabled(bool enabled);
+    void switch_off();
+    void switch_on();
     Refusal locate(djp_request& request, u64& function_entry);
     template <class Look>
     Refusal look_into(djp_request& request, Look&& look);
