@@ -9,12 +9,6 @@
 namespace djprobe::kmod {
 namespace {
 
-void tell(const Refusal& refusal, djp_request& request) {
-    request.reason = static_cast<unsigned int>(refusal.reason);
-    request.detail[0] = refusal.detail[0];
-    request.detail[1] = refusal.detail[1];
-}
-
 Mechanism mechanism_of(State state) {
     if (!is_live(state)) return Mechanism::None;
     return state == State::Optimized ? Mechanism::Jump : Mechanism::Int3;
@@ -348,23 +342,17 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     status.shadow = djk_probe_is_shadow(probe.handler);
     djk_probe_count(probe.handler, &status.hits, status.missed);
     if (!probe.site) {
-        const bool disabled = !probe.refused;
         status.state = static_cast<unsigned int>(
             probe.refused.reason == Reason::MODULE_GONE ? State::Gone : State::Disarmed);
-        status.reason =
-            static_cast<unsigned int>(disabled ? Reason::DISABLED : probe.refused.reason);
-        status.detail[0] = probe.refused.detail[0];
-        status.detail[1] = probe.refused.detail[1];
+        tell(probe.refused ? probe.refused : Refusal{Reason::DISABLED}, status);
         status.anchor = probe.address;
         return;
     }
     const Site& site = *probe.site;
     status.state = static_cast<unsigned int>(site.state);
     status.mechanism = static_cast<unsigned int>(mechanism_of(site.state));
-    status.reason = static_cast<unsigned int>(site.state == State::Gone ? Reason::MODULE_GONE
-                                                                        : site.hold.reason);
-    status.detail[0] = site.hold.detail[0];
-    status.detail[1] = site.hold.detail[1];
+    tell(site.hold, status);
+    if (site.state == State::Gone) status.reason = static_cast<unsigned int>(Reason::MODULE_GONE);
     const bool region = site.wants_jump();
     status.tactic = static_cast<unsigned int>(site.plan.tactic);
     status.anchor = region ? site.plan.anchor : site.address();

@@ -30,6 +30,14 @@ namespace djprobe::kmod {
 
 using Probes = Span<djp_probe* const>;
 
+/// A refusal, or that there is none, in a struct of the C side that says why.
+template <class Answer>
+void tell(const Refusal& refusal, Answer& answer) {
+    answer.reason = static_cast<unsigned int>(refusal.reason);
+    answer.detail[0] = refusal.detail[0];
+    answer.detail[1] = refusal.detail[1];
+}
+
 /// All public members take the registry lock themselves. See docs/architecture.md for the
 /// transitions.
 class Registry {

@@ -110,7 +110,7 @@ int djk_attach(void __user *argument)
 	struct djp_request request = {}, refusal = {};
 	struct djk_programs programs = {};
 	struct file *file;
-	int fd, i, error;
+	int fd, error;
 
 	error = djk_read_struct(&wanted, sizeof(wanted), argument);
 	if (!error && (!are_flags(&wanted) || wanted.mode > DJPROBE_MODE_INT3))
@@ -130,9 +130,7 @@ int djk_attach(void __user *argument)
 	kfree(request.symbol);
 	djk_hide_addresses(&request, 1);
 	djk_hide_addresses(&refusal, 1);
-	wanted.reason = IS_ERR(file) ? refusal.reason : request.reason;
-	for (i = 0; i < 2; i++)
-		wanted.detail[i] = IS_ERR(file) ? refusal.detail[i] : request.detail[i];
+	djk_write_reason(IS_ERR(file) ? &refusal : &request, &wanted.reason, wanted.detail);
 	wanted.address = request.address;
 	error = djk_write_struct(argument, &wanted, sizeof(wanted));
 	return djk_install(fd, file, error);

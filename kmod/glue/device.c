@@ -62,9 +62,7 @@ static bool explain_returns(struct djp_request *site, u32 flags, struct djp_verd
 		if (i && verdict.verdict >= worst->verdict)
 			continue;
 		*worst = verdict;
-		site->reason = list.all[i].reason;
-		site->detail[0] = list.all[i].detail[0];
-		site->detail[1] = list.all[i].detail[1];
+		djk_copy_reason(site, &list.all[i]);
 	}
 	djk_tell_site(site, list.all, list.count);
 	kvfree(list.all);
@@ -95,9 +93,7 @@ static int explain(void __user *argument)
 		verdict.anchor = verdict.board = 0;
 	answer.address = request.address;
 	answer.verdict = verdict.verdict;
-	answer.reason = request.reason;
-	answer.detail[0] = request.detail[0];
-	answer.detail[1] = request.detail[1];
+	djk_write_reason(&request, &answer.reason, answer.detail);
 	answer.tactic = verdict.tactic;
 	answer.before = verdict.before;
 	answer.anchor = verdict.anchor;

@@ -15,6 +15,7 @@
 #include "abi.h"
 #include "handler.h"
 #include "kernel.h"
+#include "request.h"
 #include "runtime.h"
 
 /* What is at most found out under the registry lock at a time. */
@@ -161,7 +162,7 @@ static int enable(const struct djk_group *group, void __user *argument)
 	struct djprobe_enable wanted;
 	struct djp_request refused = {};
 	size_t enabled = group->count;
-	int i, error = djk_read_struct(&wanted, sizeof(wanted), argument);
+	int error = djk_read_struct(&wanted, sizeof(wanted), argument);
 
 	if (!error && wanted.enable > 1)
 		error = -EINVAL;
@@ -172,9 +173,8 @@ static int enable(const struct djk_group *group, void __user *argument)
 	else
 		djp_disable(group->probes, group->count);
 	wanted.failed = enabled;
-	wanted.reason = refused.reason;
-	for (i = 0; i < 2; i++)
-		wanted.detail[i] = djk_may_see_addresses() ? refused.detail[i] : 0;
+	djk_hide_addresses(&refused, 1);
+	djk_write_reason(&refused, &wanted.reason, wanted.detail);
 	error = djk_write_struct(argument, &wanted, sizeof(wanted));
 	if (error)
 		return error;

@@ -29,6 +29,20 @@ void djk_hide_addresses(struct djp_request *requests, size_t count)
 	}
 }
 
+void djk_write_reason(const struct djp_request *request, u32 *reason, u64 detail[2])
+{
+	*reason = request->reason;
+	detail[0] = request->detail[0];
+	detail[1] = request->detail[1];
+}
+
+void djk_copy_reason(struct djp_request *to, const struct djp_request *from)
+{
+	to->reason = from->reason;
+	to->detail[0] = from->detail[0];
+	to->detail[1] = from->detail[1];
+}
+
 int djk_read_site(struct djp_request *request, u64 symbol, u64 offset, u64 address)
 {
 	char *name;
@@ -127,9 +141,6 @@ void djk_tell_site(struct djp_request *site, const struct djp_request *requests,
 
 	site->address = returns ? site->entry : requests->address;
 	/* Why not all of them get a jump. */
-	for (i = 0; i < count && !site->reason; i++) {
-		site->reason = requests[i].reason;
-		site->detail[0] = requests[i].detail[0];
-		site->detail[1] = requests[i].detail[1];
-	}
+	for (i = 0; i < count && !site->reason; i++)
+		djk_copy_reason(site, &requests[i]);
 }

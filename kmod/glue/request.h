@@ -16,6 +16,10 @@ struct djk_request_list {
 /* What the caller may not see is 0. Asks once: security modules see who asks, and may be probed. */
 void djk_hide_addresses(struct djp_request *requests, size_t count);
 
+/* Why, as an ioctl answers; and as another request has it. */
+void djk_write_reason(const struct djp_request *request, u32 *reason, u64 detail[2]);
+void djk_copy_reason(struct djp_request *to, const struct djp_request *from);
+
 /* One way to name the site. Fills the request; the name is the caller's to free. */
 int djk_read_site(struct djp_request *request, u64 symbol, u64 offset, u64 address);
 
