@@ -37,7 +37,7 @@ const DirectCalls::Facts& DirectCalls::find(const djk_machine& machine,
 void DirectCalls::prepare(const djk_machine& machine, djk_probe* handler) {
     djk_program program;
     if (djk_probe_program(handler, &program) && find(machine, program).direct)
-        djk_probe_is_plain(handler);
+        djk_probe_set_plain(handler);
 }
 
 bool DirectCalls::describe(const djk_machine& machine, const djk_probe* handler,
@@ -45,7 +45,7 @@ bool DirectCalls::describe(const djk_machine& machine, const djk_probe* handler,
     djk_program program{};
     if (!machine.active) return false;
     const bool shadow = djk_probe_enters_shadow(handler);
-    if (!shadow && djk_probe_is_at_return(handler)) return false;
+    if (!shadow && djk_probe_is_shadow(handler)) return false;
     if (!shadow && (!djk_probe_program(handler, &program) || !find(machine, program).direct))
         return false;
     out = {

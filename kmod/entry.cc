@@ -9,6 +9,7 @@ using djprobe::kmod::Box;
 using djprobe::kmod::Registry;
 using djprobe::kmod::Site;
 using djprobe::kmod::State;
+using djprobe::kmod::tell;
 
 // A plain pointer: a static object with a destructor would need a static constructor's machinery.
 constinit Registry* registry = nullptr;
@@ -57,9 +58,7 @@ void djp_detach(djp_probe* const* probes, size_t count) {
 size_t djp_enable(djp_probe* const* probes, size_t count, djp_request* refused) {
     Refusal refusal;
     const size_t enabled = registry->enable({probes, count}, refusal);
-    refused->reason = static_cast<unsigned int>(refusal.reason);
-    refused->detail[0] = refusal.detail[0];
-    refused->detail[1] = refusal.detail[1];
+    tell(refusal, *refused);
     return enabled;
 }
 
@@ -99,8 +98,8 @@ void djp_set_optimization(bool optimization) {
     registry->set_optimization(optimization);
 }
 
-bool djp_is_optimizing() {
-    return registry->is_optimizing();
+bool djp_is_optimization_on() {
+    return registry->is_optimization_on();
 }
 
 void djp_optimizer_run() {

@@ -2,6 +2,7 @@
 #include "facts.h"
 
 #include "../arch/x86/scan.h"
+#include "text_facts.h"
 
 namespace djprobe::kmod {
 namespace {
@@ -80,11 +81,19 @@ struct ReservedBytes {
 };
 
 /// The kernel's optimizer turns a kprobe into a jump some time after its registration, and looks
-/// for other kprobes but not for us: `address` would be overwritten. 0: there is none.
-u64 kprobe_right_before(u64 address) {
-    for (u64 at = address - (x86::kJumpLength - 1); at < address; ++at)
-        if (djk_has_kprobe(at)) return at;
-    return 0;
+/// for other kprobes but not for us: `address` would be overwritten.
+Refusal find_kprobe_before(u64 address) {
+    return find_kprobe({address - (x86::kJumpLength - 1), address});
+}
+
+/// No site behind a kprobe, and no jump.
+Refusal refuse_kprobe_before(u64 site, Plan& plan) {
+    if (const Refusal refusal = find_kprobe_before(site)) return refusal;
+    if (plan.may_jump())
+        if (const Refusal before = find_kprobe_before(plan.anchor))
+            plan.jump =
+                Refusal{Reason::REGION_RESERVED, before.detail[0], static_cast<u64>(before.reason)};
+    return {};
 }
 
 /// For a function of `text`.
@@ -99,7 +108,9 @@ x86::IndirectThunks indirect_thunks(const djk_machine& machine, Range text) {
 
 struct Analyst::Scratch {
     FunctionCopy function;
-    Code code;  ///< of the function
+    Code code;   ///< of the function
+    Range text;  ///< all that may branch into it
+    Snapshot snapshot;
     Neighbours neighbours;
     ReservedBytes reserved;
     Landings landings;
@@ -141,52 +152,50 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
         if (trap_path_.contains(behind)) return Refusal{Reason::TRAP_PATH};
     }
 
-    Neighbours& neighbours = scratch_->neighbours;
-    ReservedBytes& reserved = scratch_->reserved;
-    Landings& landings = scratch_->landings;
-    Snapshot snapshot;
-    snapshot.site = site;
-    snapshot.function = function;
-    snapshot.no_jump_tables = machine_.no_jump_tables;
     djk_extent extent;
     if (!djk_text_extent(site, &extent)) return Refusal{Reason::NOT_TEXT};
     const Range text = {extent.begin, extent.end};
+    scratch_->text = text;
+    Snapshot& snapshot = scratch_->snapshot;
+    snapshot = Snapshot{};
+    snapshot.site = site;
+    snapshot.function = function;
+    snapshot.no_jump_tables = machine_.no_jump_tables;
     snapshot.indirect_thunks = indirect_thunks(machine_, text);
     // Facts are expensive: those for the plain window first, which nearly always fits.
-    const auto plan_within = [&](Range known, u8 tactics) {
-        // Of what lies around all text nothing is known, nor asked.
-        if (known.begin < text.begin) known.begin = text.begin;
-        if (known.end > text.end) known.end = text.end;
-        const Refusal unknown = neighbours.collect(text, function.range(), known, sites);
-        snapshot.neighbours = {neighbours.code, neighbours.count};
-        landings.count = 0;
-        const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, landings);
-        reserved.collect(known, index_, sites);
-        snapshot.landings = {landings.all, landings.count};
-        snapshot.reserved = {reserved.all, reserved.count};
-        snapshot.tactics = tactics;
-        if (unknown.reason == Reason::NO_MEMORY) return unknown;
-        if (no_index.reason == Reason::NO_MEMORY) return no_index;
-        const Refusal refusal = make_plan(snapshot, plan);
-        if (!refusal && plan.may_jump() && unknown) plan.jump = unknown;
-        if (!refusal && plan.may_jump() && no_index) plan.jump = no_index;
-        return refusal;
-    };
     const Range window = {site, x86::replaced_bytes(function, site).end};
-    if (const Refusal refusal = plan_within(window, tactic_bit(x86::Tactic::Window)))
+    if (const Refusal refusal = decide_within(window, tactic_bit(x86::Tactic::Window), sites, plan))
         return refusal;
+    const Range reach = {site - x86::kTacticReach, site + x86::kTacticReach};
     if (!plan.may_jump())
-        if (const Refusal refusal =
-                plan_within({site - x86::kTacticReach, site + x86::kTacticReach}, x86::kAllTactics))
+        if (const Refusal refusal = decide_within(reach, x86::kAllTactics, sites, plan))
             return refusal;
+    return refuse_kprobe_before(site, plan);
+}
 
-    if (const u64 kprobe = kprobe_right_before(site)) return Refusal{Reason::FOREIGN_PATCH, kprobe};
-    if (plan.may_jump())
-        if (const u64 kprobe = kprobe_right_before(plan.anchor))
-            plan.jump =
-                Refusal{Reason::REGION_RESERVED, kprobe, static_cast<u64>(Reason::FOREIGN_PATCH)};
-
-    return {};
+Refusal Analyst::decide_within(Range known, u8 tactics, const SiteTable& sites, Plan& plan) {
+    const Range text = scratch_->text;
+    Snapshot& snapshot = scratch_->snapshot;
+    Neighbours& neighbours = scratch_->neighbours;
+    ReservedBytes& reserved = scratch_->reserved;
+    Landings& landings = scratch_->landings;
+    // Of what lies around all text nothing is known, nor asked.
+    if (known.begin < text.begin) known.begin = text.begin;
+    if (known.end > text.end) known.end = text.end;
+    const Refusal unknown = neighbours.collect(text, snapshot.function.range(), known, sites);
+    snapshot.neighbours = {neighbours.code, neighbours.count};
+    landings.count = 0;
+    const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, landings);
+    reserved.collect(known, index_, sites);
+    snapshot.landings = {landings.all, landings.count};
+    snapshot.reserved = {reserved.all, reserved.count};
+    snapshot.tactics = tactics;
+    if (unknown.reason == Reason::NO_MEMORY) return unknown;
+    if (no_index.reason == Reason::NO_MEMORY) return no_index;
+    const Refusal refusal = make_plan(snapshot, plan);
+    if (!refusal && plan.may_jump() && unknown) plan.jump = unknown;
+    if (!refusal && plan.may_jump() && no_index) plan.jump = no_index;
+    return refusal;
 }
 
 x86::Live Analyst::find_live(u64 site, const SiteTable& sites) const {

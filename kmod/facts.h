@@ -37,6 +37,9 @@ class Analyst {
 
     /// Read the function of a site.
     Refusal read(u64 site, const SiteTable& sites);
+    /// Plan the site of scratch_->snapshot by what is found out about `known`, enough for
+    /// `tactics`.
+    Refusal decide_within(Range known, u8 tactics, const SiteTable& sites, x86::Plan& plan);
 
     Box<Scratch> scratch_;
     Array<x86::Insn> decoded_;  ///< the first instructions of that function

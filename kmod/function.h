@@ -8,13 +8,6 @@
 
 namespace djprobe::kmod {
 
-/// The kernel's own text, without that of its modules.
-inline Range core_text() {
-    djk_extent text;
-    djk_core_text_extent(&text);
-    return {text.begin, text.end};
-}
-
 /// A copy of the whole symbol that holds an address.
 class FunctionCopy {
   public:

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "garbage.h"
+
 #include "transition.h"
 
 namespace djprobe::kmod {

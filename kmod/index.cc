@@ -3,6 +3,7 @@
 
 #include "../arch/x86/scan.h"
 #include "function.h"
+#include "text_facts.h"
 #include "text_port.h"
 
 namespace djprobe::kmod {
@@ -224,11 +225,9 @@ Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const SiteTab
     }
     bool changed = true;
     bool leads = false;
-    bool hidden = false;
     // An optimized kprobe of the kernel may cover only a part of the field: what is left of it need
     // not look changed.
-    for (u64 at = place - (x86::kJumpLength - 1); at < place + 4; ++at)
-        hidden |= djk_has_kprobe(at);
+    const Refusal hidden = find_kprobe_over({place, place + 4});
     const Range here = {text_.begin + line * kLineSize, text_.begin + (line + 1) * kLineSize};
     x86::find_long_branches({place, in_place<u8>(place, place + 4)}, here, [&](u64, u64 target) {
         changed = false;

@@ -30,10 +30,6 @@ struct Landings {
 /// pointer; what only looks so is weeded out when somebody asks.
 class LandingIndex {
   public:
-    /// Build it on first use: two passes over text and rodata, some 5 bytes for each branch.
-    /// NO_MEMORY; NO_INDEX when kprobes of the kernel hide too much.
-    Refusal ensure();
-
     /// All that may land in `targets`, with its true source: look-alikes are weeded out by decoding
     /// the function that they lie in. `targets` may be core or module text. Branches that `sites`
     /// have displaced count as if they were still in the text. At most Landings::kMax addresses.
@@ -60,6 +56,9 @@ class LandingIndex {
     static constexpr u32 kStatedBit = 1u << 31;
 
     size_t line(u64 target) const { return (target - text_.begin) / kLineSize; }
+    /// Build it on first use: two passes over text and rodata, some 5 bytes for each branch.
+    /// NO_MEMORY; NO_INDEX when kprobes of the kernel hide too much.
+    Refusal ensure();
     Refusal build();
     Refusal find_in_core(Range targets, const SiteTable& sites, Landings& out) const;
     Refusal check(u32 entry, size_t line, Range targets, const SiteTable& sites,

@@ -89,13 +89,4 @@ class Box {
     T* object_ = nullptr;
 };
 
-/// Holds the registry lock for a scope.
-class RegistryLock {
-  public:
-    RegistryLock() { djk_registry_lock(); }
-    ~RegistryLock() { djk_registry_unlock(); }
-    RegistryLock(const RegistryLock&) = delete;
-    RegistryLock& operator=(const RegistryLock&) = delete;
-};
-
 }  // namespace djprobe::kmod

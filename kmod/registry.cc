@@ -9,10 +9,9 @@
 namespace djprobe::kmod {
 namespace {
 
-void tell(const Refusal& refusal, djp_request& request) {
-    request.reason = static_cast<unsigned int>(refusal.reason);
-    request.detail[0] = refusal.detail[0];
-    request.detail[1] = refusal.detail[1];
+Mechanism mechanism_of(State state) {
+    if (!is_live(state)) return Mechanism::None;
+    return state == State::Optimized ? Mechanism::Jump : Mechanism::Int3;
 }
 
 /// Keep the text at `address` from going away, until djk_unpin_target(); or why it cannot be.
@@ -20,6 +19,27 @@ Refusal pin(u64 address) {
     if (djk_pin_target(address)) return {};
     const Refusal forbidden{static_cast<Reason>(djk_forbidden(address))};
     return forbidden ? forbidden : Refusal{Reason::MODULE_LEAVING};
+}
+
+/// Of one that is among them.
+size_t index_of(const djp_probe* probe, Probes probes) {
+    for (size_t i = 0; i < probes.size(); ++i)
+        if (probes[i] == probe) return i;
+    return 0;
+}
+
+/// use(portion) for all in the list that may be on a site, some at a time: this needs no memory.
+template <class Use>
+void for_each_portion(djp_probe* first, djp_probe* djp_probe::*link, Use&& use) {
+    constexpr size_t kPortion = 32;
+    djp_probe* portion[kPortion];
+    for (djp_probe* probe = first; probe;) {
+        size_t count = 0;
+        for (; probe && count < kPortion; probe = probe->*link)
+            if (probe->enabled && probe->refused.reason != Reason::MODULE_GONE)
+                portion[count++] = probe;
+        use(Span<djp_probe*>{portion, count});
+    }
 }
 
 }  // namespace
@@ -52,14 +72,12 @@ Refusal Registry::locate(djp_request& request, u64& function_entry) {
     return {};
 }
 
-void Registry::begin(djp_request& request) const {
+void Registry::stamp(djp_request& request) const {
     if (!request.since) request.since = __atomic_load_n(&unloads_, __ATOMIC_ACQUIRE);
 }
 
 bool Registry::is_stale(const djp_request& request) const {
-    djk_extent text;
-    djk_core_text_extent(&text);
-    return request.since != unloads_ && !Range{text.begin, text.end}.contains(request.address);
+    return request.since != unloads_ && !core_text().contains(request.address);
 }
 
 void Registry::keep(djp_probe& probe) {
@@ -73,7 +91,7 @@ void Registry::keep(djp_probe& probe) {
 template <class Look>
 Refusal Registry::look_into(djp_request& request, Look&& look) {
     u64 entry = 0;
-    begin(request);
+    stamp(request);
     Refusal refusal = locate(request, entry);
     if (!refusal && !entry) refusal = Refusal{Reason::NO_FUNCTION, request.address};
     if (!refusal) refusal = pin(entry);
@@ -104,62 +122,70 @@ bool Registry::find_shadow_entry(djp_request& request) {
     return !refusal;
 }
 
+/// The probe of a request, on no site yet.
+Refusal Registry::make_probe(djp_request& request, Box<djp_probe>& made) {
+    u64 function_entry = 0;
+    stamp(request);
+    if (const Refusal refusal = locate(request, function_entry)) return refusal;
+    if (const unsigned int reason = djk_forbidden(request.address))
+        return Refusal{static_cast<Reason>(reason)};
+    if (!djk_probe_may_be_at(request.handler, request.address, function_entry && !request.entry))
+        return Refusal{Reason::PROG_OVERRIDE};
+    made = Box<djp_probe>::create();
+    if (!made) return Refusal{Reason::NO_MEMORY};
+    made->handler = request.handler;
+    made->address = request.address;
+    made->cookie = request.cookie;
+    made->int3_only = request.int3_only;
+    made->at_return = request.entry != 0;
+    made->enabled = !request.disabled;
+    djk_probe_set_function(request.handler, request.entry ? request.entry : function_entry);
+    return {};
+}
+
+/// Place the probes of these requests and keep them, but leave those that are registered as
+/// disabled away from the text. All or none: returns their number, or the index of the one that is
+/// refused.
+size_t Registry::place_active(Span<djp_request> requests, Probes probes, Refusal& refusal) {
+    Array<djp_probe*> active(probes.size());
+    if (!active) {
+        refusal = Refusal{Reason::NO_MEMORY};
+        return 0;
+    }
+    size_t count = 0;
+    for (djp_probe* probe : probes)
+        if (probe->enabled) active[count++] = probe;
+    RegistryLock lock;
+    for (size_t i = 0; i < requests.size(); ++i) {
+        if (!is_stale(requests[i])) continue;
+        refusal = Refusal{Reason::MODULE_LEAVING};
+        return i;
+    }
+    const size_t placed = enabled_ ? place({active.data(), count}, refusal) : count;
+    if (refusal) return index_of(active[placed], probes);
+    for (size_t i = 0; i < requests.size(); ++i) {
+        keep(*probes[i]);
+        // A probe that stays at int3 is told why.
+        tell(probes[i]->site ? probes[i]->site->hold : Refusal{Reason::DISABLED}, requests[i]);
+    }
+    return requests.size();
+}
+
 size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
     Refusal refusal;
     size_t made = 0;
     for (; made < requests.size(); ++made) {
-        djp_request& request = requests[made];
-        u64 function_entry = 0;
-        begin(request);
-        refusal = locate(request, function_entry);
-        if (!refusal) refusal = Refusal{static_cast<Reason>(djk_forbidden(request.address))};
-        if (!refusal && !djk_probe_may_be_at(request.handler, request.address,
-                                             function_entry && !request.entry))
-            refusal = Refusal{Reason::PROG_OVERRIDE};
+        Box<djp_probe> probe;
+        refusal = make_probe(requests[made], probe);
         if (refusal) break;
-        Box<djp_probe> probe = Box<djp_probe>::create();
-        if (!probe) {
-            refusal = Refusal{Reason::NO_MEMORY};
-            break;
-        }
-        probe->handler = request.handler;
-        probe->address = request.address;
-        probe->cookie = request.cookie;
-        probe->int3_only = request.int3_only;
-        probe->at_return = request.entry != 0;
-        probe->enabled = !request.disabled;
-        djk_probe_at_entry(request.handler, request.entry ? request.entry : function_entry);
         probes[made] = probe.release();
     }
-    // Those that are registered as disabled stay away from the text.
-    Array<djp_probe*> active(made ? made : 1);
-    if (!active && !refusal) refusal = Refusal{Reason::NO_MEMORY};
-    size_t refused = made;
-    if (!refusal) {
-        size_t count = 0;
-        for (size_t i = 0; i < made; ++i)
-            if (probes[i]->enabled) active[count++] = probes[i];
-        RegistryLock lock;
-        for (size_t i = 0; i < made && !refusal; ++i) {
-            if (!is_stale(requests[i])) continue;
-            refusal = Refusal{Reason::MODULE_LEAVING};
-            refused = i;
-        }
-        const size_t placed = !refusal && enabled_ ? place({active.data(), count}, refusal) : count;
-        for (size_t i = 0; i < made && placed < count; ++i)
-            if (probes[i] == active[placed]) refused = i;
-        for (size_t i = 0; i < made && !refusal; ++i) {
-            keep(*probes[i]);
-            // A probe that stays at int3 is told why.
-            tell(probes[i]->site ? probes[i]->site->hold : Refusal{Reason::DISABLED}, requests[i]);
-        }
-    }
-    if (!refusal) return made;
-    if (refused == requests.size()) refused = 0;
-    tell(refusal, requests[refused]);
+    const size_t placed = refusal ? made : place_active(requests, {probes, made}, refusal);
+    if (!refusal) return placed;
+    tell(refusal, requests[placed]);
     for (size_t i = 0; i < made; ++i)
         Box<djp_probe>::adopt(probes[i]).reset();
-    return refused;
+    return placed;
 }
 
 void Registry::detach(Probes probes) {
@@ -206,10 +232,7 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
         // A hit that began before they were disabled may still stand on their handlers' links.
         if (enabled_ && !free_of_hits) continue;
         const size_t placed = enabled_ ? place({off.data(), count}, refusal) : count;
-        if (refusal) {
-            for (size_t i = 0; i < probes.size(); ++i)
-                if (probes[i] == off[placed]) return i;
-        }
+        if (refusal) return index_of(off[placed], probes);
         for (size_t i = 0; i < count; ++i)
             off[i]->enabled = true;
         return probes.size();
@@ -234,32 +257,35 @@ bool Registry::try_set_enabled(bool enabled) {
     if (enabled == enabled_) return true;
     if (enabled && !clock_.has_passed(all_left_)) return false;
     enabled_ = enabled;
-    // In portions: this must not need memory.
-    constexpr size_t kPortion = 32;
-    djp_probe* portion[kPortion];
-    djp_probe* probe = probes_;
+    if (enabled)
+        switch_on();
+    else
+        switch_off();
+    return true;
+}
+
+void Registry::switch_off() {
+    for_each_portion(probes_, &djp_probe::next, [this](Span<djp_probe*> probes) { leave(probes); });
+    all_left_ = clock_.next();
+}
+
+void Registry::switch_on() {
     // The list begins with the newest one; handlers run in the order of their attachment.
-    while (enabled && probe && probe->next)
-        probe = probe->next;
-    while (probe) {
-        size_t count = 0;
-        for (; probe && count < kPortion; probe = enabled ? probe->previous : probe->next)
-            if (probe->enabled && probe->refused.reason != Reason::MODULE_GONE)
-                portion[count++] = probe;
-        if (!enabled) leave({portion, count});
+    djp_probe* oldest = probes_;
+    while (oldest && oldest->next)
+        oldest = oldest->next;
+    for_each_portion(oldest, &djp_probe::previous, [this](Span<djp_probe*> probes) {
         // What cannot come back does not keep the others away.
-        while (enabled && count) {
+        for (size_t count = probes.size(); count;) {
             Refusal refusal;
-            const size_t placed = place({portion, count}, refusal);
+            const size_t placed = place(probes.first(count), refusal);
             if (!refusal) break;
-            portion[placed]->refused = refusal;
+            probes[placed]->refused = refusal;
             --count;
             for (size_t i = placed; i < count; ++i)
-                portion[i] = portion[i + 1];
+                probes[i] = probes[i + 1];
         }
-    }
-    if (!enabled) all_left_ = clock_.next();
-    return true;
+    });
 }
 
 void Registry::set_optimization(bool optimization) {
@@ -295,7 +321,9 @@ bool Registry::explain(djp_request& request, djp_verdict& verdict) {
         djk_unpin_target(request.address);
     }
     tell(refusal ? refusal : plan->jump, request);
-    verdict.verdict = refusal ? 0 : plan->may_jump() ? 2 : 1;
+    verdict.verdict = static_cast<unsigned int>(refusal            ? Verdict::Refused
+                                                : plan->may_jump() ? Verdict::Jump
+                                                                   : Verdict::Int3);
     if (refusal || !plan->may_jump()) return true;
     verdict.tactic = static_cast<unsigned int>(plan->tactic);
     verdict.before = plan->before;
@@ -311,27 +339,20 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     status.address = probe.address;
     status.cookie = probe.cookie;
     status.at_return = probe.at_return;
-    status.shadow = djk_probe_is_at_return(probe.handler);
+    status.shadow = djk_probe_is_shadow(probe.handler);
     djk_probe_count(probe.handler, &status.hits, status.missed);
     if (!probe.site) {
-        const bool disabled = !probe.refused;
         status.state = static_cast<unsigned int>(
             probe.refused.reason == Reason::MODULE_GONE ? State::Gone : State::Disarmed);
-        status.reason =
-            static_cast<unsigned int>(disabled ? Reason::DISABLED : probe.refused.reason);
-        status.detail[0] = probe.refused.detail[0];
-        status.detail[1] = probe.refused.detail[1];
+        tell(probe.refused ? probe.refused : Refusal{Reason::DISABLED}, status);
         status.anchor = probe.address;
         return;
     }
     const Site& site = *probe.site;
-    const bool jump = site.state == State::Optimized;
     status.state = static_cast<unsigned int>(site.state);
-    status.mechanism = !is_live(site.state) ? 0 : jump ? 2 : 1;
-    status.reason = static_cast<unsigned int>(site.state == State::Gone ? Reason::MODULE_GONE
-                                                                        : site.hold.reason);
-    status.detail[0] = site.hold.detail[0];
-    status.detail[1] = site.hold.detail[1];
+    status.mechanism = static_cast<unsigned int>(mechanism_of(site.state));
+    tell(site.hold, status);
+    if (site.state == State::Gone) status.reason = static_cast<unsigned int>(Reason::MODULE_GONE);
     const bool region = site.wants_jump();
     status.tactic = static_cast<unsigned int>(site.plan.tactic);
     status.anchor = region ? site.plan.anchor : site.address();

@@ -5,6 +5,7 @@
 #include "code_writer.h"
 #include "direct_call.h"
 #include "facts.h"
+#include "garbage.h"
 #include "quiescence_clock.h"
 #include "site.h"
 #include "text_port.h"
@@ -29,40 +30,13 @@ namespace djprobe::kmod {
 
 using Probes = Span<djp_probe* const>;
 
-/// A slot that a site does not use any more.
-struct OldSlot {
-    Slot slot;
-    OldSlot* next = nullptr;
-};
-
-/// What nobody can find any more, but what a CPU may still run or read.
-class Garbage {
-  public:
-    void add(Site* site);
-    void add(djp_probe* probe);
-    void add(OldSlot* slot);
-    bool empty() const { return !sites_ && !probes_ && !slots_; }
-    /// Springboards that may be in the way of a plan for `address`.
-    bool has_board_near(u64 address) const;
-    bool has_board_in(Range text) const;
-    /// Only after a quiescence that began after they were added.
-    void restore_boards_near(u64 address);
-    /// The text of these springboards is about to be freed.
-    void forget_boards(Range text);
-    /// Move everything out, so that what comes later waits for a quiescence of its own.
-    Garbage take();
-    /// Only after a quiescence that began after take(). What somebody else has patched goes to
-    /// `stuck`, and keeps the module.
-    void free(Garbage& stuck);
-    /// We go, so nobody is left to restore these springboards: their bytes stay, and the log says
-    /// so.
-    void abandon();
-
-  private:
-    Site* sites_ = nullptr;
-    djp_probe* probes_ = nullptr;
-    OldSlot* slots_ = nullptr;
-};
+/// A refusal, or that there is none, in a struct of the C side that says why.
+template <class Answer>
+void tell(const Refusal& refusal, Answer& answer) {
+    answer.reason = static_cast<unsigned int>(refusal.reason);
+    answer.detail[0] = refusal.detail[0];
+    answer.detail[1] = refusal.detail[1];
+}
 
 /// All public members take the registry lock themselves. See docs/architecture.md for the
 /// transitions.
@@ -95,7 +69,7 @@ class Registry {
     bool is_enabled() const { return enabled_; }
     /// Off: every site goes back to int3 and stays there.
     void set_optimization(bool optimization);
-    bool is_optimizing() const { return optimization_; }
+    bool is_optimization_on() const { return optimization_; }
 
     /// The optimizer: jumps for all sites that may have one, and the end of what was detached, both
     /// behind one quiescence.
@@ -105,12 +79,16 @@ class Registry {
 
   private:
     // registry.cc
+    Refusal make_probe(djp_request& request, Box<djp_probe>& made);
+    size_t place_active(Span<djp_request> requests, Probes probes, Refusal& refusal);
     bool try_set_enabled(bool enabled);
+    void switch_off();
+    void switch_on();
     Refusal locate(djp_request& request, u64& function_entry);
     template <class Look>
     Refusal look_into(djp_request& request, Look&& look);
     /// To be called before anything is found out about the place that the request names.
-    void begin(djp_request& request) const;
+    void stamp(djp_request& request) const;
     /// What was found out may be of a module that has gone since, and another one lies there now.
     /// Under the registry lock, as long as it is held: no module goes meanwhile.
     bool is_stale(const djp_request& request) const;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Sites and probes: the registry's data, and who may touch which part when.
+// Sites: their states, their code and their traps, and who may touch which part when.
 #pragma once
 
 #include "../arch/x86/detour.h"
@@ -18,6 +18,12 @@ enum class State : u32 {
     Unoptimizing = 4,
     Gone = 5,
 };
+
+/// What a CPU meets at a site now. Numbers are ABI (enum djprobe_mechanism).
+enum class Mechanism : u32 { None = 0, Int3 = 1, Jump = 2 };
+
+/// What a place may become. Numbers are ABI (enum djprobe_verdict).
+enum class Verdict : u32 { Refused = 0, Int3 = 1, Jump = 2 };
 
 /// Where an Optimizing site stands with respect to quiescence.
 enum class Quiescence : u8 {
@@ -49,7 +55,7 @@ struct Site {
     djk_trap trap{};    ///< the int3 at the IA
     djk_trap anchor{};  ///< the int3 where a jump before the IA is written (Slide): runs no
                         ///< handler, its resumption passes the IA
-    djk_trap bypass{};  ///< an int3 in the detour that leads past its call, see Registry::retire
+    djk_trap bypass{};  ///< an int3 in the detour that leads past its call, see bypass_call()
     State state = State::Disarmed;
     Quiescence quiescence = Quiescence::Wanted;
     x86::Plan plan;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The kernel's text as the patch protocol sees it.
+// The two locks, and the kernel's text as the patch protocol sees it.
 #pragma once
 
 #include "../arch/x86/patch.h"
@@ -7,7 +7,16 @@
 
 namespace djprobe::kmod {
 
-/// Holds text_mutex from construction on: one object is one transition that nobody interrupts.
+/// Holds the registry lock for a scope.
+class RegistryLock {
+  public:
+    RegistryLock() { djk_registry_lock(); }
+    ~RegistryLock() { djk_registry_unlock(); }
+    RegistryLock(const RegistryLock&) = delete;
+    RegistryLock& operator=(const RegistryLock&) = delete;
+};
+
+/// Holds djk_text_lock() from construction on: one object is one transition that nobody interrupts.
 class KernelText {
   public:
     KernelText() { djk_text_lock(); }

@@ -5,17 +5,10 @@
 
 namespace djprobe::kmod {
 
-Refusal find_kprobe(Range range) {
-    for (u64 at = range.begin; at < range.end; ++at)
-        if (djk_has_kprobe(at)) return Refusal{Reason::FOREIGN_PATCH, at};
-    return {};
-}
-
 Refusal check_to_optimize(KernelText& text, const Site& site) {
     if (const Refusal refusal = check_site_text(text, site)) return refusal;
     // One right before may be about to get a jump of its own.
-    const Range region = site.region();
-    return find_kprobe({region.begin - (x86::kJumpLength - 1), region.end});
+    return find_kprobe_over(site.region());
 }
 
 Refusal check_site_text(KernelText& text, const Site& site) {
@@ -140,14 +133,6 @@ static Refusal differs_from_plan(KernelText& text, const SiteTable& sites, const
                            : Refusal{};
 }
 
-/// Since the facts were collected a kprobe of the kernel may have come, whose jump would cover the
-/// IA, or one that is not in the text yet.
-static Refusal kprobe_over(const Site& site) {
-    for (u64 at = site.address() - (x86::kJumpLength - 1); at <= site.address(); ++at)
-        if (djk_has_kprobe(at)) return Refusal{Reason::FOREIGN_PATCH, at};
-    return {};
-}
-
 /// Disarmed -> Armed, all or none; then `refused` is the one that could not.
 Refusal Registry::arm(SiteList& fresh, const Site*& refused) {
     SiteList yielding;
@@ -161,7 +146,10 @@ Refusal Registry::arm(SiteList& fresh, const Site*& refused) {
             if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
                 return refusal;
             if (const Refusal refusal = differs_from_plan(text, sites_, site)) return refusal;
-            if (const Refusal refusal = kprobe_over(site)) return refusal;
+            // Since the facts were collected a kprobe of the kernel may have come, whose jump would
+            // cover the IA, or one that is not in the text yet.
+            if (const Refusal refusal = find_kprobe_over({site.address(), site.address() + 1}))
+                return refusal;
         }
         x86::arm(text, breakpoints(fresh));
         for (Site& site : fresh)

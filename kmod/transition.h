@@ -3,6 +3,7 @@
 #pragma once
 
 #include "registry.h"
+#include "text_facts.h"
 
 namespace djprobe::kmod {
 
@@ -69,10 +70,6 @@ inline auto breakpoints(const SiteList& sites) {
 inline auto jumps(const SiteList& sites) {
     return Picked(sites, [](const Site& site) { return &site.code.jump; });
 }
-
-/// A kprobe of the kernel in `range`, which need not be in the text: enabled, it writes its int3,
-/// and later what was there when it was registered, without another look.
-Refusal find_kprobe(Range range);
 
 /// Whether the text around a live site is what its state says. Somebody else may have patched.
 Refusal check_site_text(KernelText& text, const Site& site);

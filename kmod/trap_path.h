@@ -14,7 +14,6 @@ class TrapPath {
     Refusal compute();
 
     bool contains(u64 function) const;
-    size_t size() const { return count_; }
 
   private:
     u64 members_[x86::kMaxTrapPath] = {};

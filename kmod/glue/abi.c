@@ -55,14 +55,32 @@ int djk_errno_of(unsigned int reason)
 	}
 }
 
-int djk_read_struct(void *to, size_t known, const void __user *from, u32 *size)
+const char *djk_reason_name(unsigned int reason)
 {
-	if (get_user(*size, (const u32 __user *)from))
+	switch (reason) {
+#define REASON_NAME(number, NAME, name, text, detail)                                              \
+	case number:                                                                               \
+		return name;
+		DJPROBE_REASONS(REASON_NAME)
+#undef REASON_NAME
+	}
+	return "?";
+}
+
+int djk_read_struct(void *to, size_t known, const void __user *from)
+{
+	u32 size;
+	int error;
+
+	if (get_user(size, (const u32 __user *)from))
 		return -EFAULT;
 	/* Version 1 published all of `known`; a shorter one has never existed. */
-	if (*size < known || *size > PAGE_SIZE)
-		return *size < known ? -EINVAL : -E2BIG;
-	return copy_struct_from_user(to, known, from, *size);
+	if (size < known || size > PAGE_SIZE)
+		return size < known ? -EINVAL : -E2BIG;
+	error = copy_struct_from_user(to, known, from, size);
+	/* Not what the caller may have put there since. */
+	*(u32 *)to = size;
+	return error;
 }
 
 int djk_write_struct(void __user *to, const void *from, size_t known)

@@ -14,8 +14,11 @@ bool djk_may_see_addresses(void);
 /* The errno that the ABI promises for a reason. */
 int djk_errno_of(unsigned int reason);
 
-/* Read a struct that begins with its size, by the extension rule of the ABI. */
-int djk_read_struct(void *to, size_t known, const void __user *from, u32 *size);
+/* A reason's short name, as in listings. */
+const char *djk_reason_name(unsigned int reason);
+
+/* Read a struct that begins with its size, which is checked, by the extension rule of the ABI. */
+int djk_read_struct(void *to, size_t known, const void __user *from);
 int djk_write_struct(void __user *to, const void *from, size_t known);
 
 #endif

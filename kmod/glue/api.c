@@ -38,10 +38,10 @@ static void take_answer(const struct djp_request *request, unsigned int *reason,
 static int attach(struct djprobe **probes, struct djp_request *requests,
 		  struct djp_probe **attached, int num)
 {
-	int i, error = 0;
+	int i, error;
 	size_t done;
 
-	for (i = 0; i < num && !error; i++) {
+	for (i = 0; i < num; i++) {
 		error = fill_request(&requests[i], probes[i]);
 		if (!error) {
 			requests[i].handler = djk_handler_of_c(probes[i]);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The ioctls that attach probes, and what they and DJPROBE_IOC_EXPLAIN share. */
+/* The ioctls that attach probes, and what they share. */
 #ifndef DJPROBE_KMOD_ATTACH_H
 #define DJPROBE_KMOD_ATTACH_H
 
 #include <linux/types.h>
 
+struct djk_request_list;
 struct djp_request;
 struct file;
 
@@ -13,30 +14,6 @@ struct djk_programs {
 	int fd;
 	const int *entry_fd; /* of shadows: their session's other program; NULL: no session */
 };
-
-/* What the sites that a caller has named come to; {} is empty, kvfree(all) its end. */
-struct djk_request_list {
-	struct djp_request *all;
-	size_t count, room;
-};
-
-/* What the caller may not see is 0. Asks once: security modules see who asks, and may be probed. */
-void djk_hide_addresses(struct djp_request *requests, size_t count);
-
-/* One way to name the site. Fills the request; the name is the caller's to free. */
-int djk_read_site(struct djp_request *request, u64 symbol, u64 offset, u64 address);
-
-/* No flags, RETURN, or RETURN and SHADOW; the latter at no offset. */
-bool djk_are_site_flags(u32 flags, u64 offset);
-
-/*
- * Add the requests of one site to the list: one, or with RETURN one for each of the function's
- * returns. False: none, with the site's reason.
- */
-bool djk_add_site(struct djk_request_list *list, struct djp_request *site, u32 flags);
-
-/* What has become of its requests, once they are attached. */
-void djk_tell_site(struct djp_request *site, const struct djp_request *requests, size_t count);
 
 /*
  * Attach all requests by one program and put a file around them; or an errno. `failed` is the index

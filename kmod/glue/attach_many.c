@@ -5,13 +5,13 @@
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/slab.h>
-#include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "../../uapi/djprobe.h"
 #include "abi.h"
 #include "attach.h"
 #include "kernel.h"
+#include "request.h"
 
 struct many {
 	struct djprobe_attach_many wanted;
@@ -53,9 +53,7 @@ static int write_sites(struct many *many, u32 first, u32 last)
 		struct djprobe_site *site = &many->sites[i];
 
 		site->address = request->address;
-		site->reason = request->reason;
-		site->detail[0] = request->detail[0];
-		site->detail[1] = request->detail[1];
+		djk_write_reason(request, &site->reason, site->detail);
 	}
 	return copy_to_user(to + first, many->sites + first, (last - first) * sizeof(*to)) ? -EFAULT
 											   : 0;
@@ -101,9 +99,7 @@ static struct file *attach_sites(struct many *many)
 		} else if (failed >= first && failed < last) {
 			wanted->failed = i;
 			many->asked[i].address = many->refusal.address;
-			many->asked[i].reason = many->refusal.reason;
-			memcpy(many->asked[i].detail, many->refusal.detail,
-			       sizeof(many->refusal.detail));
+			djk_copy_reason(&many->asked[i], &many->refusal);
 		}
 	}
 	return file;
@@ -143,8 +139,8 @@ int djk_attach_many(void __user *argument)
 {
 	struct many many = {};
 	struct djprobe_attach_many *const wanted = &many.wanted;
-	u32 size, i;
-	int result = djk_read_struct(wanted, sizeof(*wanted), argument, &size);
+	u32 i;
+	int result = djk_read_struct(wanted, sizeof(*wanted), argument);
 
 	if (result)
 		return result;

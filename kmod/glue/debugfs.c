@@ -30,18 +30,6 @@ static const char *mechanism_name(unsigned int mechanism)
 	return mechanism < ARRAY_SIZE(names) ? names[mechanism] : "?";
 }
 
-static const char *reason_name(unsigned int reason)
-{
-	switch (reason) {
-#define REASON_NAME(number, NAME, name, text, detail)                                              \
-	case number:                                                                               \
-		return name;
-		DJPROBE_REASONS(REASON_NAME)
-#undef REASON_NAME
-	}
-	return "?";
-}
-
 /* Only the causes that there were. */
 static void show_missed(struct seq_file *out, const unsigned long *missed)
 {
@@ -78,7 +66,8 @@ static bool show_probe(void *context, const struct djp_status *status)
 		   status->state == DJPROBE_STATE_OPTIMIZED ? "[OPTIMIZED]" : "",
 		   status->shadow ? "[SHADOW]" : "");
 	seq_printf(listing->out, " mechanism=%s reason=%s hits=%lu",
-		   mechanism_name(status->mechanism), reason_name(status->reason), status->hits);
+		   mechanism_name(status->mechanism), djk_reason_name(status->reason),
+		   status->hits);
 	show_missed(listing->out, status->missed);
 	seq_putc(listing->out, '\n');
 	return !seq_has_overflowed(listing->out);
@@ -115,7 +104,7 @@ DEFINE_DEBUGFS_ATTRIBUTE(enabled_fops, enabled_get, enabled_set, "%llu\n");
 
 static int optimization_get(void *unused, u64 *value)
 {
-	*value = djp_is_optimizing();
+	*value = djp_is_optimization_on();
 	return 0;
 }
 

@@ -13,15 +13,17 @@
 #include "abi.h"
 #include "attach.h"
 #include "kernel.h"
+#include "request.h"
 
 static int info(void __user *argument)
 {
 	struct djprobe_info answer;
 	u32 size;
-	const int error = djk_read_struct(&answer, sizeof(answer), argument, &size);
+	const int error = djk_read_struct(&answer, sizeof(answer), argument);
 
 	if (error)
 		return error;
+	size = answer.size;
 	memset(&answer, 0, sizeof(answer));
 	answer.size = size;
 	answer.abi_version = DJPROBE_ABI_VERSION;
@@ -60,9 +62,7 @@ static bool explain_returns(struct djp_request *site, u32 flags, struct djp_verd
 		if (i && verdict.verdict >= worst->verdict)
 			continue;
 		*worst = verdict;
-		site->reason = list.all[i].reason;
-		site->detail[0] = list.all[i].detail[0];
-		site->detail[1] = list.all[i].detail[1];
+		djk_copy_reason(site, &list.all[i]);
 	}
 	djk_tell_site(site, list.all, list.count);
 	kvfree(list.all);
@@ -75,11 +75,10 @@ static int explain(void __user *argument)
 	struct djp_request request = {};
 	struct djp_verdict verdict = {};
 	bool located;
-	u32 size;
 	int error;
 
 	BUILD_BUG_ON(sizeof(answer.region) != sizeof(verdict.region));
-	error = djk_read_struct(&answer, sizeof(answer), argument, &size);
+	error = djk_read_struct(&answer, sizeof(answer), argument);
 	if (!error && (!djk_are_site_flags(answer.flags, answer.offset) || answer.reserved))
 		error = -EINVAL;
 	if (!error)
@@ -94,9 +93,7 @@ static int explain(void __user *argument)
 		verdict.anchor = verdict.board = 0;
 	answer.address = request.address;
 	answer.verdict = verdict.verdict;
-	answer.reason = request.reason;
-	answer.detail[0] = request.detail[0];
-	answer.detail[1] = request.detail[1];
+	djk_write_reason(&request, &answer.reason, answer.detail);
 	answer.tactic = verdict.tactic;
 	answer.before = verdict.before;
 	answer.anchor = verdict.anchor;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* /dev/djprobe and the probe fds. */
+/* /dev/djprobe, the control fd. */
 #ifndef DJPROBE_KMOD_DEVICE_H
 #define DJPROBE_KMOD_DEVICE_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Taking BPF programs as handlers, and giving them back. */
+/* Making handlers of BPF programs and of functions in C, and giving them back. */
 #include "handler.h"
 
 #include <linux/bpf.h>
@@ -226,7 +226,7 @@ bool djk_probe_program(const struct djk_probe *probe, struct djk_program *progra
 	return true;
 }
 
-void djk_probe_is_plain(struct djk_probe *probe)
+void djk_probe_set_plain(struct djk_probe *probe)
 {
 	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
 
@@ -267,7 +267,7 @@ bool djk_probe_may_be_at(const struct djk_probe *probe, unsigned long address, b
 	return entry && list && djk_bool(djk_call(list, address, 0, 0, 0, 0));
 }
 
-void djk_probe_at_entry(struct djk_probe *probe, unsigned long function)
+void djk_probe_set_function(struct djk_probe *probe, unsigned long function)
 {
 	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
 
@@ -275,7 +275,7 @@ void djk_probe_at_entry(struct djk_probe *probe, unsigned long function)
 	handler->identity.flags = function ? KPROBE_FLAG_ON_FUNC_ENTRY : 0;
 }
 
-bool djk_probe_is_at_return(const struct djk_probe *probe)
+bool djk_probe_is_shadow(const struct djk_probe *probe)
 {
 	return container_of(probe, struct djk_handler, link)->shadow;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One BPF program on one site, as the C side keeps it. */
+/* One handler on one site, a BPF program or one in C, as the C side keeps it. */
 #ifndef DJPROBE_KMOD_HANDLER_H
 #define DJPROBE_KMOD_HANDLER_H
 

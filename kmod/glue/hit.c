@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What happens when a CPU reaches a site: guard, count, run the BPF programs. */
+/* What happens when a CPU reaches a site: guard, count, run the handlers. */
 #include "hit.h"
 
 #include <linux/bpf.h>
@@ -314,7 +314,7 @@ bool notrace djk_begin_call(struct djk_handler *handler, struct pt_regs *regs, v
 }
 NOKPROBE_SYMBOL(djk_begin_call);
 
-/* What the handler needs to know of the call. */
+/* Run the handler, with what was kept of the call at its entry. */
 static void end_call(struct djk_handler *handler, struct pt_regs *regs, void *data)
 {
 	const struct djk_call *const call = data;

@@ -3,16 +3,16 @@
  * The boundary between the module's C++ (policy) and its C (kernel headers).
  *
  * C++ never includes a kernel header and C never includes arch/x86 (but for
- * trap_names.h and fragile_names.h, lists that the survey shares): both include this
- * file, which needs neither. djk_* is the kernel as the policy sees it
- * (implemented in C; by a model in userspace tests); djp_* is the policy as
- * the kernel calls it (implemented in C++).
+ * trap_names.h, fragile_names.h and no_return_names.h, lists that the survey
+ * shares): both include this file, which needs neither. djk_* is the kernel as
+ * the policy sees it (implemented in C; by a model in userspace tests); djp_* is
+ * the policy as the kernel calls it (implemented in C++).
  *
  * Reasons travel as the numbers of uapi/djprobe_reason.h. errno stays on the C
  * side. Unless said otherwise a function may sleep and holds no lock on return.
  *
- * Lock order: registry lock > kprobe_mutex > jump_label_mutex > text_mutex. The
- * hit path takes none.
+ * Lock order: registry lock > kprobe_mutex > cpus_read_lock() > jump_label_mutex >
+ * text_mutex. The hit path takes none.
  */
 #ifndef DJPROBE_KMOD_KERNEL_H
 #define DJPROBE_KMOD_KERNEL_H
@@ -30,7 +30,7 @@ extern "C" {
 /* ---- What the hit path reads; owned by the policy, replaced under RCU. ---- */
 
 /*
- * One handler on a site: a BPF program, its cookie, its counters. The first
+ * One handler on a site: a BPF program or one in C, its counters. The first
  * member of what the C side keeps. A list and not an array, because leaving a
  * list needs no memory: detaching cannot fail.
  */
@@ -86,7 +86,7 @@ static inline struct djk_trap *djk_find_trap(unsigned long address)
 
 /* ---- Kernel: text. ---- */
 
-/* Serializes every writer of kernel text. The three below need it held. */
+/* Serializes every writer of kernel text. Writing and syncing need it held. */
 void djk_text_lock(void);
 void djk_text_unlock(void);
 void djk_text_write(unsigned long address, const void *bytes, size_t size);
@@ -148,9 +148,10 @@ void djk_core_text_extent(struct djk_extent *text);
 /* Data that may hold code pointers into core text. */
 void djk_core_rodata_extent(struct djk_extent *rodata);
 
-/* Calls visit(context, source, target) for every place where control can arrive that is no
- * instruction's doing; kind: FIXUP_INTO_REGION (source 0) or LABEL_INTO_REGION. Of the core
- * kernel, or of the module that holds `module_address` when that is not 0. */
+/* Calls visit(context, kind, source, target) for every place where control can arrive that is no
+ * instruction's doing; kind: FIXUP_INTO_REGION (source 0), LABEL_INTO_REGION and, of a module,
+ * POINTER_INTO_REGION. Of the core kernel, or of the module that holds `module_address` when that
+ * is not 0. */
 typedef void (*djk_landing_visit)(void *context, unsigned int kind, unsigned long source,
 				  unsigned long target);
 void djk_visit_landings(unsigned long module_address, djk_landing_visit visit, void *context);
@@ -215,8 +216,8 @@ void djk_unpin_target(unsigned long address);
 
 /* ---- Kernel: handlers. ---- */
 
-/* Where it was attached: the function whose entry (or return) this is, 0 within one. */
-void djk_probe_at_entry(struct djk_probe *probe, unsigned long function);
+/* Note where it was attached: the function whose entry (or return) this is, 0 within one. */
+void djk_probe_set_function(struct djk_probe *probe, unsigned long function);
 /* A handler that a detour may call itself: a BPF program. */
 struct djk_program {
 	const void *insns; /* struct bpf_insn, as the verifier has left them */
@@ -229,11 +230,11 @@ struct djk_program {
  * djk_machine.hit_handler. */
 bool djk_probe_program(const struct djk_probe *probe, struct djk_program *program);
 /* Its handler runs at returns; its site is the entry. */
-bool djk_probe_is_at_return(const struct djk_probe *probe);
+bool djk_probe_is_shadow(const struct djk_probe *probe);
 /* The same, and djk_machine.shadow_entry is all that there is to call at the site. */
 bool djk_probe_enters_shadow(const struct djk_probe *probe);
-/* The program calls no helper that djk_needs_run_context() names. */
-void djk_probe_is_plain(struct djk_probe *probe);
+/* Note that the program calls no helper that djk_needs_run_context() names. */
+void djk_probe_set_plain(struct djk_probe *probe);
 /* Whether a helper, named as the verifier has left it in a call, reads more than its arguments:
  * what only djk_machine.hit_handler prepares. */
 bool djk_needs_run_context(int helper);
@@ -332,7 +333,7 @@ void djp_list(djp_status_visit visit, void *context);
 void djp_set_enabled(bool enabled); /* all of them; each keeps its own state besides */
 bool djp_is_enabled(void);
 void djp_set_optimization(bool optimization); /* off: int3 for all */
-bool djp_is_optimizing(void);
+bool djp_is_optimization_on(void);
 /* Under RCU: the site may go meanwhile. */
 bool djp_is_settled(const struct djp_probe *probe);
 void djp_optimizer_run(void);

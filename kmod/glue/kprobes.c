@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Kprobes of the kernel's own. */
 #include <linux/kprobes.h>
-#include <linux/module.h>
 
 #include "imports.h"
 #include "kernel.h"

@@ -2,6 +2,7 @@
 /* Loading and unloading: each part started once, stopped in reverse. */
 #include <linux/module.h>
 
+#include "abi.h"
 #include "debugfs.h"
 #include "device.h"
 #include "fragile.h"
@@ -17,9 +18,13 @@ static int start_policy(void)
 
 	if (!reason)
 		return 0;
-	pr_err("cannot tell which code runs on every int3 (reason %d): no site would be safe\n",
-	       reason);
-	return reason == DJPROBE_REASON_NO_MEMORY ? -ENOMEM : -EOPNOTSUPP;
+	if (reason == DJPROBE_REASON_NO_MEMORY) {
+		pr_err("out of memory\n");
+		return -ENOMEM;
+	}
+	pr_err("cannot tell which code runs on every int3 (%s): no site would be safe\n",
+	       djk_reason_name(reason));
+	return -EOPNOTSUPP;
 }
 
 static int __init djprobe_init(void)

@@ -15,6 +15,7 @@
 #include "abi.h"
 #include "handler.h"
 #include "kernel.h"
+#include "request.h"
 #include "runtime.h"
 
 /* What is at most found out under the registry lock at a time. */
@@ -66,13 +67,14 @@ static int query(const struct djk_group *group, void __user *argument)
 	answer = kzalloc(sizeof(*answer), GFP_KERNEL);
 	if (!answer)
 		return -ENOMEM;
-	error = djk_read_struct(answer, sizeof(*answer), argument, &size);
+	error = djk_read_struct(answer, sizeof(*answer), argument);
 	if (!error && answer->flags)
 		error = -EINVAL;
 	if (!error && answer->index >= group->count)
 		error = -ERANGE;
 	if (error)
 		goto out;
+	size = answer->size;
 	index = answer->index;
 	memset(answer, 0, sizeof(*answer));
 	answer->size = size;
@@ -113,9 +115,9 @@ static int query_many(const struct djk_group *group, void __user *argument)
 	struct djprobe_query_many wanted;
 	struct djp_status *statuses;
 	u8 __user *to;
-	u32 size, done, count;
+	u32 done, count;
 	u8 *answers;
-	int error = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
+	int error = djk_read_struct(&wanted, sizeof(wanted), argument);
 
 	if (error)
 		return error;
@@ -160,8 +162,7 @@ static int enable(const struct djk_group *group, void __user *argument)
 	struct djprobe_enable wanted;
 	struct djp_request refused = {};
 	size_t enabled = group->count;
-	u32 size;
-	int i, error = djk_read_struct(&wanted, sizeof(wanted), argument, &size);
+	int error = djk_read_struct(&wanted, sizeof(wanted), argument);
 
 	if (!error && wanted.enable > 1)
 		error = -EINVAL;
@@ -172,9 +173,8 @@ static int enable(const struct djk_group *group, void __user *argument)
 	else
 		djp_disable(group->probes, group->count);
 	wanted.failed = enabled;
-	wanted.reason = refused.reason;
-	for (i = 0; i < 2; i++)
-		wanted.detail[i] = djk_may_see_addresses() ? refused.detail[i] : 0;
+	djk_hide_addresses(&refused, 1);
+	djk_write_reason(&refused, &wanted.reason, wanted.detail);
 	error = djk_write_struct(argument, &wanted, sizeof(wanted));
 	if (error)
 		return error;
@@ -186,10 +186,11 @@ static int total(const struct djk_group *group, void __user *argument)
 	struct djprobe_total answer;
 	u32 size;
 	size_t i;
-	int kind, error = djk_read_struct(&answer, sizeof(answer), argument, &size);
+	int kind, error = djk_read_struct(&answer, sizeof(answer), argument);
 
 	if (error)
 		return error;
+	size = answer.size;
 	memset(&answer, 0, sizeof(answer));
 	answer.size = size;
 	answer.count = group->count;

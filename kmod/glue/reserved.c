@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Who owns which bytes of text, and where nobody may probe. */
-#include <linux/bug.h>
 #include <linux/extable.h>
 #include <linux/ftrace.h>
 #include <linux/jump_label.h>

@@ -91,6 +91,25 @@ unsigned long djk_function_entry(unsigned long function)
 	return function;
 }
 
+bool djk_is_compiled(unsigned long function)
+{
+	return djk_call1(ftrace_location, function);
+}
+
+bool djk_is_part(unsigned long symbol)
+{
+	char *name = kmalloc(KSYM_NAME_LEN + MODULE_NAME_LEN, GFP_KERNEL);
+	unsigned long offset;
+	bool part = false;
+
+	if (!name)
+		return false;
+	djk_symbol_name(symbol, name, name + KSYM_NAME_LEN, &offset);
+	part = !offset && strstr(name, ".cold");
+	kfree(name);
+	return part;
+}
+
 unsigned int djk_unshadowable(unsigned long function)
 {
 	/* The kernel's own list for kretprobes: who changes `current`, and with it the list of what

@@ -4,39 +4,16 @@
  * calls, stored pointers.
  */
 #include <linux/extable.h>
-#include <linux/ftrace.h>
 #include <linux/jump_label.h>
-#include <linux/kallsyms.h>
 #include <linux/module.h>
-#include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/static_call.h>
-#include <linux/string.h>
 #include <asm/extable.h>
 
 #include "imports.h"
 #include "kernel.h"
 #include "module_text.h"
 #include "text_of.h"
-
-bool djk_is_compiled(unsigned long function)
-{
-	return djk_call1(ftrace_location, function);
-}
-
-bool djk_is_part(unsigned long symbol)
-{
-	char *name = kmalloc(KSYM_NAME_LEN + MODULE_NAME_LEN, GFP_KERNEL);
-	unsigned long offset;
-	bool part = false;
-
-	if (!name)
-		return false;
-	djk_symbol_name(symbol, name, name + KSYM_NAME_LEN, &offset);
-	part = !offset && strstr(name, ".cold");
-	kfree(name);
-	return part;
-}
 
 static const struct exception_table_entry *
 first_fixup_from(const struct exception_table_entry *first, const struct exception_table_entry *end,

@@ -6,11 +6,9 @@
 #include <linux/rcupdate_wait.h>
 #include <linux/sched.h>
 #include <linux/set_memory.h>
-#include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
-#include <linux/vmalloc.h>
 #include <asm/sync_core.h>
 
 #include "imports.h"

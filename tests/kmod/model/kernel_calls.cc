@@ -251,17 +251,17 @@ void djk_unpin_target(unsigned long address) {
 
 // ---- Handlers.
 
-void djk_probe_at_entry(djk_probe*, unsigned long) {}
+void djk_probe_set_function(djk_probe*, unsigned long) {}
 
 bool djk_probe_program(const djk_probe* probe, djk_program* program) {
     return kernel->describe(handler_of(probe), *program);
 }
 
-void djk_probe_is_plain(djk_probe* probe) {
+void djk_probe_set_plain(djk_probe* probe) {
     if (handler_of(probe).needs_context) fail("a program is called plain that needs its context");
 }
 
-bool djk_probe_is_at_return(const djk_probe*) {
+bool djk_probe_is_shadow(const djk_probe*) {
     return false;
 }
 
