@@ -13,6 +13,7 @@ namespace {
 using test::Bytes;
 using test::join;
 using test::kText;
+using test::little_endian;
 using test::Scene;
 using test::view;
 
@@ -50,13 +51,6 @@ Emitted emit(const DirectConfig& config, const Live& live) {
     result.refusal = emit_direct_detour(plan, config, live, kSlot, buffer, result.layout);
     result.bytes.resize(result.layout.size);
     return result;
-}
-
-Bytes little_endian(u64 value, size_t size) {
-    Bytes bytes;
-    for (size_t i = 0; i < size; ++i)
-        bytes.push_back(static_cast<u8>(value >> 8 * i));
-    return bytes;
 }
 
 /// opcode, and the distance from the end of the instruction, which begins at `at`, to `target`.

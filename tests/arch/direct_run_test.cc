@@ -17,15 +17,11 @@ using test::DirectBench;
 using test::Machine;
 using test::PerCpu;
 using test::Seen;
+using test::set;
 using enum Machine::Register;
 
 constexpr Live kAllLive = {kCallerSaved, true, false};
 constexpr Live kNothingLive = {0, false, false};
-
-template <class... Registers>
-RegisterSet set(Registers... registers) {
-    return static_cast<RegisterSet>((0u | ... | (1u << registers)));
-}
 
 /// Register values of a machine as fields; what a frame of a site must hold.
 Frame frame_of(const Machine& machine, u64 site) {

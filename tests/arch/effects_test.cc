@@ -11,6 +11,7 @@ namespace djprobe::x86 {
 namespace {
 
 using test::Bytes;
+using test::set;
 using test::view;
 
 constexpr u64 kCode = 0x1000;
@@ -20,11 +21,6 @@ Effects of(const Bytes& code) {
     EXPECT_TRUE(decode(view(code), kCode, insn));
     EXPECT_EQ(insn.length, code.size());
     return find_effects(insn, view(code));
-}
-
-template <class... Registers>
-RegisterSet set(Registers... registers) {
-    return static_cast<RegisterSet>((0u | ... | (1u << registers)));
 }
 
 using enum test::Machine::Register;

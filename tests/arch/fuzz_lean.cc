@@ -7,11 +7,13 @@
 #include "arch/x86/program.h"
 #include "kmod/context_use.h"
 #include "tests/arch/support/fuzz.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using namespace djprobe;
 using namespace djprobe::x86;
+using test::require;
 
 /// What the input's first bytes decide; the rest is code.
 struct Input {

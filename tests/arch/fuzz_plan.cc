@@ -7,11 +7,13 @@
 #include "arch/x86/patch.h"
 #include "arch/x86/scan.h"
 #include "tests/arch/support/fuzz.h"
+#include "tests/fuzz/require.h"
 
 namespace {
 
 using namespace djprobe;
 using namespace djprobe::x86;
+using test::require;
 
 /// What the input's first bytes decide; the rest is code.
 struct Input {

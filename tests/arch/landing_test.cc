@@ -15,19 +15,15 @@ namespace {
 using test::Bytes;
 using test::join;
 using test::kText;
+using test::little_endian;
 using test::view;
 
 constexpr size_t kSize = 0x1000;
 constexpr Range kWhole = {kText, kText + kSize};
 
-Bytes little_endian(u32 value) {
-    return {static_cast<u8>(value), static_cast<u8>(value >> 8), static_cast<u8>(value >> 16),
-            static_cast<u8>(value >> 24)};
-}
-
 /// `opcode` at `from` with a displacement that leads to `to`; offsets from kText.
 Bytes branch(const Bytes& opcode, size_t from, size_t to) {
-    return join(opcode, little_endian(static_cast<u32>(to - (from + opcode.size() + 4))));
+    return join(opcode, little_endian(to - (from + opcode.size() + 4), 4));
 }
 
 // --- finding the source ---
@@ -175,7 +171,7 @@ TEST(LooksLikeBranchTest, AnInt3MayHideTheOpcode) {
 }
 
 TEST(LooksLikeBranchTest, AddressesStandAnywhere) {
-    EXPECT_TRUE(looks_like(join({0x90, 0x90}, little_endian(0x81000123)), 2, kText + 0x123));
+    EXPECT_TRUE(looks_like(join({0x90, 0x90}, little_endian(0x81000123, 4)), 2, kText + 0x123));
 }
 
 TEST(LooksLikeBranchTest, NothingIsKnownOfWhatLiesBeforeThePiece) {

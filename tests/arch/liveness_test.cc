@@ -12,6 +12,7 @@ namespace {
 
 using test::Bytes;
 using test::join;
+using test::set;
 using test::view;
 using enum test::Machine::Register;
 
@@ -19,11 +20,6 @@ constexpr u64 kFunction = 0x10000;
 constexpr u64 kCold = 0x20000;
 constexpr Range kReturnThunks = {0x30000, 0x30040};
 constexpr Range kIndirectThunks = {0x31000, 0x31100};
-
-template <class... Registers>
-RegisterSet set(Registers... registers) {
-    return static_cast<RegisterSet>((0u | ... | (1u << registers)));
-}
 
 /// A C function, of which everything is known.
 struct Function {

@@ -31,7 +31,6 @@ cp -L "$KERNEL_IMAGE" "$work/next/vmlinuz"
 
 # shellcheck disable=SC2016  # the guest is to expand that
 first='. ./lib.sh
-listed() { grep -Eq -- "$1" /sys/kernel/debug/djprobe/list; }
 probeload attach --func vfs_read bpf/count.bpf.o >/dev/null 2>&1 &
 probeload attach --func do_getpgid bpf/count.bpf.o >/dev/null 2>&1 &
 probeload attach --func ksys_read --mode int3 bpf/count.bpf.o >/dev/null 2>&1 &

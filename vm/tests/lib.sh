@@ -38,6 +38,20 @@ expect_no_line() {
     ! grep -E -- "$1" "$2" >&2 || fail "a line of $2 matches: $1"
 }
 
+# listed REGEX: whether a line of debugfs djprobe/list matches.
+listed() { grep -Eq -- "$1" /sys/kernel/debug/djprobe/list; }
+
+# module_of DIRECTORY [NAME]: of its NAME-KERNEL.ko, one for each kernel, this one's.
+module_of() {
+    for module in "$1/${2:+$2-}"*.ko; do
+        if grep -aq "vermagic=$(uname -r) " "$module"; then
+            echo "$module"
+            return
+        fi
+    done
+    fail "no module in $1 is for $(uname -r)"
+}
+
 # within SECONDS COMMAND...: until it succeeds, ten times a second.
 within() {
     tries=$(($1 * 10))

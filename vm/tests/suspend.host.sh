@@ -12,7 +12,6 @@ truncate -s 1G "$work/swap"
 # shellcheck disable=SC2016  # the guest is to expand that
 guest='. ./lib.sh
 knobs=/sys/kernel/debug/djprobe
-listed() { grep -Eq -- "$1" $knobs/list; }
 attach() {
     probeload attach --func "$@" bpf/count.bpf.o >/dev/null 2>/tmp/err &
     loaders="$loaders $!"

@@ -15,13 +15,6 @@ void append(Bytes& bytes, u64 word) {
         bytes.push_back(static_cast<u8>(word >> shift));
 }
 
-/// To an address that may be out of the arena's reach.
-Bytes long_jump(u64 target) {
-    Bytes code = {0xff, 0x25, 0, 0, 0, 0};  // jmp [rip]
-    append(code, target);
-    return code;
-}
-
 }  // namespace
 
 testing::AssertionResult same(const Outcome& actual, const Outcome& expected) {

@@ -21,6 +21,19 @@ Bytes join(Bytes first, const More&... more) {
     return first;
 }
 
+/// The lowest `size` bytes of `value`, as they lie in memory.
+inline Bytes little_endian(u64 value, size_t size) {
+    Bytes bytes;
+    for (size_t i = 0; i < size; ++i)
+        bytes.push_back(static_cast<u8>(value >> 8 * i));
+    return bytes;
+}
+
+/// jmp [rip], with the address behind it: reaches everything.
+inline Bytes long_jump(u64 target) {
+    return join({0xff, 0x25, 0, 0, 0, 0}, little_endian(target, 8));
+}
+
 }  // namespace djprobe::test
 
 /// The bytes of `text` (Intel syntax, no register prefix), with short branches where they reach.

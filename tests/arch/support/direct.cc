@@ -108,12 +108,8 @@ namespace {
 constexpr u64 kProgram = 0x6300, kProgramThunk = 0x6400, kSlow = 0x6440, kResched = 0x6480;
 constexpr u64 kStats = 0x64c0;
 
-Bytes long_jump(const char* target) {
-    Bytes code = {0xff, 0x25, 0, 0, 0, 0};  // jmp [rip]
-    const u64 address = reinterpret_cast<u64>(target);
-    for (int shift = 0; shift < 64; shift += 8)
-        code.push_back(static_cast<u8>(address >> shift));
-    return code;
+Bytes jump_to(const char* target) {
+    return long_jump(reinterpret_cast<u64>(target));
 }
 
 void set_gs(u64 base) {
@@ -149,9 +145,9 @@ DirectBench::DirectBench(Bench& bench) : bench_(bench) {
     const auto write = [&](u64 offset, const Bytes& code) {
         bench.arena().write(bench.text() + offset, code);
     };
-    write(kProgramThunk, long_jump(djprobe_test_program));
-    write(kSlow, long_jump(djprobe_test_slow));
-    write(kResched, long_jump(djprobe_test_resched));
+    write(kProgramThunk, jump_to(djprobe_test_program));
+    write(kSlow, jump_to(djprobe_test_slow));
+    write(kResched, jump_to(djprobe_test_resched));
     set_stats(false);
     reset();
 }

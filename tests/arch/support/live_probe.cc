@@ -57,13 +57,6 @@ int membarrier(int command) {
     return static_cast<int>(syscall(SYS_membarrier, command, 0, 0));
 }
 
-Bytes long_jump(u64 target) {
-    Bytes code = {0xff, 0x25, 0, 0, 0, 0};  // jmp [rip]
-    code.resize(code.size() + sizeof(target));
-    std::memcpy(&code[6], &target, sizeof(target));
-    return code;
-}
-
 }  // namespace
 
 bool LivePort::is_supported() {

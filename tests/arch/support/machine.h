@@ -2,9 +2,11 @@
 // Running a piece of code with every register under control.
 #pragma once
 
+#include <concepts>
 #include <random>
 #include <string>
 
+#include "arch/x86/effects.h"
 #include "support/code.h"
 
 namespace djprobe::test {
@@ -24,6 +26,11 @@ struct Machine {
     /// Any values; of the flags only those that programs may change without harm: no TF, no AC.
     static Machine random(std::mt19937_64& random);
 };
+
+/// Just these.
+constexpr x86::RegisterSet set(std::same_as<Machine::Register> auto... registers) {
+    return static_cast<x86::RegisterSet>((0u | ... | (1u << registers)));
+}
 
 enum Flag : u64 {
     kCarry = 1 << 0,

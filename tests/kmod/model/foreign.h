@@ -2,7 +2,6 @@
 // The kernel's own kprobes, as far as they touch text: registered, armed, optimized, and back.
 #pragma once
 
-#include <array>
 #include <map>
 
 #include "text_image.h"

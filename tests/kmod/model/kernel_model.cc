@@ -88,7 +88,6 @@ void Kernel::destroy(Handler& handler) {
 // ---- Memory.
 
 bool Kernel::may_allocate() {
-    ++allocation_calls;
     if (fail_after < 0 || (fail_after > 0 && fail_after--)) return true;
     if (!keep_failing) fail_after = -1;
     ++failed;
@@ -147,7 +146,6 @@ void Kernel::write(u64 address, const void* bytes, size_t size) {
 
 void Kernel::quiesce() {
     if (text_locked) fail("a quiescence is waited for with the text lock held");
-    ++quiescences;
     const u64 begun = watch.begin_quiescence();
     ++waiting;
     if (on_quiesce) on_quiesce(registry_locked);

@@ -38,11 +38,10 @@ class Kernel {
     int fail_after = -1;
     int failed = 0;             ///< how many have failed
     bool keep_failing = false;  ///< and all that follow
-    size_t allocation_calls = 0;
 
     /// The worker: has it been asked for?
     bool kicked = false, kicked_later = false;
-    size_t quiescences = 0, syncs = 0;
+    size_t syncs = 0;
     int waiting = 0;  ///< quiescences that go on now
     /// Run what has been asked for, retries too; not what asks again and again in vain.
     void settle();

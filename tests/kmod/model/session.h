@@ -4,7 +4,6 @@
 
 #include <list>
 #include <set>
-#include <string>
 #include <vector>
 
 #include "kernel_model.h"

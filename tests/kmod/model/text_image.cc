@@ -102,7 +102,7 @@ TextImage::TextImage(u64 seed) {
                                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) fail("no memory for an image: raise the limit (ulimit -v)");
     base_ = reinterpret_cast<u64>(memory);
-    mprotect(text(module().begin), kPadding, PROT_READ | PROT_WRITE);
+    mprotect(text(module().begin), kPage, PROT_READ | PROT_WRITE);
     memset(memory, x86::kInt3, kExecAt);
     memset(text(rodata().begin), 0, rodata().size());
     Random random(seed);
@@ -266,13 +266,13 @@ bool TextImage::is_original(u64 address, size_t size) const {
 }
 
 void TextImage::load_module() {
-    mprotect(text(module().begin), kPadding, PROT_READ | PROT_WRITE);
+    mprotect(text(module().begin), kPage, PROT_READ | PROT_WRITE);
     memcpy(text(module().begin), original(module().begin), kModuleSize);
 }
 
 void TextImage::free_module() {
     // Whoever looks at freed text crashes.
-    mprotect(text(module().begin), kPadding, PROT_NONE);
+    mprotect(text(module().begin), kPage, PROT_NONE);
 }
 
 const Function* TextImage::function_at(u64 address) const {

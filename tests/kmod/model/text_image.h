@@ -47,14 +47,14 @@ struct Stated {
 /// Addresses are the same for all images of a process; only one may live at a time.
 class TextImage {
   public:
-    static constexpr size_t kCoreSize = 8192, kModuleSize = 2048, kPadding = 4096;
+    static constexpr size_t kCoreSize = 8192, kModuleSize = 2048, kPage = 4096;
     static constexpr size_t kExecSize = 1 << 20;
 
     explicit TextImage(u64 seed);
 
     Range core() const { return {base_, base_ + kCoreSize}; }
     Range module() const { return {base_ + kModuleAt, base_ + kModuleAt + kModuleSize}; }
-    Range rodata() const { return {base_ + kRodataAt, base_ + kRodataAt + kPadding}; }
+    Range rodata() const { return {base_ + kRodataAt, base_ + kRodataAt + kPage}; }
     Range exec() const { return {base_ + kExecAt, base_ + kExecAt + kExecSize}; }
     /// Addresses that detours may call; nobody does.
     u64 outside() const { return base_ + kOutsideAt; }

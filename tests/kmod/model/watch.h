@@ -5,7 +5,6 @@
 // last stamp has shown that nobody is in it any more; only then may it be overwritten or freed.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <set>
 #include <vector>
@@ -85,6 +84,7 @@ class Watch {
     bool is_jump(u64 address) const { return jumps_.count(address) != 0; }
 
   private:
+    static constexpr u8 kJump = 0xe9, kShortJump = 0xeb;
     enum class Form { Original, Trap, Jump, Garbled };
     struct Board {
         u64 last_reached = 0;

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+// Kprobes of the kernel's own at our sites: before us, on top of us, and in between.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
+#include "arch/x86/plan.h"
+#include "sites.h"
+
+namespace djprobe::model {
+namespace {
+
+/// The trap of an int3 in a detour, if there is one.
+const djk_trap* bypass() {
+    for (const djk_trap* trap : djp_traps)
+        for (; trap; trap = trap->next)
+            if (!trap->site) return trap;
+    return nullptr;
+}
+
+class ForeignOnTop : public testing::TestWithParam<std::tuple<int, bool, bool>> {};
+
+TEST_P(ForeignOnTop, KeptAndTriedAgain) {
+    const auto [program, armed, disable] = GetParam();
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 0);
+    Session session(found.seed);
+    Kernel& kernel = session.kernel;
+    Probe* probe = session.attach_one({.address = found.address, .program = program});
+    session.settle();
+    ASSERT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+    ASSERT_TRUE(kernel.kprobes.add(found.address, armed));
+    session.disturbed(found.address);
+    if (disable)
+        session.disable({probe});
+    else
+        session.detach({probe});
+    EXPECT_EQ(kernel.kept, 1);
+    EXPECT_TRUE(kernel.kicked_later);
+    for (int i = 0; i < 3; ++i) {
+        session.run_optimizer();
+        EXPECT_EQ(kernel.kept, 1);
+        EXPECT_TRUE(kernel.kicked_later);
+        // The worker rests until then.
+        kernel.kicked = false;
+        session.run_optimizer();
+        EXPECT_FALSE(kernel.kicked);
+    }
+    if (disable) {
+        EXPECT_EQ(session.enable({probe}).reason, kForeign);
+    }
+    EXPECT_EQ(session.attach(std::vector<Wish>{{.address = found.address}}).reason, kForeign);
+    if (!armed) kernel.kprobes.arm(found.address);
+    session.check();
+    ASSERT_TRUE(kernel.kprobes.remove(found.address));
+    // A task may have been preempted right before the int3 in the detour: it needs a trap there as
+    // long as it may come.
+    std::vector<const djk_trap*> waited_for;
+    kernel.on_quiesce = [&](bool) { waited_for.push_back(bypass()); };
+    const bool bypassed = bypass() != nullptr;
+    session.settle();
+    kernel.on_quiesce = {};
+    ASSERT_FALSE(waited_for.empty());
+    EXPECT_EQ(waited_for.front() != nullptr, bypassed);
+    EXPECT_EQ(bypass(), nullptr);
+    EXPECT_EQ(kernel.kept, 0);
+    session.finish();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ForeignOnTop,
+                         testing::Combine(testing::Values(-1, 0), testing::Bool(),
+                                          testing::Bool()));
+
+TEST(Kprobe, NoJumpWhereAKprobeBeforeItMayStillGetIts) {
+    for (const unsigned int tactic : {DJPROBE_TACTIC_WINDOW, DJPROBE_TACTIC_SLIDE}) {
+        int tried[x86::kJumpLength] = {};
+        for_each_jump(tactic, false, [&](u64 seed, u64 site, const djp_verdict& alone) {
+            for (u64 back = 1; back < x86::kJumpLength; ++back) {
+                if (tried[back] == 3) continue;
+                const u64 theirs = alone.anchor - back;
+                const auto add = [&](Session& session) {
+                    session.disturbed(theirs);
+                    const bool added = session.kernel.kprobes.add(theirs, true);
+                    return added && session.kernel.kprobes.find(theirs)->optimizable;
+                };
+                {
+                    Session session(seed);
+                    if (!session.kernel.image.place_at(theirs) || !add(session)) continue;
+                    ++tried[back];
+                    const djp_verdict now = session.explain(site);
+                    if (site < theirs + x86::kJumpLength) {
+                        EXPECT_EQ(now.verdict, DJPROBE_VERDICT_REFUSED) << back;
+                    }
+                    EXPECT_FALSE(now.verdict == DJPROBE_VERDICT_JUMP &&
+                                 now.anchor < theirs + x86::kJumpLength &&
+                                 theirs < now.anchor + now.region_len)
+                        << back;
+                }
+                // And when it comes while the probe is being attached, or waits for its jump.
+                bool came = true;
+                for (int n = 0; came; ++n) {
+                    Session session(seed);
+                    int gaps = 0;
+                    came = false;
+                    session.kernel.on_gap = [&] {
+                        if (gaps++ != n) return;
+                        came = true;
+                        add(session);
+                    };
+                    session.attach_one({.address = site});
+                    session.settle();
+                    session.kernel.on_gap = {};
+                    if (session.kernel.kprobes.find(theirs))
+                        session.kernel.kprobes.optimize(theirs);
+                    session.finish();
+                }
+            }
+            return *std::min_element(tried + 1, std::end(tried)) == 3;
+        });
+        for (u64 back = 1; back < x86::kJumpLength; ++back)
+            EXPECT_GT(tried[back], 0) << "tactic " << tactic << ", " << back << " before";
+    }
+}
+
+/// An instruction whose last byte may be another without more: an immediate's.
+bool ends_in_immediate(const TextImage& image, const Place& place) {
+    const u8 opcode = *image.original(place.start());
+    return place.insn.length >= 5 && place.insn.kind == x86::Kind::Plain && !place.insn.taken &&
+           (opcode == 0x05 || opcode == 0xb8 || opcode == 0x81 || opcode == 0x48) &&
+           !place.insn.rip_disp_offset;
+}
+
+TEST(Kprobe, WhatChangesBetweenTheAnalysisAndTheInt3IsNotDisplaced) {
+    int sites[3] = {}, pairs = 0, refused = 0;
+    for (u64 seed = 0; seed < 24; ++seed) {
+        std::vector<std::vector<u64>> cases;
+        {
+            Session session(seed);
+            const TextImage& image = session.kernel.image;
+            for (const Place& place : image.places) {
+                if (!ends_in_immediate(image, place)) continue;
+                const unsigned int verdict = session.explain(place.start()).verdict;
+                if (verdict == DJPROBE_VERDICT_REFUSED || sites[verdict] == 8) continue;
+                ++sites[verdict];
+                cases.push_back({place.start()});
+                const Place& before = *(&place - 1);
+                if (before.end() != place.start() || before.function != place.function) continue;
+                const djp_verdict both = session.explain(before.start());
+                if (both.verdict != DJPROBE_VERDICT_JUMP || both.anchor != before.start()) continue;
+                if (both.anchor + both.region_len < place.end()) continue;
+                ++pairs;
+                cases.push_back({before.start(), place.start()});
+            }
+        }
+        for (const std::vector<u64>& addresses : cases)
+            for (int n = 0, came = 1; came; ++n) {
+                Session session(seed);
+                TextImage& image = session.kernel.image;
+                const u64 changed = image.place_at(addresses.back())->end() - 1;
+                int gaps = 0;
+                came = 0;
+                session.kernel.on_gap = [&] {
+                    if (gaps++ != n) return;
+                    came = 1;
+                    *image.text(changed) ^= 1;
+                    *const_cast<u8*>(image.original(changed)) ^= 1;
+                };
+                for (const u64 address : addresses)
+                    session.disturbed(address);
+                std::vector<Wish> wishes;
+                for (const u64 address : addresses)
+                    wishes.push_back({.address = address});
+                // The session compares what is displaced, and what would run, with the text.
+                refused += session.attach(wishes).reason == kForeign;
+                session.kernel.on_gap = {};
+                session.settle();
+                session.finish();
+            }
+    }
+    EXPECT_GT(sites[DJPROBE_VERDICT_JUMP], 3);
+    EXPECT_GT(sites[DJPROBE_VERDICT_INT3], 3);
+    EXPECT_GT(pairs, 3);
+    EXPECT_GT(refused, 10);
+}
+
+TEST(Kprobe, AJumpUnderAKprobeDoesNotMakeWay) {
+    int seen = 0;
+    for_each_jump(DJPROBE_TACTIC_SLIDE, false, [&](u64 seed, u64 site, djp_verdict verdict) {
+        for (const bool armed : {false, true}) {
+            Session session(seed);
+            Kernel& kernel = session.kernel;
+            // Farther than the kprobe's own jump would reach: nothing else forbids it.
+            u64 inside = 0;
+            for (u64 at = verdict.anchor + x86::kJumpLength; at < site && !inside; ++at)
+                if (kernel.image.place_at(at)) inside = at;
+            if (!inside) return false;
+            session.attach_one({.address = site});
+            session.settle();
+            EXPECT_TRUE(kernel.kprobes.add(verdict.anchor, armed));
+            session.disturbed(verdict.anchor);
+            EXPECT_EQ(session.attach(std::vector<Wish>{{.address = inside}}).reason, kForeign);
+            if (!armed) kernel.kprobes.arm(verdict.anchor);
+            session.check();
+            kernel.kprobes.remove(verdict.anchor);
+            session.settle();
+            session.finish();
+        }
+        return ++seen == 3;
+    });
+    EXPECT_GT(seen, 0);
+}
+
+TEST(Kprobe, WhatCouldNotComeBackIsEnabledAgain) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 0);
+    Session session(found.seed);
+    Probe* probe = session.attach_one({.address = found.address});
+    session.set_enabled(false);
+    ASSERT_TRUE(session.kernel.kprobes.add(found.address, true));
+    session.disturbed(found.address);
+    session.set_enabled(true);
+    EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_DISARMED);
+    EXPECT_EQ(session.enable({probe}).reason, kForeign);
+    ASSERT_TRUE(session.kernel.kprobes.remove(found.address));
+    EXPECT_EQ(session.enable({probe}).reason, 0u);
+    session.settle();
+    EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+    session.finish();
+}
+
+TEST(Kprobe, AnInt3ProbeThatIsRefusedHoldsNobody) {
+    for_each_jump(DJPROBE_TACTIC_WINDOW, false, [&](u64 seed, u64 site, const djp_verdict&) {
+        Session session(seed);
+        Probe* probe = session.attach_one({.address = site});
+        session.settle();
+        EXPECT_TRUE(session.kernel.kprobes.add(site, true));
+        session.disturbed(site);
+        EXPECT_EQ(session.attach(std::vector<Wish>{{.address = site, .int3_only = true}}).reason,
+                  kForeign);
+        session.kernel.kprobes.remove(site);
+        session.set_optimization(false);
+        session.set_optimization(true);
+        session.settle();
+        EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+        session.finish();
+        return true;
+    });
+}
+
+}  // namespace
+}  // namespace djprobe::model

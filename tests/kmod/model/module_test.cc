@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+// A module with probes that goes: nothing of its text is looked at or written any more.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "sites.h"
+
+namespace djprobe::model {
+namespace {
+
+TEST(Module, AModuleGoesWhileItsSpringboardWaitsForQuiescence) {
+    const Found found = find_image(true, DJPROBE_TACTIC_SPRINGBOARD, 0);
+    for (const bool within : {false, true}) {
+        Session session(found.seed);
+        Probe* probe = session.attach_one({.address = found.address});
+        session.settle();
+        ASSERT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+        session.detach({probe});
+        const auto leave = [&] {
+            session.kernel.module_goes();
+            session.module_leaves();
+        };
+        if (!within) leave();
+        session.kernel.on_quiesce = [&](bool) {
+            if (within && session.kernel.module == ModuleState::Live) leave();
+        };
+        session.settle();
+        session.finish();
+        // Whatever is loaded there next is not ours.
+        session.kernel.module_comes();
+        EXPECT_EQ(session.kernel.watch.find_changed(session.kernel.image.module()), 0u);
+    }
+}
+
+TEST(Module, AModuleGoesWhileItsSpringboardIsStuck) {
+    int seen = 0;
+    for_each_jump(DJPROBE_TACTIC_SPRINGBOARD, true, [&](u64 seed, u64 site, djp_verdict verdict) {
+        Session session(seed);
+        Kernel& kernel = session.kernel;
+        Probe* probe = session.attach_one({.address = site});
+        session.settle();
+        if (!kernel.kprobes.add(verdict.board, false)) {
+            session.finish();
+            return false;
+        }
+        session.disturbed(verdict.board);
+        session.detach({probe});
+        session.settle();
+        EXPECT_EQ(kernel.kept, 1);
+        kernel.module_goes();
+        // Whoever looks at freed text crashes.
+        session.module_leaves();
+        session.settle();
+        EXPECT_EQ(kernel.kept, 0);
+        session.finish();
+        return ++seen == 3;
+    });
+    EXPECT_GT(seen, 0);
+}
+
+TEST(Module, WhatWasFoundOutBeforeAModuleWentIsNotUsed) {
+    for (const bool in_module : {false, true}) {
+        const Found found = find_image(in_module, DJPROBE_TACTIC_WINDOW, 0);
+        Session session(found.seed);
+        djp_request request = {};
+        request.address = found.address;
+        Handler* const handler = session.kernel.make_handler(-1, 0);
+        request.handler = &handler->link;
+        session.kernel.watch.look_at(found.address);
+        const auto ignore = [](void*, const unsigned long*, size_t) {};
+        // It says no, as that is no function's start; what counts is when it was asked.
+        djp_find_returns(&request, ignore, nullptr);
+        const djk_extent elsewhere = {1, 2};
+        djp_module_gone(&elsewhere);
+        djp_probe* probe = nullptr;
+        const size_t attached = djp_attach(&request, 1, &probe);
+        EXPECT_EQ(attached, in_module ? 0U : 1U);
+        if (in_module) {
+            EXPECT_EQ(request.reason, static_cast<unsigned>(DJPROBE_REASON_MODULE_LEAVING));
+            session.kernel.destroy(*handler);
+        } else {
+            djp_detach(&probe, 1);
+        }
+        session.settle();
+        session.finish();
+    }
+}
+
+TEST(Module, NothingIsKeptOfAModuleWhoseKprobesTheIndexSaw) {
+    int seen = 0;
+    for (u64 seed = 0; seed < 16; ++seed) {
+        Session session(seed);
+        Kernel& kernel = session.kernel;
+        std::vector<u64> kprobes, called;
+        for (const Place& place : kernel.image.places) {
+            if (!kernel.image.module().contains(place.start()) || place.insn.rel_size != 4)
+                continue;
+            if (!kernel.image.core().contains(place.insn.target)) continue;
+            if (!kernel.kprobes.add(place.start(), true)) continue;
+            kprobes.push_back(place.start());
+            called.push_back(place.insn.target);
+        }
+        if (kprobes.empty()) continue;
+        ++seen;
+        (void)session.explain(called[0]);
+        for (const u64 address : kprobes)
+            kernel.kprobes.remove(address);
+        kernel.module_goes();
+        session.module_leaves();
+        // Whoever looks at freed text crashes.
+        for (const u64 start : called)
+            for (u64 site = start - 16; site < start + 16; ++site)
+                if (kernel.image.place_at(site)) (void)session.explain(site);
+        session.finish();
+    }
+    EXPECT_GT(seen, 10);
+}
+
+}  // namespace
+}  // namespace djprobe::model

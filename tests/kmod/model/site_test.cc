@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+// What is a site, and what its handlers get.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "arch/x86/plan.h"
+#include "sites.h"
+
+namespace djprobe::model {
+namespace {
+
+TEST(Site, TheFirstByteBehindASymbolIsPastItsEnd) {
+    Session session(1);
+    const Function& function = session.kernel.image.functions[2];
+    djp_verdict verdict = {};
+    djp_request request = {};
+    request.symbol = function.name.c_str();
+    request.offset = function.size;
+    EXPECT_FALSE(djp_explain(&request, &verdict));
+    EXPECT_EQ(request.reason, static_cast<unsigned>(DJPROBE_REASON_PAST_END));
+}
+
+TEST(Site, TheTrapPathIsRefused) {
+    Session session(1);
+    const u64 root = session.kernel.image.functions[0].start;
+    EXPECT_EQ(session.attach(std::vector<Wish>{{.address = root}}).reason,
+              static_cast<unsigned>(DJPROBE_REASON_TRAP_PATH));
+}
+
+/// An image's site in a function right before one that must not be probed.
+const Function* find_pad(Session& session, u64& site) {
+    const auto& functions = session.kernel.image.functions;
+    for (size_t i = 0; i + 1 < functions.size(); ++i) {
+        const Function& next = functions[i + 1];
+        if (functions[i].start + functions[i].size != next.start || !next.blacklisted) continue;
+        site = functions[i].entry;
+        if (session.explain(site).verdict != DJPROBE_VERDICT_REFUSED) return &functions[i];
+    }
+    return nullptr;
+}
+
+TEST(Site, APadThroughWhichCallsComeIsJudgedAsItsFunction) {
+    for (u64 seed = 0; seed < 64; ++seed) {
+        u64 site = 0;
+        unsigned int size = 0;
+        {
+            Session session(seed);
+            if (const Function* const pad = find_pad(session, site))
+                size = static_cast<unsigned int>(pad->size);
+        }
+        if (!size) continue;
+        pad_size = size;
+        {
+            Session session(seed);
+            EXPECT_EQ(session.attach({{.address = site}}).reason, DJPROBE_REASON_BLACKLISTED);
+            session.finish();
+        }
+        pad_size = 0;
+        return;
+    }
+    FAIL() << "no image has one";
+}
+
+TEST(Site, AtTheBeginningOfTheTextThereAreOtherTactics) {
+    int seen = 0;
+    for (u64 seed = 0; seed < 32; ++seed) {
+        Session session(seed);
+        for (const Range text : {session.kernel.image.core(), session.kernel.image.module()})
+            for (u64 at = text.begin; at < text.begin + x86::kTacticReach; ++at)
+                if (session.kernel.image.place_at(at)) {
+                    const djp_verdict verdict = session.explain(at);
+                    seen += verdict.verdict == DJPROBE_VERDICT_JUMP &&
+                            verdict.tactic != DJPROBE_TACTIC_WINDOW;
+                }
+    }
+    EXPECT_GT(seen, 3);
+}
+
+TEST(Site, AProgramThatWantsToRedirectIsNotCalledDirectly) {
+    for_each_jump(DJPROBE_TACTIC_WINDOW, false, [&](u64 seed, u64 site, const djp_verdict&) {
+        Session session(seed);
+        session.attach_one({.address = site, .program = 0, .wants = DJK_WANTS_REDIRECT});
+        session.settle();
+        session.finish();
+        return true;
+    });
+}
+
+TEST(Site, TogetherHandlersGetAllThatEachOfThemWants) {
+    for_each_jump(DJPROBE_TACTIC_WINDOW, false, [&](u64 seed, u64 site, const djp_verdict&) {
+        Session session(seed);
+        const Place* place = session.kernel.image.place_at(site);
+        if (place->insn.kind != x86::Kind::Plain) return false;
+        session.attach_one({.address = site});
+        session.attach({{.address = site, .wants = DJK_WANTS_REDIRECT},
+                        {.address = site, .wants = DJK_WANTS_AFTER},
+                        {.address = site}});
+        // The watch compares what they want with the code.
+        session.settle();
+        session.finish();
+        return true;
+    });
+}
+
+}  // namespace
+}  // namespace djprobe::model

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "sites.h"
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+namespace djprobe::model {
+namespace {
+
+constexpr u64 kImages = 64;
+
+/// Whether the policy gives `place`, in the kernel's text or the module's, a jump by `tactic`.
+bool is_jump_by(unsigned int tactic, bool in_module, Session& session, const Place& place,
+                djp_verdict& verdict) {
+    const Function& function = session.kernel.image.functions[place.function];
+    // Its first byte stands for another place.
+    if (function.in_module != in_module || place.start() == function.start) return false;
+    verdict = session.explain(place.start());
+    return verdict.verdict == DJPROBE_VERDICT_JUMP && verdict.tactic == tactic;
+}
+
+bool find_site(Session& session, bool in_module, unsigned int tactic, size_t inside, Found& found) {
+    TextImage& image = session.kernel.image;
+    for (const Place& place : image.places) {
+        djp_verdict verdict = {};
+        if (!is_jump_by(tactic, in_module, session, place, verdict)) continue;
+        found.address = place.start();
+        found.inside.clear();
+        for (u64 at = place.end(); at < verdict.anchor + verdict.region_len; ++at)
+            if (image.place_at(at) && session.explain(at).verdict != DJPROBE_VERDICT_REFUSED)
+                found.inside.push_back(at);
+        if (found.inside.size() >= inside) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+void for_each_jump(unsigned int tactic, bool in_module,
+                   const std::function<bool(u64 seed, u64 site, const djp_verdict& verdict)>& use) {
+    for (u64 seed = 0; seed < kImages; ++seed) {
+        std::vector<std::pair<u64, djp_verdict>> sites;
+        {
+            Session session(seed);
+            djp_verdict verdict = {};
+            for (const Place& place : session.kernel.image.places)
+                if (is_jump_by(tactic, in_module, session, place, verdict))
+                    sites.push_back({place.start(), verdict});
+        }
+        for (const auto& [address, verdict] : sites)
+            if (use(seed, address, verdict)) return;
+    }
+}
+
+Found find_image(bool in_module, unsigned int tactic, size_t inside) {
+    for (u64 seed = 0; seed < kImages; ++seed) {
+        Session session(seed);
+        Found found;
+        if (!find_site(session, in_module, tactic, inside, found)) continue;
+        found.seed = seed;
+        return found;
+    }
+    ADD_FAILURE() << "no image has a site for tactic " << tactic;
+    return {};
+}
+
+unsigned int state_of(Session& session, const Probe& probe) {
+    return session.query(probe).state;
+}
+
+bool covers(Session& session, u64 site, u64 place) {
+    const djp_verdict verdict = session.explain(site);
+    return verdict.verdict == DJPROBE_VERDICT_JUMP && verdict.anchor < place &&
+           place < verdict.anchor + verdict.region_len;
+}
+
+void expect_nobody_over(Session& session, u64 place, const char* when, u64 seed, u64 from) {
+    for (u64 site = place - x86::kMaxInsnLength; site < place; ++site)
+        if (session.kernel.image.place_at(site)) {
+            EXPECT_FALSE(covers(session, site, place))
+                << when << ", image " << seed << ": " << std::hex << site << " over " << place
+                << ", to which " << from << " leads";
+        }
+}
+
+}  // namespace djprobe::model

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+// Springboards that somebody else has touched, or is about to.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <set>
+
+#include "sites.h"
+
+namespace djprobe::model {
+namespace {
+
+TEST(Springboard, NoSpringboardOverAKprobeThatIsNotInTheText) {
+    int seen = 0;
+    for_each_jump(DJPROBE_TACTIC_SPRINGBOARD, false, [&](u64 seed, u64 site, djp_verdict verdict) {
+        Session session(seed);
+        Kernel& kernel = session.kernel;
+        // The kernel takes no kprobe on an int3: let the padding be a long nop.
+        const u8 nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+        // Nor behind an int3 of ours in the same function.
+        if (kernel.image.function_at(verdict.board) == kernel.image.function_at(site)) return false;
+        if (kernel.image.place_of(verdict.board - 1) == nullptr) return false;
+        memcpy(kernel.image.text(verdict.board), nop, sizeof nop);
+        memcpy(const_cast<u8*>(kernel.image.original(verdict.board)), nop, sizeof nop);
+        Probe* probe = session.attach_one({.address = site});
+        EXPECT_TRUE(probe);
+        EXPECT_EQ(session.explain(site).board, verdict.board);
+        EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZING);
+        EXPECT_TRUE(kernel.kprobes.add(verdict.board, false));
+        session.disturbed(verdict.board);
+        session.settle();
+        EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_ARMED);
+        // The model knows whether that would overwrite anything.
+        kernel.kprobes.arm(verdict.board);
+        kernel.kprobes.remove(verdict.board);
+        session.finish();
+        return ++seen == 3;
+    });
+    EXPECT_GT(seen, 0);
+}
+
+TEST(Springboard, ASpringboardThatSomebodyElseHasChangedIsLeftAlone) {
+    for_each_jump(DJPROBE_TACTIC_SPRINGBOARD, false, [&](u64 seed, u64 site, djp_verdict verdict) {
+        Session session(seed);
+        Kernel& kernel = session.kernel;
+        Probe* probe = session.attach_one({.address = site});
+        session.settle();
+        session.detach({probe});
+        u8& theirs = *kernel.image.text(verdict.board + 2);
+        theirs ^= 1;
+        const u8 now = theirs;
+        session.settle();
+        EXPECT_EQ(theirs, now);
+        EXPECT_EQ(kernel.kept, 1);
+        theirs ^= 1;
+        session.settle();
+        EXPECT_EQ(kernel.kept, 0);
+        session.finish();
+        return true;
+    });
+}
+
+TEST(Springboard, AKprobeOnASpringboardThatIsAboutToGoKeepsTheModule) {
+    for (const bool late : {false, true})
+        for_each_jump(DJPROBE_TACTIC_SPRINGBOARD, false,
+                      [&](u64 seed, u64 site, djp_verdict verdict) {
+                          Session session(seed);
+                          Kernel& kernel = session.kernel;
+                          Probe* probe = session.attach_one({.address = site});
+                          session.settle();
+                          session.disturbed(verdict.board);
+                          const auto add = [&] {
+                              if (!kernel.kprobes.find(verdict.board)) {
+                                  EXPECT_TRUE(kernel.kprobes.add(verdict.board, false));
+                              }
+                          };
+                          if (late)
+                              kernel.on_quiesce = [&](bool) { add(); };
+                          else
+                              add();
+                          session.detach({probe});
+                          if (!late) {
+                              // At once: nobody knows when the worker comes.
+                              EXPECT_EQ(kernel.kept, 1);
+                          }
+                          session.settle();
+                          kernel.on_quiesce = {};
+                          EXPECT_EQ(kernel.kept, 1);
+                          kernel.kprobes.remove(verdict.board);
+                          session.settle();
+                          EXPECT_EQ(kernel.kept, 0);
+                          session.finish();
+                          return true;
+                      });
+}
+
+TEST(Springboard, ASpringboardUnderAKprobeIsTakenBackWhenThatLeaves) {
+    // A kprobe can be where the instructions of the padding begin.
+    const Found found = find_image(false, DJPROBE_TACTIC_SPRINGBOARD, 0);
+    for (const bool armed : {false, true}) {
+        Session session(found.seed);
+        Kernel& kernel = session.kernel;
+        Probe* probe = session.attach_one({.address = found.address});
+        session.settle();
+        ASSERT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+        const u64 board = session.explain(found.address).board;
+        ASSERT_TRUE(kernel.kprobes.add(board, armed));
+        session.disturbed(board);
+        session.detach({probe});
+        session.settle();
+        EXPECT_EQ(kernel.kept, 1);
+        EXPECT_TRUE(kernel.kicked_later);
+        // Its text is neither the kernel's nor anybody's who is there to stay.
+        EXPECT_NE(session.attach({{.address = board}}).reason, 0u);
+        ASSERT_TRUE(kernel.kprobes.remove(board));
+        session.settle();
+        EXPECT_EQ(kernel.kept, 0);
+        EXPECT_FALSE(kernel.kicked_later);
+        EXPECT_EQ(kernel.watch.find_changed(kernel.image.core()), 0u);
+        session.finish();
+    }
+}
+
+TEST(Springboard, AKprobeComesOntoASpringboardRightBeforeTheModuleGoes) {
+    const Found found = find_image(false, DJPROBE_TACTIC_SPRINGBOARD, 0);
+    Session session(found.seed);
+    Kernel& kernel = session.kernel;
+    Probe* probe = session.attach_one({.address = found.address});
+    session.settle();
+    const u64 board = session.explain(found.address).board;
+    session.detach({probe});
+    ASSERT_TRUE(kernel.kprobes.add(board, true));
+    session.stop();
+    // Nothing of ours is lost, and what stays in the text is told.
+    EXPECT_EQ(kernel.kept, 0);
+    EXPECT_EQ(kernel.watch.boards_left(), std::set<u64>{board});
+    ASSERT_TRUE(kernel.kprobes.remove(board));
+    EXPECT_EQ(kernel.watch.find_changed(kernel.image.core()), 0u);
+}
+
+}  // namespace
+}  // namespace djprobe::model
