@@ -37,7 +37,7 @@ bool kernel_says_optimized(const std::string& function) {
 }
 
 std::string no_jump_reason(const djprobe_query& query, Symbolizer& symbolizer) {
-    return describe_reason({query.reason, {query.detail[0], query.detail[1]}}, symbolizer);
+    return describe_reason(reason_of(query), symbolizer);
 }
 
 }  // namespace

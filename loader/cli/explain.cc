@@ -128,10 +128,7 @@ int run(const ExplainOptions& options) {
     Explanation explanation = explain(*options.site, image, symbolizer);
     explanation.source = options.image.name();
     if (explanation.module && explanation.module->reason)
-        explanation.module_reason =
-            describe_reason({explanation.module->reason,
-                             {explanation.module->detail[0], explanation.module->detail[1]}},
-                            symbolizer);
+        explanation.module_reason = describe_reason(reason_of(*explanation.module), symbolizer);
     Output output(STDOUT_FILENO);
     const std::string text = options.json ? explain_json(explanation) : explain_text(explanation);
     output.buffer().append(text.data(), text.data() + text.size());

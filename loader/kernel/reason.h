@@ -19,6 +19,11 @@ struct Reason {
     std::uint64_t detail[2] = {};
 };
 
+/// The one in an answer of the module's, or of the analysis.
+Reason reason_of(const auto& answer) {
+    return {static_cast<std::uint32_t>(answer.reason), {answer.detail[0], answer.detail[1]}};
+}
+
 /// "branch-into-region"; "reason-200" for one that this loader does not know.
 std::string reason_name(std::uint32_t number);
 

@@ -114,7 +114,7 @@ void refuse_both(const SiteSpec& site, const Device& device, Symbolizer& symboli
     };
     if (!is_refused(exact) || !is_refused(shadow) || exact.reason == shadow.reason) return;
     const auto words = [&](const djprobe_explain& answer) {
-        return describe_reason({answer.reason, {answer.detail[0], answer.detail[1]}}, symbolizer);
+        return describe_reason(reason_of(answer), symbolizer);
     };
     fail(ExitCode::kRefusedSite, "{}: refused: {}; in shadow mode: {}", site.str(), words(exact),
          words(shadow));

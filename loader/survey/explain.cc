@@ -30,9 +30,7 @@ class Explainer {
 
     /// Why not, in words.
     [[nodiscard]] std::string sentence(const Refusal& refusal) const {
-        return describe_reason(
-            {static_cast<std::uint32_t>(refusal.reason), {refusal.detail[0], refusal.detail[1]}},
-            symbolizer_);
+        return describe_reason(reason_of(refusal), symbolizer_);
     }
 
     void check_site() {
