@@ -227,13 +227,11 @@ class Explainer {
 
 bool Explanation::agrees() const {
     if (!module) return true;
-    const bool jump = !refusal && plan.may_jump();
-    const std::uint32_t verdict = refusal ? DJPROBE_VERDICT_REFUSED
-                                  : jump  ? DJPROBE_VERDICT_JUMP
-                                          : DJPROBE_VERDICT_INT3;
+    const std::uint32_t verdict = verdict_of(refusal, plan);
     if (module->verdict != verdict) return false;
-    return !jump || (module->tactic == static_cast<std::uint32_t>(plan.tactic) &&
-                     module->anchor == plan.anchor && module->region_len == plan.region.length);
+    return verdict != DJPROBE_VERDICT_JUMP ||
+           (module->tactic == static_cast<std::uint32_t>(plan.tactic) &&
+            module->anchor == plan.anchor && module->region_len == plan.region.length);
 }
 
 Explanation explain_site(const TextMap& map, const Mainline& mainline, Symbolizer& symbolizer,
