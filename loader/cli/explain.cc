@@ -130,9 +130,7 @@ int run(const ExplainOptions& options) {
     if (explanation.module && explanation.module->reason)
         explanation.module_reason = describe_reason(reason_of(*explanation.module), symbolizer);
     Output output(STDOUT_FILENO);
-    const std::string text = options.json ? explain_json(explanation) : explain_text(explanation);
-    output.buffer().append(text.data(), text.data() + text.size());
-    output.flush();
+    output.print(options.json ? explain_json(explanation) : explain_text(explanation));
     return static_cast<int>(ExitCode::kOk);
 }
 

@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -19,6 +20,8 @@
 namespace djprobe::loader {
 namespace {
 
+using namespace std::string_view_literals;
+
 struct Pipe {
     Pipe() {
         std::array<int, 2> fds{};
@@ -30,14 +33,10 @@ struct Pipe {
     UniqueFd writer;
 };
 
-void append(Output& output, std::string_view text) {
-    output.buffer().append(text.data(), text.data() + text.size());
-}
-
 TEST(Output, writes_what_was_appended) {
     const Pipe pipe;
     Output output(pipe.writer.get());
-    append(output, "one\n");
+    output.buffer().append("one\n"sv);
     output.flush_if_full();
     EXPECT_EQ(output.buffer().size(), 4U);
     output.flush();
@@ -45,6 +44,16 @@ TEST(Output, writes_what_was_appended) {
     char text[8] = {};
     EXPECT_EQ(read(pipe.reader.get(), text, sizeof text), 4);
     EXPECT_STREQ(text, "one\n");
+}
+
+TEST(Output, prints_at_once_behind_what_was_appended) {
+    const Pipe pipe;
+    Output output(pipe.writer.get());
+    output.buffer().append("one\n"sv);
+    output.print("two\n");
+    char text[16] = {};
+    EXPECT_EQ(read(pipe.reader.get(), text, sizeof text), 8);
+    EXPECT_STREQ(text, "one\ntwo\n");
 }
 
 TEST(Output, a_full_pipe_that_does_not_block_is_waited_for) {
@@ -61,7 +70,7 @@ TEST(Output, a_full_pipe_that_does_not_block_is_waited_for) {
         EXPECT_EQ(got, text);
     });
     Output output(pipe.writer.get());
-    append(output, text);
+    output.buffer().append(text);
     EXPECT_NO_THROW(output.flush());
     reader.join();
     EXPECT_FALSE(output.closed());
@@ -95,10 +104,10 @@ TEST(Output, closed_reader_is_an_end_and_no_error) {
     Pipe pipe;
     pipe.reader = UniqueFd();
     Output output(pipe.writer.get());
-    append(output, "one\n");
+    output.buffer().append("one\n"sv);
     EXPECT_NO_THROW(output.flush());
     EXPECT_TRUE(output.closed());
-    append(output, "two\n");
+    output.buffer().append("two\n"sv);
     EXPECT_NO_THROW(output.flush());
     EXPECT_EQ(output.buffer().size(), 0U);
 }
@@ -107,7 +116,7 @@ TEST(Output, full_disk_is_an_error) {
     const UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
     ASSERT_TRUE(full);
     Output output(full.get());
-    append(output, "one\n");
+    output.buffer().append("one\n"sv);
     EXPECT_EQ(expect_error(ExitCode::kFailure, [&] { output.flush(); }),
               "stdout: No space left on device");
 }
