@@ -116,8 +116,7 @@ std::filesystem::path compile(const std::filesystem::path& source, TempDir& dire
     }
     std::filesystem::path object = directory.file(source.stem().string() + ".o");
     try {
-        Child clang =
-            Child::start(clang_command(source, object, directory.path()), ChildOutput::kToStderr);
+        Child clang = Child::start(clang_command(source, object, directory.path()));
         if (const int status = clang.wait(); status != 0) {
             fail(ExitCode::kCompile, "{}: clang ended with {}", source.string(),
                  describe_wait_status(status));

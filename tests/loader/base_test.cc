@@ -160,7 +160,7 @@ TEST(StopSignals, second_signal_ends_the_process) {
 }
 
 TEST(Child, status_comes_back) {
-    Child child = Child::start({"/bin/sh", "-c", "exit 7"}, ChildOutput::kInherit);
+    Child child = Child::start({"/bin/sh", "-c", "exit 7"});
     pollfd polled = {child.fd(), POLLIN, 0};
     EXPECT_EQ(poll(&polled, 1, 10'000), 1);
     EXPECT_EQ(describe_wait_status(child.wait()), "status 7");
@@ -168,20 +168,20 @@ TEST(Child, status_comes_back) {
 
 TEST(Child, status_comes_back_where_sigchld_was_ignored) {
     signal(SIGCHLD, SIG_IGN);
-    Child child = Child::start({"/bin/sh", "-c", "exit 7"}, ChildOutput::kInherit);
+    Child child = Child::start({"/bin/sh", "-c", "exit 7"});
     EXPECT_EQ(describe_wait_status(child.wait()), "status 7");
 }
 
-TEST(Child, output_goes_to_stderr_when_asked) {
+TEST(Child, output_goes_to_stderr) {
     testing::internal::CaptureStderr();
-    Child child = Child::start({"/bin/sh", "-c", "echo shown"}, ChildOutput::kToStderr);
+    Child child = Child::start({"/bin/sh", "-c", "echo shown"});
     child.wait();
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "shown\n");
 }
 
 TEST(Child, missing_program_throws_its_errno) {
     try {
-        Child::start({"/nonexistent"}, ChildOutput::kInherit);
+        Child::start({"/nonexistent"});
         ADD_FAILURE();
     } catch (const std::system_error& error) {
         EXPECT_EQ(error.code(), std::errc::no_such_file_or_directory);
@@ -192,9 +192,9 @@ TEST(Child, running_one_is_ended_with_its_owner) {
     pid_t pid = 0;
     {
         Pipe pipe;
-        Child child = Child::start({"/bin/sleep", "1000"}, ChildOutput::kInherit);
+        Child child = Child::start({"/bin/sleep", "1000"});
         EXPECT_EQ(describe_wait_status(child.end()), "signal 15 (Terminated)");
-        const Child dropped = Child::start({"/bin/sleep", "1000"}, ChildOutput::kInherit);
+        const Child dropped = Child::start({"/bin/sleep", "1000"});
     }
     pid = waitpid(-1, nullptr, WNOHANG);
     EXPECT_EQ(pid, -1);  // none left, not even a zombie
@@ -205,8 +205,7 @@ TEST(Child, takes_what_it_has_started_with_it) {
     UniqueFd held(dup(pipe.writer.get()));  // by all that run
     Child child =
         Child::start({"/bin/sh", "-c",
-                      "(trap '' TERM; sleep 1000) & sh -c 'sleep 1000; true' & sleep 1000; true"},
-                     ChildOutput::kInherit);
+                      "(trap '' TERM; sleep 1000) & sh -c 'sleep 1000; true' & sleep 1000; true"});
     pipe.writer = UniqueFd();
     held = UniqueFd();
     usleep(200'000);
@@ -218,8 +217,7 @@ TEST(Child, takes_what_it_has_started_with_it) {
 TEST(Child, takes_what_is_started_while_it_should_end_with_it) {
     Pipe pipe;
     UniqueFd held(dup(pipe.writer.get()));  // by all that run
-    Child child = Child::start({"/bin/sh", "-c", "trap 'sleep 30' TERM; sleep 30 & wait; wait"},
-                               ChildOutput::kInherit);
+    Child child = Child::start({"/bin/sh", "-c", "trap 'sleep 30' TERM; sleep 30 & wait; wait"});
     pipe.writer = UniqueFd();
     held = UniqueFd();
     usleep(200'000);
@@ -231,7 +229,7 @@ TEST(Child, takes_what_is_started_while_it_should_end_with_it) {
 
 TEST(Child, gets_the_default_sigpipe) {
     const StopSignals stop;
-    Child child = Child::start({"/bin/sh", "-c", "kill -PIPE $$"}, ChildOutput::kInherit);
+    Child child = Child::start({"/bin/sh", "-c", "kill -PIPE $$"});
     EXPECT_EQ(describe_wait_status(child.wait()), "signal 13 (Broken pipe)");
 }
 
