@@ -86,7 +86,7 @@ class AttachBench {
     const AttachBenchOptions options_;
     StopSignals stop_;
     Device device_ = Device::open();
-    LiveText text_;
+    Kcore text_;
     KprobeOptimization optimization_;
     Symbolizer symbolizer_;
     Programs programs_ = Programs::load(ProgramKind::kKprobe, kTracepointFunction);
