@@ -2,7 +2,6 @@
 #include "session/attachment.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "base/error.h"
