@@ -90,13 +90,11 @@ class SpawnAttributes {
 
 }  // namespace
 
-Child Child::start(const std::vector<std::string>& argv, ChildOutput output) {
+Child Child::start(const std::vector<std::string>& argv) {
     // Who starts us may ignore it: then the kernel keeps no child's status.
     signal(SIGCHLD, SIG_DFL);
     SpawnAttributes spawn;
-    if (output == ChildOutput::kToStderr) {
-        posix_spawn_file_actions_adddup2(&spawn.actions, STDERR_FILENO, STDOUT_FILENO);
-    }
+    posix_spawn_file_actions_adddup2(&spawn.actions, STDERR_FILENO, STDOUT_FILENO);
 
     std::vector<char*> raw;
     raw.reserve(argv.size() + 1);

@@ -12,14 +12,12 @@
 
 namespace djprobe::loader {
 
-/// Where a child's stdout goes. Our own stdout belongs to the events.
-enum class ChildOutput { kInherit, kToStderr };
-
 /// A started child process. The destructor ends one that still runs.
 class Child {
   public:
-    /// Starts argv[0], searched for in PATH. Throws std::system_error with the errno of the start.
-    static Child start(const std::vector<std::string>& argv, ChildOutput output);
+    /// Starts argv[0], searched for in PATH. What it writes to stdout goes to stderr: our own
+    /// stdout belongs to the events. Throws std::system_error with the errno of the start.
+    static Child start(const std::vector<std::string>& argv);
     Child(Child&& other) noexcept;
     Child& operator=(Child&&) = delete;
     ~Child();

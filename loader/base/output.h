@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <string_view>
 
 #include "base/stop_signals.h"
 
@@ -28,6 +29,11 @@ class Output {
     /// stop was requested, everything is discarded. Throws Error when the write fails otherwise
     /// (disk full).
     void flush();
+    /// The text, at once: for what is no event.
+    void print(std::string_view text) {
+        buffer_.append(text);
+        flush();
+    }
     /// True once the reader of stdout has gone.
     [[nodiscard]] bool closed() const noexcept { return closed_; }
     void set_closed() noexcept { closed_ = true; }

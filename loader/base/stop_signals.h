@@ -17,13 +17,13 @@ class StopSignals {
 
     /// The wish comes by itself, too, after so many seconds.
     void request_after(double seconds) noexcept;
-    /// True once a signal came.
+    /// True once a signal came, or the time is over.
     [[nodiscard]] bool requested() const noexcept;
     /// True once somebody has sent one: not where it was only the time of request_after().
     [[nodiscard]] bool sent() const noexcept;
-    /// Throws Error(kFailure) once a signal came: for what leads up to the probes.
+    /// Throws Error(kFailure) once that is true: for what leads up to the probes.
     void check() const;
-    /// Readable once a signal came; for poll().
+    /// Readable once that is true; for poll().
     [[nodiscard]] int fd() const noexcept;
 };
 

@@ -22,6 +22,7 @@
 #include "bench/programs.h"
 #include "bench/text_watch.h"
 #include "kernel/device.h"
+#include "kernel/reason.h"
 #include "object/libbpf_log.h"
 
 namespace djprobe::loader {
@@ -78,7 +79,7 @@ class AttachBench {
     Held attach_ours(const Places& places);
     Held attach_kernels(const Places& places);
     AttachRound measure(const Attach& attach);
-    /// Until `there` holds for the text of each; those for which it does not in time.
+    /// Until `there` holds for the text of each place. Throws Error where it does not in time.
     void await(const std::function<bool(const Place&)>& there, const char* what) const;
     bool is_jump(const Place& place) const;
     bool is_original(const Place& place) const;
@@ -86,7 +87,7 @@ class AttachBench {
     const AttachBenchOptions options_;
     StopSignals stop_;
     Device device_ = Device::open();
-    LiveText text_;
+    Kcore text_;
     KprobeOptimization optimization_;
     Symbolizer symbolizer_;
     Programs programs_ = Programs::load(ProgramKind::kKprobe, kTracepointFunction);
@@ -103,7 +104,9 @@ AttachBench::AttachBench(const AttachBenchOptions& options) : options_(options) 
     files.rlim_cur = std::max<rlim_t>(files.rlim_cur, 4 * options.probes + 1024);
     files.rlim_max = std::max(files.rlim_max, files.rlim_cur);
     if (setrlimit(RLIMIT_NOFILE, &files) != 0)
-        fail(ExitCode::kNoPermission, "cannot open as many files as {} links need", options.probes);
+        fail(ExitCode::kNoPermission,
+             "{} links need {} open files: allow them (ulimit -n {}), or ask for fewer: --attach N",
+             options.probes, files.rlim_cur, files.rlim_cur);
 }
 
 bool AttachBench::is_jump(const Place& place) const {
@@ -118,9 +121,10 @@ void AttachBench::await(const std::function<bool(const Place&)>& there, const ch
     const auto end = std::chrono::steady_clock::now() + kLongest;
     for (const Place& place : places_) {
         while (!there(place)) {
-            if (stop_.requested()) fail(ExitCode::kFailure, "interrupted");
+            if (stop_.requested()) fail(ExitCode::kFailure, "interrupted; nothing stays attached");
             if (std::chrono::steady_clock::now() > end)
-                fail(ExitCode::kFailure, "{}+{:#x}: {}", place.function, place.offset, what);
+                fail(ExitCode::kFailure, "{}+{:#x}: {} after {} s", place.function, place.offset,
+                     what, kLongest / 1s);
             std::this_thread::sleep_for(1ms);
         }
     }
@@ -166,22 +170,26 @@ void AttachBench::choose() {
     Places good;
     {
         const Held held = attach_kernels(places_);
-        const auto enough = [&] {
+        const auto count_jumps = [&] {
             return std::ranges::count_if(places_, [&](const Place& one) { return is_jump(one); });
         };
-        auto jumps = enough();
+        auto jumps = count_jumps();
         // Some never become one: until a second has changed nothing.
-        for (auto before = jumps - 1; before != jumps; jumps = enough()) {
+        for (auto before = jumps - 1; before != jumps; jumps = count_jumps()) {
             before = jumps;
             std::this_thread::sleep_for(1s);
         }
         for (const Place& place : places_)
             if (is_jump(place) && good.size() < options_.probes) good.push_back(place);
     }
-    await([&](const Place& one) { return is_original(one); }, "a kprobe does not leave the text");
+    await([&](const Place& one) { return is_original(one); }, "a kprobe is still in the text");
+    if (good.empty())
+        fail(ExitCode::kFailure, "no site found where the kernel optimizes its kprobes");
     if (good.size() < options_.probes)
-        fail(ExitCode::kFailure, "only {} sites found where the kernel optimizes its kprobes",
-             good.size());
+        fail(ExitCode::kFailure,
+             "only {} sites found where the kernel optimizes its kprobes: ask for fewer: "
+             "--attach {}",
+             good.size(), good.size());
     places_ = good;
 }
 
@@ -192,11 +200,11 @@ AttachBench::Held AttachBench::attach_ours(const Places& places) {
         sites.push_back({place.address, 0});
     RefusedSite refused{};
     std::optional<Probe> probe = device_.attach_many(
-        sites, {bpf_program__fd(program), bpf_program__name(program), 0, DJPROBE_MODE_AUTO, false},
+        sites, {bpf_program__fd(program), bpf_program__name(program), 0, DJPROBE_MODE_AUTO},
         refused, symbolizer_);
     if (!probe)
-        fail(ExitCode::kFailure, "{} is refused (reason {})", places[refused.index].function,
-             refused.reason);
+        fail(ExitCode::kFailure, "{}+{:#x}: refused: {}", places[refused.index].function,
+             places[refused.index].offset, describe_reason({refused.reason}, symbolizer_));
     return std::make_shared<Probe>(std::move(*probe));
 }
 
@@ -231,7 +239,7 @@ AttachRound AttachBench::measure(const Attach& attach) {
     };
     Held held = attach(places_);
     round.attach = lap();
-    await([&](const Place& one) { return is_jump(one); }, "no jump gets into the text");
+    await([&](const Place& one) { return is_jump(one); }, "no jump is in the text");
     round.in_text = round.attach + lap();
     held.reset();
     round.detach = lap();

@@ -28,8 +28,8 @@ struct AttachReport {
 };
 
 struct AttachBenchOptions {
-    std::size_t probes = 1;
-    unsigned rounds = 3;
+    std::size_t probes;
+    unsigned rounds;
 };
 
 /// Throws Error when it is interrupted, where the module or /proc/kcore is missing, and when a

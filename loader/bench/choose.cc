@@ -96,7 +96,7 @@ std::uint64_t find_entry(Rig& rig, const std::string& function) {
     if (rig.device() == nullptr)
         fail(ExitCode::kFailure,
              "neither /proc/kcore nor the module djprobe is there: nothing tells where {}'s first "
-             "instruction is",
+             "instruction is: load the module (modprobe djprobe)",
              function);
     SiteSpec place;
     place.symbol = function;

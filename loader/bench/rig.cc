@@ -37,7 +37,7 @@ bool kernel_says_optimized(const std::string& function) {
 }
 
 std::string no_jump_reason(const djprobe_query& query, Symbolizer& symbolizer) {
-    return describe_reason({query.reason, {query.detail[0], query.detail[1]}}, symbolizer);
+    return describe_reason(reason_of(query), symbolizer);
 }
 
 }  // namespace
@@ -69,7 +69,9 @@ FunctionRange Rig::function(const std::string& name) {
         throw refusal(site, "", {DJPROBE_REASON_NO_SUCH_SYMBOL}, ENOENT, symbolizer_);
     }
     if (found.size() > 1)
-        fail(ExitCode::kNoSuchSite, "{}: {} functions have this name", name, found.size());
+        fail(ExitCode::kNoSuchSite,
+             "{}: {} functions have this name: choose one that has its name for itself", name,
+             found.size());
     const std::uint64_t address = found[0].address;
     if (address == 0)
         fail(ExitCode::kNoPermission, "/proc/kallsyms hides the addresses: needs root");

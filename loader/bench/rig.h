@@ -58,7 +58,7 @@ class Rig {
 
     const StopSignals& stop_;
     std::optional<Device> device_;
-    std::optional<LiveText> text_;
+    std::optional<Kcore> text_;
     KprobeOptimization optimization_;
     Symbolizer symbolizer_;
     std::map<std::string, TextWatch> watches_;

@@ -11,29 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "base/unique_fd.h"
+#include "kernel/kcore.h"
 
 namespace djprobe::loader {
-
-/// The kernel's memory as it is now.
-class LiveText {
-  public:
-    /// Throws Error where /proc/kcore cannot be opened.
-    LiveText();
-
-    /// Throws Error when the range is not all there.
-    [[nodiscard]] std::vector<std::uint8_t> read(std::uint64_t address, std::size_t size) const;
-
-  private:
-    struct Segment {
-        std::uint64_t address;
-        std::uint64_t size;
-        std::uint64_t offset;
-    };
-
-    UniqueFd fd_;
-    std::vector<Segment> segments_;
-};
 
 /// The first byte of a function that is not as it was.
 struct Patch {
@@ -60,7 +40,7 @@ class TextWatch {
     using Duration = std::chrono::milliseconds;
 
     /// The function as it is now is the original.
-    TextWatch(const LiveText& text, std::uint64_t address, std::size_t size);
+    TextWatch(const Kcore& text, std::uint64_t address, std::size_t size);
 
     [[nodiscard]] std::optional<Patch> patch() const;
     /// Until the text is as `wanted` wants it, or the time is over; what it was at last.
@@ -70,7 +50,7 @@ class TextWatch {
     [[nodiscard]] const std::vector<std::uint8_t>& original() const noexcept { return original_; }
 
   private:
-    const LiveText& text_;
+    const Kcore& text_;
     std::uint64_t address_;
     std::vector<std::uint8_t> original_;
 };

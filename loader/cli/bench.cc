@@ -107,9 +107,7 @@ std::ofstream open_plot(const std::string& path) {
 int run_attach(const Options& options) {
     const AttachReport report = run_attach_bench({options.attach, options.bench.rounds});
     Output output(STDOUT_FILENO);
-    const std::string text = options.json ? attach_json(report) : attach_table(report);
-    output.buffer().append(text.data(), text.data() + text.size());
-    output.flush();
+    output.print(options.json ? attach_json(report) : attach_table(report));
     return static_cast<int>(ExitCode::kOk);
 }
 
@@ -126,9 +124,7 @@ int run(Options& options) {
     for (const std::string& notice : report.notices)
         say("probeload: {}\n", notice);
     Output output(STDOUT_FILENO);
-    const std::string text = options.json ? report_json(report) : report_table(report);
-    output.buffer().append(text.data(), text.data() + text.size());
-    output.flush();
+    output.print(options.json ? report_json(report) : report_table(report));
     if (!options.plot.empty() && !(plot << report_svg(report) << std::flush))
         fail(ExitCode::kFailure, "--plot: {}: {}", options.plot, std::strerror(errno));
     return static_cast<int>(ExitCode::kOk);

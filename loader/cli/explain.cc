@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <list>
 #include <memory>
 #include <optional>
@@ -128,14 +127,9 @@ int run(const ExplainOptions& options) {
     Explanation explanation = explain(*options.site, image, symbolizer);
     explanation.source = options.image.name();
     if (explanation.module && explanation.module->reason)
-        explanation.module_reason =
-            describe_reason({explanation.module->reason,
-                             {explanation.module->detail[0], explanation.module->detail[1]}},
-                            symbolizer);
+        explanation.module_reason = describe_reason(reason_of(*explanation.module), symbolizer);
     Output output(STDOUT_FILENO);
-    const std::string text = options.json ? explain_json(explanation) : explain_text(explanation);
-    output.buffer().append(text.data(), text.data() + text.size());
-    output.flush();
+    output.print(options.json ? explain_json(explanation) : explain_text(explanation));
     return static_cast<int>(ExitCode::kOk);
 }
 

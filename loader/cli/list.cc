@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <iterator>
 #include <memory>
 #include <string>
 
@@ -70,9 +69,7 @@ int run(bool json) {
         auto queries = probe->queries(true);
         // Where a module was unloaded, another's function may be now.
         name_gone(Kallsyms{}, queries);
-        if (!json)
-            fmt::format_to(std::back_inserter(output.buffer()), "{}",
-                           head_of(file, queries.size()));
+        if (!json) output.buffer().append(head_of(file, queries.size()));
         for (const djprobe_query& query : queries) {
             const std::string line =
                 json ? json_line(file, query, symbolizer) : "  " + probe_line(query, symbolizer);

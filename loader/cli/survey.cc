@@ -95,8 +95,7 @@ int run(SurveyOptions& options) {
     Output* const lines = options.json ? &output : nullptr;
     const std::string summary = options.returns ? summarize_returns(options, image, texts, lines)
                                                 : summarize_sites(options, image, texts, lines);
-    output.buffer().append(summary.data(), summary.data() + summary.size());
-    output.flush();
+    output.print(summary);
     return static_cast<int>(ExitCode::kOk);
 }
 

@@ -8,17 +8,16 @@
 #include <iterator>
 #include <string_view>
 
+#include "decode/hex.h"
 #include "decode/quote.h"
 
 namespace djprobe::loader {
 namespace {
 
+using namespace std::string_view_literals;
+
 // A longer value does not push the columns behind it to the right for good.
 constexpr std::size_t kWidestColumn = 32;
-
-void append_text(Buffer& out, std::string_view text) {
-    out.append(text.data(), text.data() + text.size());
-}
 
 template <typename Number>
 void append_number(Buffer& out, Number number, int base = 10) {
@@ -87,12 +86,12 @@ void append_enum(Buffer& out, const Op& op, const Enumeration& enumeration, std:
         return append_number(out, value);
     }
     if (format == Format::kJson) out.push_back('"');
-    append_text(out, found->name);
+    out.append(found->name);
     if (format == Format::kJson) out.push_back('"');
 }
 
 void append_pointer(Buffer& out, std::uint64_t value, Format format) {
-    append_text(out, format == Format::kJson ? "\"0x" : "0x");
+    out.append(format == Format::kJson ? "\"0x"sv : "0x"sv);
     append_number(out, value, 16);
     if (format == Format::kJson) out.push_back('"');
 }
@@ -102,7 +101,7 @@ void append_float(Buffer& out, const std::byte* from, std::uint32_t size, Format
     float narrow = 0;
     std::memcpy(size == 8 ? static_cast<void*>(&wide) : &narrow, from, size);
     const bool finite = size == 8 ? std::isfinite(wide) : std::isfinite(narrow);
-    if (!finite && format == Format::kJson) return append_text(out, "null");
+    if (!finite && format == Format::kJson) return out.append("null"sv);
     // The shortest digits that read back as the same value: they differ by type.
     if (size == 8) {
         fmt::format_to(fmt::appender(out), "{}", wide);
@@ -112,12 +111,9 @@ void append_float(Buffer& out, const std::byte* from, std::uint32_t size, Format
 }
 
 void append_bytes(Buffer& out, const std::byte* from, std::uint32_t size, Format format) {
-    append_text(out, format == Format::kJson ? "\"0x" : "0x");
-    for (std::uint32_t i = size; i-- > 0;) {
-        const auto byte = std::to_integer<unsigned>(from[i]);
-        append_number(out, byte >> 4, 16);
-        append_number(out, byte & 15, 16);
-    }
+    out.append(format == Format::kJson ? "\"0x"sv : "0x"sv);
+    for (std::uint32_t i = size; i-- > 0;)
+        append_hex_byte(out, std::to_integer<std::uint8_t>(from[i]));
     if (format == Format::kJson) out.push_back('"');
 }
 
@@ -131,7 +127,7 @@ void Formatter::append(Buffer& out, std::span<const std::byte> record) {
 void Formatter::run(std::span<const Op> ops, const std::byte* base, Buffer& out) {
     for (std::size_t i = 0; i < ops.size(); ++i) {
         const Op& op = ops[i];
-        append_text(out, plan_.literal(op));
+        out.append(plan_.literal(op));
         if (op.kind == OpKind::kArray) {
             append_array(op, ops.subspan(i + 1, op.body), base, out);
             i += op.body;
@@ -157,7 +153,7 @@ void Formatter::append_value(const Op& op, const std::byte* base, Buffer& out) {
         case OpKind::kSigned:
             return append_number(out, sign_extend(load(op, from), value_bits(op)));
         case OpKind::kBool:
-            return append_text(out, load(op, from) != 0 ? "true" : "false");
+            return out.append(load(op, from) != 0 ? "true"sv : "false"sv);
         case OpKind::kEnum:
             return append_enum(out, op, plan_.enumeration(op), load(op, from), format);
         case OpKind::kPointer:
@@ -183,7 +179,7 @@ void Formatter::append_array(const Op& op, std::span<const Op> body, const std::
         count = op.size == 0 ? 0 : static_cast<std::size_t>(record_end_ - element) / op.size;
     }
     for (std::size_t i = 0; i < count; ++i, element += op.size) {
-        if (i != 0) append_text(out, plan_.format() == Format::kJson ? "," : ", ");
+        if (i != 0) out.append(plan_.format() == Format::kJson ? ","sv : ", "sv);
         run(body, element, out);
     }
 }
@@ -196,7 +192,7 @@ void Formatter::pad(const Op& op, std::size_t start, Buffer& out) {
     const std::size_t width = out.size() - start;
     std::uint16_t& widest = widths_[op.column];
     if (width < widest) {
-        append_text(out, kBlanks.substr(0, widest - width));
+        out.append(kBlanks.substr(0, widest - width));
     } else {
         widest = static_cast<std::uint16_t>(std::min(width, kWidestColumn));
     }

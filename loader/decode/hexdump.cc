@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "decode/hex.h"
+
 namespace djprobe::loader {
 namespace {
 
@@ -11,9 +13,8 @@ constexpr std::size_t kBytesPerLine = 16;
 }  // namespace
 
 void append_hex(Buffer& out, std::span<const std::byte> bytes) {
-    for (const std::byte byte : bytes) {
-        fmt::format_to(fmt::appender(out), "{:02x}", std::to_integer<unsigned>(byte));
-    }
+    for (const std::byte byte : bytes)
+        append_hex_byte(out, std::to_integer<std::uint8_t>(byte));
 }
 
 void append_hexdump(Buffer& out, std::span<const std::byte> bytes) {
@@ -22,7 +23,8 @@ void append_hexdump(Buffer& out, std::span<const std::byte> bytes) {
         fmt::format_to(fmt::appender(out), "  {:04x} ", at);
         for (std::size_t i = 0; i < kBytesPerLine; ++i) {
             if (i < line.size()) {
-                fmt::format_to(fmt::appender(out), " {:02x}", std::to_integer<unsigned>(line[i]));
+                out.push_back(' ');
+                append_hex_byte(out, std::to_integer<std::uint8_t>(line[i]));
             } else {
                 fmt::format_to(fmt::appender(out), "   ");
             }

@@ -2,10 +2,13 @@
 #include "decode/quote.h"
 
 #include <cstddef>
-#include <cstdint>
+
+#include "decode/hex.h"
 
 namespace djprobe::loader {
 namespace {
+
+using namespace std::string_view_literals;
 
 bool is_plain(unsigned char byte) {
     return byte >= 0x20 && byte < 0x7f && byte != '"' && byte != '\\';
@@ -39,29 +42,23 @@ bool is_c1_control(std::string_view sequence) {
            static_cast<unsigned char>(sequence[1]) < 0xa0;
 }
 
-void append(Buffer& out, std::string_view text) {
-    out.append(text.data(), text.data() + text.size());
-}
-
 void append_hex(Buffer& out, std::string_view prefix, unsigned char byte) {
-    constexpr std::string_view kDigits = "0123456789abcdef";
-    append(out, prefix);
-    out.push_back(kDigits[byte >> 4]);
-    out.push_back(kDigits[byte & 15]);
+    out.append(prefix);
+    append_hex_byte(out, byte);
 }
 
 void append_ascii_escape(Buffer& out, unsigned char byte, Format format) {
     switch (byte) {
         case '"':
-            return append(out, "\\\"");
+            return out.append("\\\""sv);
         case '\\':
-            return append(out, "\\\\");
+            return out.append("\\\\"sv);
         case '\n':
-            return append(out, "\\n");
+            return out.append("\\n"sv);
         case '\t':
-            return append(out, "\\t");
+            return out.append("\\t"sv);
         case '\r':
-            return append(out, "\\r");
+            return out.append("\\r"sv);
         default:
             return append_hex(out, format == Format::kJson ? "\\u00" : "\\x", byte);
     }
@@ -82,7 +79,7 @@ void append_escaped(Buffer& out, std::string_view bytes, Format format) {
             append_hex(out, bad_byte, byte);
             length = 1;
         } else {
-            append(out, bytes.substr(0, length));
+            out.append(bytes.substr(0, length));
         }
         bytes.remove_prefix(length);
     }
@@ -95,7 +92,7 @@ void append_quoted(Buffer& out, std::string_view bytes, Format format) {
     std::size_t plain = 0;
     while (plain < bytes.size() && is_plain(static_cast<unsigned char>(bytes[plain])))
         ++plain;
-    append(out, bytes.substr(0, plain));
+    out.append(bytes.substr(0, plain));
     append_escaped(out, bytes.substr(plain), format);
     out.push_back('"');
 }
@@ -116,7 +113,7 @@ std::string printable(std::string_view text) {
             append_hex(out, "\\x", byte);
             length = 1;
         } else {
-            append(out, text.substr(0, length));
+            out.append(text.substr(0, length));
         }
         text.remove_prefix(length);
     }

@@ -89,8 +89,7 @@ Probe Device::attach(const SiteSpec& site, const AttachRequest& request,
     attach.entry_prog_fd = request.entry_prog_fd;
     const int fd = ioctl(fd_.get(), DJPROBE_IOC_ATTACH, &attach);
     if (fd < 0) {
-        const Reason reason{attach.reason, {attach.detail[0], attach.detail[1]}};
-        throw refusal(site, request.prog_name, reason, errno, symbolizer);
+        throw refusal(site, request.prog_name, reason_of(attach), errno, symbolizer);
     }
     return Probe(UniqueFd(fd));
 }
@@ -124,8 +123,7 @@ std::optional<Probe> Device::attach_many(const std::vector<ManySite>& sites,
     SiteSpec site;
     site.symbol = request.pattern;
     site.address = (attach.failed < sites.size() ? sites[attach.failed] : sites.front()).address;
-    const Reason reason{attach.reason, {attach.detail[0], attach.detail[1]}};
-    throw refusal(site, request.prog_name, reason, error, symbolizer);
+    throw refusal(site, request.prog_name, reason_of(attach), error, symbolizer);
 }
 
 djprobe_explain Device::explain(const SiteSpec& site, Symbolizer& symbolizer,
@@ -137,10 +135,8 @@ djprobe_explain Device::explain(const SiteSpec& site, Symbolizer& symbolizer,
         explain.symbol = reinterpret_cast<std::uintptr_t>(site.symbol.c_str());
     explain.offset = site.offset;
     explain.address = site.address;
-    if (ioctl(fd_.get(), DJPROBE_IOC_EXPLAIN, &explain) < 0) {
-        const Reason reason{explain.reason, {explain.detail[0], explain.detail[1]}};
-        throw refusal(site, "", reason, errno, symbolizer);
-    }
+    if (ioctl(fd_.get(), DJPROBE_IOC_EXPLAIN, &explain) < 0)
+        throw refusal(site, "", reason_of(explain), errno, symbolizer);
     return explain;
 }
 

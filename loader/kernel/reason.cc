@@ -215,7 +215,8 @@ Error refusal(const SiteSpec& site, std::string_view program, const Reason& reas
             return {code,
                     fmt::format("{}: not permitted: needs root with CAP_SYS_ADMIN", site.str())};
         }
-        return {code, fmt::format("{}: cannot attach: {}", site.str(), std::strerror(error))};
+        const char* const what = program.empty() ? "the module gives no verdict" : "cannot attach";
+        return {code, fmt::format("{}: {}: {}", site.str(), what, std::strerror(error))};
     }
     if (reason.number == DJPROBE_REASON_NO_SUCH_SYMBOL) {
         return {code, no_such_symbol(site, symbolizer)};

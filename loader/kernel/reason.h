@@ -19,6 +19,11 @@ struct Reason {
     std::uint64_t detail[2] = {};
 };
 
+/// The one in an answer of the module's, or of the analysis.
+Reason reason_of(const auto& answer) {
+    return {static_cast<std::uint32_t>(answer.reason), {answer.detail[0], answer.detail[1]}};
+}
+
 /// "branch-into-region"; "reason-200" for one that this loader does not know.
 std::string reason_name(std::uint32_t number);
 
@@ -26,7 +31,8 @@ std::string reason_name(std::uint32_t number);
 /// (vfs_read.cold+0x12 -> vfs_read+0x4b)".
 std::string describe_reason(const Reason& reason, Symbolizer& symbolizer);
 
-/// The error for a refused DJPROBE_IOC_ATTACH: what, where, and what to do.
+/// The error for a refused DJPROBE_IOC_ATTACH: what, where, and what to do. Without a program, for
+/// a refused DJPROBE_IOC_EXPLAIN.
 Error refusal(const SiteSpec& site, std::string_view program, const Reason& reason, int error,
               Symbolizer& symbolizer);
 

@@ -2,8 +2,6 @@
 #include "object/compile.h"
 
 #include <bpf/btf.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cerrno>
@@ -11,7 +9,6 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <system_error>
@@ -19,7 +16,7 @@
 
 #include "base/child.h"
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/regular_file.h"
 
 namespace djprobe::loader {
 namespace {
@@ -59,18 +56,6 @@ bool includes_vmlinux_header(const std::filesystem::path& source, int depth = 0)
             return true;
     }
     return false;
-}
-
-void check_readable(const std::filesystem::path& source) {
-    // A FIFO without a writer must not keep us waiting.
-    const UniqueFd fd(open(source.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-    struct stat status = {};
-    if (!fd || fstat(fd.get(), &status) < 0) {
-        fail(ExitCode::kBadFile, "{}: {}", source.string(), std::strerror(errno));
-    }
-    if (!S_ISREG(status.st_mode)) {
-        fail(ExitCode::kBadFile, "{}: not a regular file", source.string());
-    }
 }
 
 std::vector<std::string> clang_command(const std::filesystem::path& source,
@@ -122,15 +107,15 @@ void write_vmlinux_header(const std::filesystem::path& btf_file,
 }
 
 std::filesystem::path compile(const std::filesystem::path& source, TempDir& directory) {
-    check_readable(source);
+    struct stat status = {};
+    open_regular(source, status);  // for what it says when that cannot be
     if (includes_vmlinux_header(source) &&
         !std::filesystem::exists(source.parent_path() / "vmlinux.h")) {
         write_vmlinux_header(kKernelBtf, directory.file("vmlinux.h"));
     }
     std::filesystem::path object = directory.file(source.stem().string() + ".o");
     try {
-        Child clang =
-            Child::start(clang_command(source, object, directory.path()), ChildOutput::kToStderr);
+        Child clang = Child::start(clang_command(source, object, directory.path()));
         if (const int status = clang.wait(); status != 0) {
             fail(ExitCode::kCompile, "{}: clang ended with {}", source.string(),
                  describe_wait_status(status));

@@ -2,27 +2,20 @@
 #include "object/elf_check.h"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "base/regular_file.h"
 
 namespace djprobe::loader {
 
 void check_bpf_elf(const std::filesystem::path& file) {
     const std::string name = file.string();
-    // A FIFO without a writer must not keep us waiting.
-    const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     struct stat status = {};
-    if (!fd || fstat(fd.get(), &status) < 0) {
-        fail(ExitCode::kBadFile, "{}: {}", name, std::strerror(errno));
-    }
-    if (!S_ISREG(status.st_mode)) fail(ExitCode::kBadFile, "{}: not a regular file", name);
+    const UniqueFd fd = open_regular(file, status);
     if (status.st_size == 0) fail(ExitCode::kBadFile, "{}: empty file", name);
 
     Elf64_Ehdr header = {};

@@ -33,7 +33,7 @@ constexpr double kSettled = 5;
 
 Child start_command(const std::string& command) {
     try {
-        return Child::start({"/bin/sh", "-c", command}, ChildOutput::kToStderr);
+        return Child::start({"/bin/sh", "-c", command});
     } catch (const std::system_error& error) {
         fail(ExitCode::kCommandFailed, "cannot start '{}': {}", command, error.code().message());
     }

@@ -2,7 +2,6 @@
 #include "session/attachment.h"
 
 #include <algorithm>
-#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -114,32 +113,28 @@ void refuse_both(const SiteSpec& site, const Device& device, Symbolizer& symboli
     };
     if (!is_refused(exact) || !is_refused(shadow) || exact.reason == shadow.reason) return;
     const auto words = [&](const djprobe_explain& answer) {
-        return describe_reason({answer.reason, {answer.detail[0], answer.detail[1]}}, symbolizer);
+        return describe_reason(reason_of(answer), symbolizer);
     };
     fail(ExitCode::kRefusedSite, "{}: refused: {}; in shadow mode: {}", site.str(), words(exact),
          words(shadow));
 }
 
-// Where exact mode is refused, `shadow` says whether the other one was taken.
-Probe attach_at_returns(const SiteSpec& site, AttachRequest request, ReturnMode mode,
+// `shadow`: whether shadow mode it is.
+Probe attach_at_returns(const Target& target, const AttachOptions& options, AttachRequest request,
                         const Device& device, Symbolizer& symbolizer, bool& shadow) {
-    request.flags = DJPROBE_ATTACH_RETURN;
-    if (mode != ReturnMode::kShadow) {
+    const std::vector<std::uint32_t> ways = ways_to_attach(target, options);
+    for (std::size_t i = 0;; ++i) {
+        shadow = ways[i] == kShadow;
+        request.flags = ways[i];
+        if (target.entry) request.flags |= DJPROBE_ATTACH_SESSION;
         try {
-            return device.attach(site, request, symbolizer);
+            return device.attach(target.site, request, symbolizer);
         } catch (const Error& error) {
-            if (mode == ReturnMode::kExact || error.code() != ExitCode::kRefusedSite) throw;
+            if (error.code() != ExitCode::kRefusedSite) throw;
+            if (i + 1 < ways.size()) continue;
+            if (ways.size() > 1) refuse_both(target.site, device, symbolizer);
+            throw;
         }
-    }
-    shadow = true;
-    request.flags |= DJPROBE_ATTACH_SHADOW;
-    if (request.entry_prog_fd) request.flags |= DJPROBE_ATTACH_SESSION;
-    try {
-        return device.attach(site, request, symbolizer);
-    } catch (const Error& error) {
-        if (mode == ReturnMode::kAuto && error.code() == ExitCode::kRefusedSite)
-            refuse_both(site, device, symbolizer);
-        throw;
     }
 }
 
@@ -168,13 +163,8 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
     if (target.at_returns) {
         about.scope = Scope::kReturns;
         about.name = function_name(target.site, symbolizer);
-        ReturnMode mode = options.return_mode.value_or(ReturnMode::kAuto);
-        if (target.entry) {
-            request.entry_prog_fd = target.entry->fd();
-            mode = ReturnMode::kShadow;
-        }
-        Probe probe =
-            attach_at_returns(target.site, request, mode, device, symbolizer, about.shadow);
+        if (target.entry) request.entry_prog_fd = target.entry->fd();
+        Probe probe = attach_at_returns(target, options, request, device, symbolizer, about.shadow);
         return {std::move(about), std::move(probe)};
     }
     return {std::move(about), device.attach(target.site, request, symbolizer)};

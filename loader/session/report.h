@@ -10,6 +10,7 @@
 
 #include "djprobe.h"
 #include "kernel/symbolizer.h"
+#include "session/options.h"
 
 namespace djprobe::loader {
 
@@ -19,9 +20,6 @@ enum class Scope {
     kReturns,  ///< all returns of one function
     kGlob,     ///< the entries of many functions, or their returns
 };
-
-/// Of how many sites a summary tells, unless somebody asks for more: what fits a screen.
-constexpr std::size_t kTopSites = 10;
 
 /// How often each reason (enum djprobe_reason) was given.
 using ReasonCounts = std::map<std::uint32_t, std::size_t>;

@@ -38,9 +38,8 @@ Json probe_json(const djprobe_query& probe, const std::string& program, Symboliz
     json["state"] = state_name(probe);
     json["mechanism"] = mechanism_name(probe);
     if (probe.reason != DJPROBE_REASON_NONE) {
-        const Reason reason{probe.reason, {probe.detail[0], probe.detail[1]}};
         json["reason"] = reason_name(probe.reason);
-        json["reason_text"] = describe_reason(reason, symbolizer);
+        json["reason_text"] = describe_reason(reason_of(probe), symbolizer);
     }
     json["hits"] = probe.hits;
     json["missed"] = missed_json(probe.missed);

@@ -30,10 +30,7 @@ std::string way_of(const djprobe_query& probe) {
 
 std::string way_and_reason(const djprobe_query& probe, Symbolizer& symbolizer) {
     std::string text = way_of(probe);
-    if (tells_reason(probe)) {
-        const Reason reason{probe.reason, {probe.detail[0], probe.detail[1]}};
-        text += ": " + describe_reason(reason, symbolizer);
-    }
+    if (tells_reason(probe)) text += ": " + describe_reason(reason_of(probe), symbolizer);
     return text;
 }
 

@@ -2,7 +2,6 @@
 #include "session/site_names.h"
 
 #include <algorithm>
-#include <iterator>
 #include <string_view>
 
 namespace djprobe::loader {

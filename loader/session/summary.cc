@@ -74,12 +74,9 @@ void print_summary(const Summary& summary, Format format, Output& output, Symbol
         write_stderr(summary_text(summary, symbolizer));
         return;
     }
-    const std::string line =
-        summary_json(summary, symbolizer)
-            .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-    output.buffer().append(line.data(), line.data() + line.size());
-    output.buffer().push_back('\n');
-    output.flush();
+    output.print(summary_json(summary, symbolizer)
+                     .dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) +
+                 '\n');
 }
 
 }  // namespace djprobe::loader

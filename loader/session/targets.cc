@@ -13,8 +13,9 @@ std::vector<SiteSpec> sites_of(const AttachOptions& options, const Program& prog
     if (!options.sites.empty()) return options.sites;
     if (const auto site = site_of_section(program.section)) return {*site};
     fail(ExitCode::kUsage,
-         "where? Give --func SYM, or name the function in the program's SEC(\"kprobe/SYM\") or "
-         "SEC(\"kretprobe/SYM\")");
+         "program '{}': its SEC(\"{}\") names no function: give --func SYM, or write "
+         "SEC(\"{}/SYM\")",
+         program.name, program.section, program.section.substr(0, program.section.find('/')));
 }
 
 void check_returns(const SiteSpec& site) {

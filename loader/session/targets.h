@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "object/object.h"
-#include "session/attach_session.h"
+#include "session/options.h"
 
 namespace djprobe::loader {
 

@@ -2,15 +2,16 @@
 #include "survey/blacklist.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 
 #include "../../arch/x86/fragile_names.h"
+#include "base/error.h"
 
 namespace djprobe::loader {
 namespace {
@@ -21,11 +22,17 @@ void add_section(const KernelImage& image, std::string_view begin, std::string_v
     if (first && last) ranges.push_back({*first, *last});
 }
 
+constexpr const char* kListed = "/sys/kernel/debug/kprobes/blacklist";
+
 void add_listed(std::vector<Range>& ranges) {
-    std::ifstream list("/sys/kernel/debug/kprobes/blacklist");
-    if (!list)
-        throw std::runtime_error(
-            "/sys/kernel/debug/kprobes/blacklist: cannot be read (is debugfs mounted?)");
+    std::ifstream list(kListed);
+    if (!list) {
+        const int error = errno;
+        const bool forbidden = error == EACCES || error == EPERM;
+        fail(forbidden ? ExitCode::kNoPermission : ExitCode::kFailure, "{}: {}: {}", kListed,
+             std::strerror(error),
+             forbidden ? "run as root" : "mount debugfs (mount -t debugfs none /sys/kernel/debug)");
+    }
     // "0xBEGIN-0xEND\tNAME"
     for (std::string line; std::getline(list, line);) {
         Range range;
@@ -43,13 +50,11 @@ std::uint64_t next_symbol(const std::vector<Symbol>& symbols, std::uint64_t addr
 }
 
 void add_recorded(const KernelImage& image, std::vector<Range>& ranges) {
-    const auto begin = image.address_of("__start_kprobe_blacklist");
-    const auto end = image.address_of("__stop_kprobe_blacklist");
-    if (!begin || !end)
-        throw std::runtime_error("the kernel has no symbol __start_kprobe_blacklist");
-    const auto table = image.bytes(*begin, *end);
-    if (*begin < *end && table.empty())
-        throw std::runtime_error("the image does not hold __start_kprobe_blacklist");
+    const std::uint64_t begin = image.require("__start_kprobe_blacklist");
+    const std::uint64_t end = image.require("__stop_kprobe_blacklist");
+    const auto table = image.bytes(begin, end);
+    if (begin < end && table.empty())
+        image.reject("does not hold the table at __start_kprobe_blacklist");
     for (std::size_t at = 0; at + 8 <= table.size(); at += 8) {
         std::uint64_t start;
         std::memcpy(&start, table.data() + at, sizeof start);

@@ -11,7 +11,7 @@ namespace djprobe::loader {
 
 /// noinstr, entry and NOKPROBE code, sorted by begin; ranges may nest. Of the running kernel
 /// debugfs lists the functions, in an image a section holds their addresses. Throws
-/// std::runtime_error when that is not there.
+/// Error when that is not there.
 std::vector<Range> read_blacklist(const KernelImage& image);
 
 /// What arch/x86/fragile_names.h names, sorted by begin.

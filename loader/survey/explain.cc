@@ -30,9 +30,7 @@ class Explainer {
 
     /// Why not, in words.
     [[nodiscard]] std::string sentence(const Refusal& refusal) const {
-        return describe_reason(
-            {static_cast<std::uint32_t>(refusal.reason), {refusal.detail[0], refusal.detail[1]}},
-            symbolizer_);
+        return describe_reason(reason_of(refusal), symbolizer_);
     }
 
     void check_site() {
@@ -229,13 +227,11 @@ class Explainer {
 
 bool Explanation::agrees() const {
     if (!module) return true;
-    const bool jump = !refusal && plan.may_jump();
-    const std::uint32_t verdict = refusal ? DJPROBE_VERDICT_REFUSED
-                                  : jump  ? DJPROBE_VERDICT_JUMP
-                                          : DJPROBE_VERDICT_INT3;
+    const std::uint32_t verdict = verdict_of(refusal, plan);
     if (module->verdict != verdict) return false;
-    return !jump || (module->tactic == static_cast<std::uint32_t>(plan.tactic) &&
-                     module->anchor == plan.anchor && module->region_len == plan.region.length);
+    return verdict != DJPROBE_VERDICT_JUMP ||
+           (module->tactic == static_cast<std::uint32_t>(plan.tactic) &&
+            module->anchor == plan.anchor && module->region_len == plan.region.length);
 }
 
 Explanation explain_site(const TextMap& map, const Mainline& mainline, Symbolizer& symbolizer,

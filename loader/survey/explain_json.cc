@@ -49,7 +49,7 @@ std::string explain_json(const Explanation& e) {
     const djprobe::Reason reason = e.refusal ? e.refusal.reason : e.plan.jump.reason;
     Json json = {
         {"type", "explain"}, {"site", e.site}, {"address", hex(e.address)}, {"source", e.source}};
-    json.update(decision_json(verdict_name(e.refusal, e.plan), jump,
+    json.update(decision_json(verdict_name(verdict_of(e.refusal, e.plan)), jump,
                               static_cast<std::uint32_t>(e.plan.tactic),
                               static_cast<std::uint32_t>(reason), e.plan.region.length));
     json["text"] = e.reason;
@@ -60,10 +60,9 @@ std::string explain_json(const Explanation& e) {
     }
     json["module"] = nullptr;
     if (e.module) {
-        static constexpr const char* verdicts[] = {"refused", "int3", "jump"};
-        json["module"] =
-            decision_json(verdicts[e.module->verdict], e.module->verdict == DJPROBE_VERDICT_JUMP,
-                          e.module->tactic, e.module->reason, e.module->region_len);
+        json["module"] = decision_json(verdict_name(e.module->verdict),
+                                       e.module->verdict == DJPROBE_VERDICT_JUMP, e.module->tactic,
+                                       e.module->reason, e.module->region_len);
         json["module"]["text"] = e.module_reason;
         json["module"]["agrees"] = e.agrees();
     }

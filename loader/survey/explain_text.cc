@@ -22,11 +22,12 @@ std::string verdict_line(const Explanation& e) {
 
 std::string module_lines(const Explanation& e) {
     if (!e.module) return "local analysis only: the module has not been asked\n";
-    static constexpr const char* verdicts[] = {"refused", "int3 only", "jump"};
-    std::string answer = verdicts[e.module->verdict];
-    if (e.module->verdict == DJPROBE_VERDICT_JUMP)
+    const std::uint32_t verdict = e.module->verdict;
+    std::string answer = verdict_name(verdict);
+    if (verdict == DJPROBE_VERDICT_INT3) answer += " only";
+    if (verdict == DJPROBE_VERDICT_JUMP)
         answer += fmt::format(", by {}", tactic_name(static_cast<x86::Tactic>(e.module->tactic)));
-    else
+    else if (!e.module_reason.empty())
         answer += ": " + e.module_reason;
     if (e.agrees()) return fmt::format("the module says the same: {}\n", answer);
     return fmt::format(

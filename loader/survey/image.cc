@@ -12,13 +12,13 @@
 #include <cstring>
 #include <fstream>
 #include <memory>
-#include <stdexcept>
 #include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "base/error.h"
 #include "base/unique_fd.h"
+#include "kernel/kcore.h"
 
 namespace djprobe::loader {
 namespace {
@@ -33,29 +33,18 @@ using ElfHandle = std::unique_ptr<Elf, ElfCloser>;
 }
 
 constexpr std::uint64_t kKernelSpace = 0xffff'8000'0000'0000;
-constexpr const char* kKcore = "/proc/kcore";
-constexpr const char* kNoKcore =
-    "the kernel has none (CONFIG_PROC_KCORE): give an image with --vmlinux and a copy of "
-    "/proc/kallsyms with --symbols";
-constexpr const char* kNotAllowed = "run as root; where lockdown forbids it, nobody may";
+constexpr const char* kImageInstead =
+    "give an image with --vmlinux and a copy of /proc/kallsyms with --symbols";
 
 struct OpenElf {
     UniqueFd fd;
     ElfHandle elf;
 };
 
-[[noreturn]] void cannot_open(const std::string& path, int error) {
-    const bool kernel = path == kKcore;
-    if (kernel && error == ENOENT) bad_file(path, kNoKcore);
-    if (kernel && (error == EACCES || error == EPERM))
-        fail(ExitCode::kNoPermission, "{}: {}: {}", path, std::strerror(error), kNotAllowed);
-    bad_file(path, std::strerror(error));
-}
-
 OpenElf open_elf(const std::string& path) {
     elf_version(EV_CURRENT);
     OpenElf file{UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), nullptr};
-    if (!file.fd) cannot_open(path, errno);
+    if (!file.fd) bad_file(path, std::strerror(errno));
     file.elf.reset(elf_begin(file.fd.get(), ELF_C_READ, nullptr));
     if (!file.elf || elf_kind(file.elf.get()) != ELF_K_ELF)
         bad_file(path, "not an ELF file (a bzImage must be unpacked by extract-vmlinux first)");
@@ -119,40 +108,22 @@ bool booted_on_one_cpu() {
     return possible != "0" && (present == "0" || limited);
 }
 
-/// The running kernel's memory.
-class Kcore {
-  public:
-    [[nodiscard]] std::vector<std::uint8_t> read(Range range) const {
-        std::size_t count = 0;
-        elf_getphdrnum(file_.elf.get(), &count);
-        for (std::size_t i = 0; i < count; ++i) {
-            GElf_Phdr segment;
-            if (!gelf_getphdr(file_.elf.get(), static_cast<int>(i), &segment) ||
-                segment.p_type != PT_LOAD || range.begin < segment.p_vaddr ||
-                range.end > segment.p_vaddr + segment.p_filesz)
-                continue;
-            std::vector<std::uint8_t> bytes(range.size());
-            for (std::size_t done = 0; done < bytes.size();) {
-                const auto offset =
-                    static_cast<off_t>(segment.p_offset + range.begin - segment.p_vaddr + done);
-                const ssize_t got =
-                    pread(file_.fd.get(), bytes.data() + done, bytes.size() - done, offset);
-                if (got <= 0) bad_file(kKcore, got ? std::strerror(errno) : "ends early");
-                done += static_cast<std::size_t>(got);
-            }
-            return bytes;
-        }
-        bad_file(kKcore, fmt::format("does not hold {:#x}..{:#x}", range.begin, range.end));
+Kcore open_kcore() {
+    try {
+        return {};
+    } catch (const Error& error) {
+        if (error.code() == ExitCode::kNoPermission) throw;
+        fail(error.code(), "{}: {}", error.what(), kImageInstead);
     }
+}
 
-  private:
-    OpenElf file_ = open_elf(kKcore);
-};
-
-std::uint64_t find_symbol(const Kallsyms& symbols, std::string_view name, const std::string& path) {
-    for (const Symbol& symbol : symbols.symbols())
-        if (symbol.name == name) return symbol.address;
-    bad_file(path, fmt::format("no symbol {}", name));
+/// What a segment or section holds.
+std::vector<std::uint8_t> contents(Elf* elf, const std::string& path, std::uint64_t offset,
+                                   std::uint64_t length) {
+    std::size_t size = 0;
+    const char* const raw = elf_rawfile(elf, &size);
+    if (!raw || offset > size || length > size - offset) bad_file(path, "is cut short");
+    return {raw + offset, raw + offset + length};
 }
 
 }  // namespace
@@ -160,58 +131,64 @@ std::uint64_t find_symbol(const Kallsyms& symbols, std::string_view name, const 
 KernelImage KernelImage::from_file(const std::string& vmlinux, const std::string& symbols) {
     const OpenElf file = open_elf(vmlinux);
     KernelImage image;
-    std::size_t size = 0;
-    const char* const raw = elf_rawfile(file.elf.get(), &size);
-    const auto take = [&](std::vector<Part>& parts, std::string name, std::uint64_t address,
-                          std::uint64_t offset, std::uint64_t length) {
-        if (!raw || offset > size || length > size - offset) bad_file(vmlinux, "is cut short");
-        parts.push_back({std::move(name), address, {raw + offset, raw + offset + length}});
-    };
+    image.memory_ = vmlinux;
+    image.names_ = symbols.empty() ? vmlinux : symbols;
+    image.read_segments(file.elf.get());
+    image.read_sections(file.elf.get());
+    image.symbols_ =
+        symbols.empty() ? Kallsyms::parse(symbol_table(file.elf.get())) : read_symbols(symbols);
+    image.place_symbols();
+    if (!symbols.empty()) image.check_banner();
+    return image;
+}
+
+void KernelImage::read_segments(Elf* elf) {
     std::size_t count = 0;
-    elf_getphdrnum(file.elf.get(), &count);
+    elf_getphdrnum(elf, &count);
     for (std::size_t i = 0; i < count; ++i) {
         GElf_Phdr segment;
-        if (gelf_getphdr(file.elf.get(), static_cast<int>(i), &segment) &&
-            segment.p_type == PT_LOAD)
-            take(image.parts_, "", segment.p_vaddr, segment.p_offset, segment.p_filesz);
+        if (gelf_getphdr(elf, static_cast<int>(i), &segment) && segment.p_type == PT_LOAD)
+            parts_.push_back(
+                {"", segment.p_vaddr, contents(elf, memory_, segment.p_offset, segment.p_filesz)});
     }
-    if (image.parts_.empty() || image.parts_.front().address < kKernelSpace)
-        bad_file(vmlinux, "no kernel: its first segment is not at a kernel's address");
+    if (parts_.empty() || parts_.front().address < kKernelSpace)
+        bad_file(memory_, "no kernel: its first segment is not at a kernel's address");
+}
+
+void KernelImage::read_sections(Elf* elf) {
     std::size_t names = 0;
-    elf_getshdrstrndx(file.elf.get(), &names);
-    for (Elf_Scn* section = nullptr; (section = elf_nextscn(file.elf.get(), section)) != nullptr;) {
+    elf_getshdrstrndx(elf, &names);
+    for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
         GElf_Shdr header;
         if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS) continue;
-        const char* name = elf_strptr(file.elf.get(), names, header.sh_name);
+        const char* name = elf_strptr(elf, names, header.sh_name);
         // The core text is read by its symbols; other code may branch into it.
         const bool outer_code =
             header.sh_flags & SHF_EXECINSTR && name && std::string_view(name) != ".text";
         if (name && (outer_code || std::string_view(name) == ".altinstructions"))
-            take(image.sections_, name, header.sh_addr, header.sh_offset, header.sh_size);
+            sections_.push_back(
+                {name, header.sh_addr, contents(elf, memory_, header.sh_offset, header.sh_size)});
     }
-    image.symbols_ =
-        symbols.empty() ? Kallsyms::parse(symbol_table(file.elf.get())) : read_symbols(symbols);
-    const std::string& named_by = symbols.empty() ? vmlinux : symbols;
-    if (image.symbols_.symbols().empty())
-        bad_file(
-            named_by,
-            "no symbols: give a copy of the kernel's /proc/kallsyms (made by root) with --symbols");
-    // The first segment begins with the text.
-    const std::uint64_t text = image.parts_.front().address;
-    const std::uint64_t named = find_symbol(image.symbols_, "_stext", named_by);
-    if (named == 0) bad_file(named_by, "all addresses are 0: it must be read as root");
-    image.symbols_ = moved(image.symbols_, text - named);
-    if (!symbols.empty() && !image.has_banner())
-        bad_file(named_by, fmt::format("not of the kernel image {}: give the /proc/kallsyms of the "
-                                       "same release",
-                                       vmlinux));
-    return image;
 }
 
-bool KernelImage::has_banner() const {
+void KernelImage::place_symbols() {
+    if (symbols_.symbols().empty())
+        bad_file(
+            names_,
+            "no symbols: give a copy of the kernel's /proc/kallsyms (made by root) with --symbols");
+    const std::uint64_t named = require("_stext");
+    if (named == 0) bad_file(names_, "all addresses are 0: it must be read as root");
+    // The first segment begins with the text.
+    symbols_ = moved(symbols_, parts_.front().address - named);
+}
+
+void KernelImage::check_banner() const {
     constexpr std::string_view kBegin = "Linux version ";
-    const auto banner = address_of("linux_banner");
-    return !banner || std::ranges::equal(bytes(*banner, *banner + kBegin.size()), kBegin);
+    const std::uint64_t banner = require("linux_banner");
+    if (!std::ranges::equal(bytes(banner, banner + kBegin.size()), kBegin))
+        bad_file(names_, fmt::format("not of the kernel image {}: give the /proc/kallsyms of the "
+                                     "same release",
+                                     memory_));
 }
 
 KernelImage KernelImage::from_running_kernel() {
@@ -223,26 +200,27 @@ KernelImage KernelImage::from_running_kernel() {
 }
 
 void KernelImage::load_running_parts() {
-    const Kcore kcore;
-    const auto read_part = [&](const char* name, std::uint64_t begin, std::uint64_t end) {
-        parts_.push_back({name, begin, kcore.read({begin, end})});
+    const Kcore kcore = open_kcore();
+    const auto read_part = [&](const char* name, const char* first, const char* last) {
+        const std::uint64_t begin = require(first);
+        parts_.push_back({name, begin, kcore.read(begin, require(last) - begin)});
     };
-    const auto at = [&](const char* name) { return find_symbol(symbols_, name, "/proc/kallsyms"); };
-    if (at("_stext") == 0)
+    if (require("_stext") == 0)
         fail(
             ExitCode::kNoPermission,
             "/proc/kallsyms: addresses are hidden: run as root, with kernel.kptr_restrict below 2");
-    read_part("text", at("_stext"), at("_etext"));
-    read_part("rodata", at("__start_rodata"), at("__end_rodata"));
-    read_part("bugs", at("__start___bug_table"), at("__stop___bug_table"));
+    read_part("text", "_stext", "_etext");
+    read_part("rodata", "__start_rodata", "__end_rodata");
+    read_part("bugs", "__start___bug_table", "__stop___bug_table");
     // Init data, which the kernel keeps where it may need it.
     if (booted_on_one_cpu() && address_of("__smp_locks") && address_of("__smp_locks_end"))
-        read_part("smp locks", at("__smp_locks"), at("__smp_locks_end"));
+        read_part("smp locks", "__smp_locks", "__smp_locks_end");
 }
 
 bool KernelImage::add(LoadedModule& module) {
-    const Kcore kcore;
-    std::vector<std::uint8_t> text = kcore.read(module.text);
+    const Kcore kcore = open_kcore();
+    const auto read = [&](Range range) { return kcore.read(range.begin, range.size()); };
+    std::vector<std::uint8_t> text = read(module.text);
     // Unmapped memory reads as zeros, and some follows each area that the kernel allocates.
     constexpr std::ptrdiff_t page = 4096;
     auto end = text.begin();
@@ -253,10 +231,10 @@ bool KernelImage::add(LoadedModule& module) {
     module.text.end = module.text.begin + text.size();
     parts_.push_back({module.name, module.text.begin, std::move(text)});
     for (const Range constants : module.constants())
-        parts_.push_back({"constants", constants.begin, kcore.read(constants)});
+        parts_.push_back({"constants", constants.begin, read(constants)});
     for (const LoadedModule::Section& section : module.sections)
         if (!module.text.contains(section.range.begin))
-            parts_.push_back({section.name, section.range.begin, kcore.read(section.range)});
+            parts_.push_back({section.name, section.range.begin, read(section.range)});
     return true;
 }
 
@@ -290,6 +268,24 @@ std::optional<std::uint64_t> KernelImage::address_of(std::string_view name) cons
     for (const Symbol& symbol : symbols_.symbols())
         if (symbol.name == name && symbol.module.empty()) return symbol.address;
     return std::nullopt;
+}
+
+std::uint64_t KernelImage::require(std::string_view name) const {
+    if (const auto address = address_of(name)) return *address;
+    if (live_)
+        fail(ExitCode::kFailure,
+             "{}: no symbol {} (CONFIG_KALLSYMS_ALL): give an image that has it with --vmlinux",
+             names_, name);
+    bad_file(names_, fmt::format("no symbol {}: give the /proc/kallsyms of the same release with "
+                                 "--symbols",
+                                 name));
+}
+
+void KernelImage::reject(const std::string& why) const {
+    if (live_) fail(ExitCode::kFailure, "{}: {}: {}", memory_, why, kImageInstead);
+    bad_file(memory_, fmt::format("{}: give the whole vmlinux, and with --symbols the "
+                                  "/proc/kallsyms of the same release",
+                                  why));
 }
 
 }  // namespace djprobe::loader

@@ -6,10 +6,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "kernel/kallsyms.h"
 #include "survey/loaded_module.h"
+
+struct Elf;
 
 namespace djprobe::loader {
 
@@ -17,11 +20,10 @@ namespace djprobe::loader {
 class KernelImage {
   public:
     /// An uncompressed vmlinux. `symbols` in /proc/kallsyms' format; empty: the ELF's own symbol
-    /// table. Symbols of a kernel that KASLR has moved are moved back. Throws std::runtime_error
-    /// with one line that says what is wrong.
+    /// table. Symbols of a kernel that KASLR has moved are moved back. Throws Error(kBadFile).
     static KernelImage from_file(const std::string& vmlinux, const std::string& symbols);
 
-    /// The running kernel, through /proc/kcore and /proc/kallsyms. Needs root. Throws likewise.
+    /// The running kernel, through /proc/kcore and /proc/kallsyms. Needs root. Throws Error.
     static KernelImage from_running_kernel();
 
     /// The same for the text and the tables of one of the running kernel's modules, whose symbols
@@ -42,6 +44,10 @@ class KernelImage {
                                                         std::uint64_t& address) const;
     /// Address of the symbol of that name, whatever its type.
     [[nodiscard]] std::optional<std::uint64_t> address_of(std::string_view name) const;
+    /// The same of one that must be there. Throws Error where it is not.
+    [[nodiscard]] std::uint64_t require(std::string_view name) const;
+    /// Throws Error: this cannot be analysed, and why, with the file's name and what to do.
+    [[noreturn]] void reject(const std::string& why) const;
 
   private:
     struct Part {
@@ -50,10 +56,16 @@ class KernelImage {
         std::vector<std::uint8_t> bytes;
     };
 
+    void read_segments(Elf* elf);
+    void read_sections(Elf* elf);
+    /// Moves the symbols to where the image has its text.
+    void place_symbols();
+    /// Throws Error if the symbols are another kernel's: what they call the banner is none.
+    void check_banner() const;
     void load_running_parts();
-    /// False if the symbols are another kernel's: what they call the banner is none.
-    [[nodiscard]] bool has_banner() const;
 
+    std::string memory_ = "/proc/kcore";    ///< the file that holds the bytes
+    std::string names_ = "/proc/kallsyms";  ///< the file that holds the symbols
     std::vector<Part> parts_;
     std::vector<Part> sections_;
     Kallsyms symbols_;

@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <utility>
+
+#include "kernel/live_modules.h"
 
 namespace djprobe::loader {
 namespace {
@@ -85,15 +86,11 @@ std::optional<LoadedModule> lay_out_module(std::string name, std::uint64_t base,
 
 std::vector<LoadedModule> loaded_modules() {
     std::vector<LoadedModule> modules;
-    std::ifstream list("/proc/modules");
-    for (std::string line; std::getline(list, line);) {
-        std::istringstream fields(line);
-        std::string name, references, users, state;
-        std::uint64_t size = 0, base = 0;
-        fields >> name >> size >> references >> users >> state >> std::hex >> base;
-        if (!fields || name == "djprobe" || state != "Live") continue;
-        std::vector<Section> sections = read_sections(name);
-        if (auto module = lay_out_module(std::move(name), base, size, std::move(sections)))
+    for (LiveModule& live : live_modules()) {
+        if (live.name == "djprobe") continue;
+        std::vector<Section> sections = read_sections(live.name);
+        if (auto module =
+                lay_out_module(std::move(live.name), live.base, live.size, std::move(sections)))
             modules.push_back(std::move(*module));
     }
     return modules;

@@ -77,7 +77,7 @@ class Worker {
                        quoted(fmt::format("{}+{:#x}", map.name(site.function.index),
                                           site.address - function.code.address),
                               Format::kJson),
-                       site.address, verdict_name(refusal, plan),
+                       site.address, verdict_name(verdict_of(refusal, plan)),
                        jump ? tactic_name(plan.tactic) : "none", djprobe::reason_name(reason),
                        jump ? plan.region.length : 0);
     }

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <stdexcept>
 
 #include "survey/blacklist.h"
 
@@ -15,13 +14,8 @@ namespace {
 
 using x86::Reserved;
 
-std::uint64_t require(const KernelImage& image, std::string_view name) {
-    if (const auto address = image.address_of(name)) return *address;
-    throw std::runtime_error(fmt::format("the kernel has no symbol {}", name));
-}
-
 Range between(const KernelImage& image, std::string_view begin, std::string_view end) {
-    return {require(image, begin), require(image, end)};
+    return {image.require(begin), image.require(end)};
 }
 
 /// Calls use(address of the entry, its bytes) for each entry of a table.
@@ -29,7 +23,7 @@ template <class Use>
 void for_each_entry(const KernelImage& image, Range place, std::size_t size, Use&& use) {
     const auto table = image.bytes(place.begin, place.end);
     if (place.size() > 0 && table.empty())
-        throw std::runtime_error(fmt::format("the image does not hold {:#x}", place.begin));
+        image.reject(fmt::format("does not hold the table at {:#x}", place.begin));
     for (std::size_t at = 0; at + size <= table.size(); at += size)
         use(place.begin + at, table.data() + at);
 }
@@ -203,7 +197,7 @@ TextFacts read_facts(const KernelImage& image) {
     TextFacts facts;
     facts.text = between(image, "_stext", "_etext");
     if (image.bytes(facts.text.begin, facts.text.end).empty())
-        throw std::runtime_error("the image does not hold the text from _stext to _etext");
+        image.reject("does not hold the text from _stext to _etext");
     read_fixups(image, between(image, "__start___ex_table", "__stop___ex_table"), facts);
     read_labels(image, between(image, "__start___jump_table", "__stop___jump_table"), facts);
     read_static_calls(

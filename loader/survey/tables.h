@@ -13,7 +13,7 @@ struct TextFacts {
     std::string module;                   ///< whose text it is, "" for the kernel itself
     Range text;                           ///< core text, [_stext, _etext), or the module's
     std::vector<x86::Reserved> reserved;  ///< sorted by begin; bytes owned by others
-    std::vector<Range> blacklist;         ///< sorted; noinstr, NOKPROBE, entry and idle code
+    std::vector<Range> blacklist;         ///< sorted; noinstr, NOKPROBE and entry code
     std::vector<Range> idle;
     std::vector<Range> fragile;          ///< sorted; arch/x86/fragile_names.h
     std::vector<x86::Landing> landings;  ///< fixups, labels and stored pointers; unsorted
@@ -22,7 +22,7 @@ struct TextFacts {
     bool ibt = false;
 };
 
-/// Read them all from the image. Throws std::runtime_error when one that must be there is not.
+/// Read them all from the image. Throws Error when one that must be there is not.
 TextFacts read_facts(const KernelImage& image);
 
 /// The same of a module, which has been added to the image; `kernel` are those of its kernel.

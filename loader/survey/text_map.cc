@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <stdexcept>
 
 #include "../../arch/x86/arrival.h"
 #include "../../arch/x86/closure.h"
@@ -54,7 +53,7 @@ TextMap::TextMap(const KernelImage& image, const TextFacts& facts,
               [](const Landing& a, const Landing& b) { return a.target < b.target; });
     for (const Reserved& reserved : facts.reserved)
         longest_reserved_ = std::max(longest_reserved_, reserved.range.size());
-    find_trap_path();
+    find_trap_path(image);
 }
 
 void TextMap::add_functions(const KernelImage& image, std::span<const u8> text) {
@@ -121,7 +120,7 @@ void TextMap::scan(Function& function) {
     function.indirect_jump = x86::find_indirect_jump(snapshot);
 }
 
-void TextMap::find_trap_path() {
+void TextMap::find_trap_path(const KernelImage& image) {
     struct Functions {
         const TextMap& map;
 
@@ -158,9 +157,9 @@ void TextMap::find_trap_path() {
     const Refusal unknown =
         x86::find_closure(Functions{*this}, {roots.data(), roots.size()}, members, count);
     if (unknown)
-        throw std::runtime_error(
-            fmt::format("the code that runs on every int3 is not known from {}"
-                        " on: no site is safe",
+        image.reject(
+            fmt::format("the code that runs on every int3 is not known from {} on, so that no site "
+                        "is safe",
                         describe(unknown.detail[0])));
     for (std::size_t i = 0; i < count; ++i)
         functions_[find(members[i])].trap_path = true;

@@ -87,7 +87,7 @@ class TextMap {
     void add_functions(const KernelImage& image, std::span<const u8> text);
     void scan(Function& function);
     void scan_around(std::uint64_t focus, std::span<const u8> text);
-    void find_trap_path();
+    void find_trap_path(const KernelImage& image);
 
     const TextFacts& facts_;
     std::vector<Function> functions_;

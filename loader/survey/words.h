@@ -2,7 +2,10 @@
 // The plan's enums as words, as survey, explain and their JSON say them.
 #pragma once
 
+#include <cstdint>
+
 #include "../../arch/x86/plan.h"
+#include "djprobe.h"
 
 namespace djprobe::loader {
 
@@ -18,8 +21,23 @@ constexpr const char* tactic_name(x86::Tactic tactic) {
     return "unknown";
 }
 
-constexpr const char* verdict_name(const Refusal& refusal, const x86::Plan& plan) {
-    return refusal ? "refused" : plan.may_jump() ? "jump" : "int3";
+/// The local decision, as the module tells its own.
+constexpr std::uint32_t verdict_of(const Refusal& refusal, const x86::Plan& plan) {
+    if (refusal) return DJPROBE_VERDICT_REFUSED;
+    return plan.may_jump() ? DJPROBE_VERDICT_JUMP : DJPROBE_VERDICT_INT3;
+}
+
+/// The module's may be newer than this loader.
+constexpr const char* verdict_name(std::uint32_t verdict) {
+    switch (verdict) {
+        case DJPROBE_VERDICT_REFUSED:
+            return "refused";
+        case DJPROBE_VERDICT_INT3:
+            return "int3";
+        case DJPROBE_VERDICT_JUMP:
+            return "jump";
+    }
+    return "unknown";
 }
 
 }  // namespace djprobe::loader

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // libFuzzer: any bytes as a vmlinux. Its tables, its text and the plans for its first sites; errors
-// are std::runtime_error or std::system_error, nothing else may come.
-#include <stdexcept>
-
+// are loader::Error, nothing else may come.
+#include "base/error.h"
 #include "memory_file.h"
 #include "survey/text_map.h"
 
@@ -23,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 static_cast<void>(map.plan(i, at, plan));
             }
         }
-    } catch (const std::runtime_error&) {
+    } catch (const loader::Error&) {
         return 0;
     }
     return 0;

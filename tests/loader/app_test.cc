@@ -15,6 +15,7 @@
 
 #include "base/exit_code.h"
 #include "base/unique_fd.h"
+#include "survey/image.h"
 #include "temp_file.h"
 
 namespace djprobe::loader {
@@ -170,6 +171,23 @@ TEST(App, symbols_of_another_kernel_are_told) {
                               ": give the /proc/kallsyms of the same release\n");
 }
 
+TEST(App, symbols_that_lack_what_every_kernel_has_are_told) {
+    const auto tiny = KernelImage::from_file(DJPROBE_TINY_KERNEL, "");
+    const std::string text = "ffffffff81000000 T _stext\n";
+    const std::string banner = fmt::format("{:x} R linux_banner\n", tiny.require("linux_banner"));
+    const Files files;
+    for (const auto& [symbols, missing] :
+         {std::pair{banner, "_stext"}, {text, "linux_banner"}, {text + banner, "_etext"}}) {
+        const std::string path = files.write("kallsyms", symbols);
+        const Result result =
+            run({"explain", "_stext", "--vmlinux", DJPROBE_TINY_KERNEL, "--symbols", path.c_str()});
+        EXPECT_EQ(result.status, 3);
+        EXPECT_EQ(result.err, fmt::format("probeload: {}: no symbol {}: give the /proc/kallsyms of "
+                                          "the same release with --symbols\n",
+                                          path, missing));
+    }
+}
+
 TEST(App, no_subcommand) {
     expect_usage_error({}, "A subcommand is required (see --help)");
 }
@@ -265,8 +283,8 @@ TEST(App, explain_succeeds_with_any_verdict) {
 
 TEST(App, no_site_given_and_none_in_the_section) {
     expect_usage_error({"attach", DJPROBE_BPF_DIR "/count.bpf.o"},
-                       "where? Give --func SYM, or name the function in the program's "
-                       "SEC(\"kprobe/SYM\") or SEC(\"kretprobe/SYM\")");
+                       "program 'on_hit': its SEC(\"kprobe\") names no function: give --func "
+                       "SYM, or write SEC(\"kprobe/SYM\")");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <array>
 #include <csignal>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <thread>
 
@@ -19,6 +20,8 @@
 namespace djprobe::loader {
 namespace {
 
+using namespace std::string_view_literals;
+
 struct Pipe {
     Pipe() {
         std::array<int, 2> fds{};
@@ -30,14 +33,10 @@ struct Pipe {
     UniqueFd writer;
 };
 
-void append(Output& output, std::string_view text) {
-    output.buffer().append(text.data(), text.data() + text.size());
-}
-
 TEST(Output, writes_what_was_appended) {
     const Pipe pipe;
     Output output(pipe.writer.get());
-    append(output, "one\n");
+    output.buffer().append("one\n"sv);
     output.flush_if_full();
     EXPECT_EQ(output.buffer().size(), 4U);
     output.flush();
@@ -45,6 +44,16 @@ TEST(Output, writes_what_was_appended) {
     char text[8] = {};
     EXPECT_EQ(read(pipe.reader.get(), text, sizeof text), 4);
     EXPECT_STREQ(text, "one\n");
+}
+
+TEST(Output, prints_at_once_behind_what_was_appended) {
+    const Pipe pipe;
+    Output output(pipe.writer.get());
+    output.buffer().append("one\n"sv);
+    output.print("two\n");
+    char text[16] = {};
+    EXPECT_EQ(read(pipe.reader.get(), text, sizeof text), 8);
+    EXPECT_STREQ(text, "one\ntwo\n");
 }
 
 TEST(Output, a_full_pipe_that_does_not_block_is_waited_for) {
@@ -61,7 +70,7 @@ TEST(Output, a_full_pipe_that_does_not_block_is_waited_for) {
         EXPECT_EQ(got, text);
     });
     Output output(pipe.writer.get());
-    append(output, text);
+    output.buffer().append(text);
     EXPECT_NO_THROW(output.flush());
     reader.join();
     EXPECT_FALSE(output.closed());
@@ -95,10 +104,10 @@ TEST(Output, closed_reader_is_an_end_and_no_error) {
     Pipe pipe;
     pipe.reader = UniqueFd();
     Output output(pipe.writer.get());
-    append(output, "one\n");
+    output.buffer().append("one\n"sv);
     EXPECT_NO_THROW(output.flush());
     EXPECT_TRUE(output.closed());
-    append(output, "two\n");
+    output.buffer().append("two\n"sv);
     EXPECT_NO_THROW(output.flush());
     EXPECT_EQ(output.buffer().size(), 0U);
 }
@@ -107,7 +116,7 @@ TEST(Output, full_disk_is_an_error) {
     const UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
     ASSERT_TRUE(full);
     Output output(full.get());
-    append(output, "one\n");
+    output.buffer().append("one\n"sv);
     EXPECT_EQ(expect_error(ExitCode::kFailure, [&] { output.flush(); }),
               "stdout: No space left on device");
 }
@@ -151,7 +160,7 @@ TEST(StopSignals, second_signal_ends_the_process) {
 }
 
 TEST(Child, status_comes_back) {
-    Child child = Child::start({"/bin/sh", "-c", "exit 7"}, ChildOutput::kInherit);
+    Child child = Child::start({"/bin/sh", "-c", "exit 7"});
     pollfd polled = {child.fd(), POLLIN, 0};
     EXPECT_EQ(poll(&polled, 1, 10'000), 1);
     EXPECT_EQ(describe_wait_status(child.wait()), "status 7");
@@ -159,20 +168,20 @@ TEST(Child, status_comes_back) {
 
 TEST(Child, status_comes_back_where_sigchld_was_ignored) {
     signal(SIGCHLD, SIG_IGN);
-    Child child = Child::start({"/bin/sh", "-c", "exit 7"}, ChildOutput::kInherit);
+    Child child = Child::start({"/bin/sh", "-c", "exit 7"});
     EXPECT_EQ(describe_wait_status(child.wait()), "status 7");
 }
 
-TEST(Child, output_goes_to_stderr_when_asked) {
+TEST(Child, output_goes_to_stderr) {
     testing::internal::CaptureStderr();
-    Child child = Child::start({"/bin/sh", "-c", "echo shown"}, ChildOutput::kToStderr);
+    Child child = Child::start({"/bin/sh", "-c", "echo shown"});
     child.wait();
     EXPECT_EQ(testing::internal::GetCapturedStderr(), "shown\n");
 }
 
 TEST(Child, missing_program_throws_its_errno) {
     try {
-        Child::start({"/nonexistent"}, ChildOutput::kInherit);
+        Child::start({"/nonexistent"});
         ADD_FAILURE();
     } catch (const std::system_error& error) {
         EXPECT_EQ(error.code(), std::errc::no_such_file_or_directory);
@@ -183,9 +192,9 @@ TEST(Child, running_one_is_ended_with_its_owner) {
     pid_t pid = 0;
     {
         Pipe pipe;
-        Child child = Child::start({"/bin/sleep", "1000"}, ChildOutput::kInherit);
+        Child child = Child::start({"/bin/sleep", "1000"});
         EXPECT_EQ(describe_wait_status(child.end()), "signal 15 (Terminated)");
-        const Child dropped = Child::start({"/bin/sleep", "1000"}, ChildOutput::kInherit);
+        const Child dropped = Child::start({"/bin/sleep", "1000"});
     }
     pid = waitpid(-1, nullptr, WNOHANG);
     EXPECT_EQ(pid, -1);  // none left, not even a zombie
@@ -196,8 +205,7 @@ TEST(Child, takes_what_it_has_started_with_it) {
     UniqueFd held(dup(pipe.writer.get()));  // by all that run
     Child child =
         Child::start({"/bin/sh", "-c",
-                      "(trap '' TERM; sleep 1000) & sh -c 'sleep 1000; true' & sleep 1000; true"},
-                     ChildOutput::kInherit);
+                      "(trap '' TERM; sleep 1000) & sh -c 'sleep 1000; true' & sleep 1000; true"});
     pipe.writer = UniqueFd();
     held = UniqueFd();
     usleep(200'000);
@@ -209,8 +217,7 @@ TEST(Child, takes_what_it_has_started_with_it) {
 TEST(Child, takes_what_is_started_while_it_should_end_with_it) {
     Pipe pipe;
     UniqueFd held(dup(pipe.writer.get()));  // by all that run
-    Child child = Child::start({"/bin/sh", "-c", "trap 'sleep 30' TERM; sleep 30 & wait; wait"},
-                               ChildOutput::kInherit);
+    Child child = Child::start({"/bin/sh", "-c", "trap 'sleep 30' TERM; sleep 30 & wait; wait"});
     pipe.writer = UniqueFd();
     held = UniqueFd();
     usleep(200'000);
@@ -222,7 +229,7 @@ TEST(Child, takes_what_is_started_while_it_should_end_with_it) {
 
 TEST(Child, gets_the_default_sigpipe) {
     const StopSignals stop;
-    Child child = Child::start({"/bin/sh", "-c", "kill -PIPE $$"}, ChildOutput::kInherit);
+    Child child = Child::start({"/bin/sh", "-c", "kill -PIPE $$"});
     EXPECT_EQ(describe_wait_status(child.wait()), "signal 13 (Broken pipe)");
 }
 

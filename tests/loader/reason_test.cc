@@ -204,6 +204,12 @@ TEST(Refusal, without_a_reason_the_errno_speaks) {
     EXPECT_STREQ(files.what(), "vfs_read: cannot attach: Too many open files");
 }
 
+TEST(Refusal, where_nothing_was_to_be_attached_says_so) {
+    Symbolizer names = symbolizer();
+    EXPECT_STREQ(refusal(parse_function("vfs_read"), "", {}, EMFILE, names).what(),
+                 "vfs_read: the module gives no verdict: Too many open files");
+}
+
 TEST(Refusal, tail_call_is_named_with_a_way_round) {
     EXPECT_STREQ(
         refuse("vfs_read", DJPROBE_REASON_TAIL_CALL, EACCES, 0xffffffff81001012, 0xffffffff81001100)

@@ -218,5 +218,14 @@ TEST_F(SurveyTest, ADifferentAnswerOfTheModuleIsLoud) {
               std::string::npos);
 }
 
+TEST_F(SurveyTest, AVerdictNewerThanTheLoaderIsUnknown) {
+    Explanation e = explain("loops", 0);
+    e.module = djprobe_explain{};
+    e.module->verdict = 7;
+    EXPECT_FALSE(e.agrees());
+    EXPECT_NE(explain_text(e).find("THE MODULE DECIDES OTHERWISE: unknown\n"), std::string::npos);
+    EXPECT_EQ(nlohmann::json::parse(explain_json(e))["module"]["verdict"], "unknown");
+}
+
 }  // namespace
 }  // namespace djprobe::loader

@@ -40,8 +40,8 @@ TEST(Targets, ret_makes_any_program_one_for_returns) {
 
 TEST(Targets, bare_section_needs_a_function) {
     EXPECT_EQ(error({}, kBareReturn),
-              "where? Give --func SYM, or name the function in the program's SEC(\"kprobe/SYM\") "
-              "or SEC(\"kretprobe/SYM\")");
+              "program 'bare_return': its SEC(\"kretprobe\") names no function: give --func SYM, "
+              "or write SEC(\"kretprobe/SYM\")");
 }
 
 TEST(Targets, returns_are_those_of_one_whole_function) {

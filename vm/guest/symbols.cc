@@ -2,11 +2,8 @@
 #include "symbols.h"
 
 #include <algorithm>
-#include <fstream>
 #include <map>
-#include <sstream>
 #include <stdexcept>
-#include <utility>
 
 namespace djprobe::vm {
 namespace {
@@ -20,19 +17,6 @@ uint64_t kernel_address(const Kallsyms& symbols, std::string_view name) {
 }
 
 }  // namespace
-
-std::vector<LiveModule> live_modules() {
-    std::vector<LiveModule> live;
-    std::ifstream modules("/proc/modules");
-    for (std::string line; std::getline(modules, line);) {
-        std::istringstream fields(line);
-        LiveModule module;
-        std::string size, references, users, state;
-        fields >> module.name >> size >> references >> users >> state >> std::hex >> module.base;
-        if (state == "Live") live.push_back(std::move(module));
-    }
-    return live;
-}
 
 std::vector<TextRange> text_ranges(const Kallsyms& symbols, std::string_view without) {
     std::vector<TextRange> ranges{

@@ -8,20 +8,14 @@
 #include <vector>
 
 #include "kernel/kallsyms.h"
+#include "kernel/live_modules.h"
 
 namespace djprobe::vm {
 
 using loader::Kallsyms;
+using loader::live_modules;
+using loader::LiveModule;
 using loader::Symbol;
-
-struct LiveModule {
-    std::string name;
-    uint64_t base;  ///< its text's, which the kernel lays out first
-};
-
-/// As /proc/modules shows them. Symbols have more "modules": what BPF and ftrace make comes and
-/// goes under names like bpf and __builtin__ftrace.
-std::vector<LiveModule> live_modules();
 
 /// A stretch of text and whose it is ("" for the kernel itself).
 struct TextRange {

@@ -13,11 +13,13 @@
 #include <vector>
 
 #include "guarded.h"
-#include "kcore.h"
+#include "kernel/kcore.h"
 #include "symbols.h"
 
 namespace djprobe::vm {
 namespace {
+
+using loader::Kcore;
 
 constexpr std::string_view kOurModule = "djprobe";  // its slots are text that may change
 constexpr int kShown = 10;

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <string_view>
 
-#include "../kcore.h"
 #include "../symbols.h"
 #include "arch/x86/closure.h"
 #include "fixture.h"
+#include "kernel/kcore.h"
 
 namespace djprobe::vm {
 namespace {
@@ -62,7 +62,7 @@ class Text {
     [[nodiscard]] bool is_leaf(const Code& code) const { return is_leaf(code.address); }
 
   private:
-    Kcore memory_;
+    loader::Kcore memory_;
     Kallsyms symbols_;
     std::vector<uint64_t> functions_;
     Range freed_ = {address_of("_sinittext"), address_of("_einittext")};

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0
+// What `probeload attach` is asked for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "decode/format.h"
+#include "djprobe.h"
+#include "kernel/site_spec.h"
+
+namespace djprobe::loader {
+
+/// Of how many sites a summary tells, unless somebody asks for more: what fits a screen.
+inline constexpr std::size_t kTopSites = 10;
+
+/// How returns are found out about.
+enum class ReturnMode {
+    kAuto,    ///< exact where the function has only returns of its own
+    kExact,   ///< probes at them
+    kShadow,  ///< the return address is replaced at the entry
+};
+
+struct AttachOptions {
+    std::filesystem::path file;
+    std::vector<SiteSpec> sites;  ///< empty: the sites that the programs' sections name
+    std::string program;          ///< empty: the only one; without sites all
+    bool at_returns = false;      ///< also where the section does not say so
+    std::optional<ReturnMode> return_mode;
+    bool session = false;  ///< programs at entry and return of a function belong together
+    std::uint64_t cookie = 0;
+    djprobe_mode mode = DJPROBE_MODE_AUTO;
+    std::optional<double> seconds;
+    std::optional<std::string> command;
+    Format format = Format::kText;
+    std::size_t top = kTopSites;  ///< of a pattern's sites so many are told of
+    bool verbose = false;
+};
+
+}  // namespace djprobe::loader
