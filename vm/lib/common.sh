@@ -7,6 +7,12 @@ TOP=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 BUILD=$TOP/build
 KERNELS=(6.1 6.12 6.12-rt) # the matrix: an alias each, see lib/kernels.sh
 
+# What programs print is read here; what is made here is for all users of the guest; a user's PATH
+# need not have modprobe.
+export LC_ALL=C.UTF-8 PATH=$PATH:/usr/sbin:/sbin
+unset LANGUAGE
+umask 022
+
 note() { printf '%s: %s\n' "${SELF:-${0##*/}}" "$*" >&2; }
 
 # Exit codes that a script promises differ; 1 fits those that promise none.

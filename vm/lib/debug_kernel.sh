@@ -36,7 +36,7 @@ setup_debug_kernel() {
         rm -rf "$new"
         mkdir -p "$new/source"
         (cd "$new" && quietly "$BUILD/log/debug-download.log" \
-            apt-get -q -o APT::Sandbox::User=root download "$DEBUG_SOURCE")
+            apt_get -o APT::Sandbox::User=root download "$DEBUG_SOURCE")
         dpkg-deb --fsys-tarfile "$new"/*.deb | tar -xO --wildcards "*/$DEBUG_SOURCE.tar.xz" |
             tar -xJ --strip-components=1 -C "$new/source"
         rm "$new"/*.deb

@@ -74,6 +74,7 @@ make_base() {
 
 # Prints the path of the base archive of the resolved kernel.
 base_archive() {
+    set -e # which bash does not pass on to $(...); half an archive must not be kept
     local key out
     key=$({
         stat -Lc '%n %s %Y' /bin/busybox /usr/sbin/bpftool "$KERNEL_IMAGE" \

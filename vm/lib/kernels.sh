@@ -73,7 +73,7 @@ fetch_kernel() {
     mapfile -t packages < <(kernel_packages "$release")
     # The download is into our own tree, which apt's sandbox user may not enter.
     (cd "$new/debs" && quietly "$BUILD/log/apt-download-$alias.log" \
-        apt-get -q -o APT::Sandbox::User=root download "${packages[@]}")
+        apt_get -o APT::Sandbox::User=root download "${packages[@]}")
     for deb in "$new"/debs/*.deb; do
         dpkg-deb -x "$deb" "$new/root"
     done

@@ -13,10 +13,13 @@ BUILD_PACKAGES=(
 # To build the tests and to run the VM.
 VM_PACKAGES=(
     llvm libgtest-dev libgmock-dev libbenchmark-dev
-    qemu-system-x86 busybox-static cpio xz-utils lz4 zstd
+    qemu-system-x86 busybox-static cpio xz-utils lz4 zstd procps python3
 )
 # Only for vm/check.
-CHECK_PACKAGES=(clang-format clang-tidy git shellcheck libclang-rt-dev llvm-dev python3)
+CHECK_PACKAGES=(clang-format clang-tidy git shellcheck libclang-rt-dev llvm-dev)
+
+# A fresh machine may be installing upgrades of its own, a mirror may hiccup.
+apt_get() { apt-get -q -o DPkg::Lock::Timeout=600 -o Acquire::Retries=5 "$@"; }
 
 # Prints those of its arguments that are not installed.
 missing_packages() {
@@ -30,7 +33,7 @@ missing_packages() {
 # absent or name versions that the mirror no longer has.
 refresh_lists() {
     [[ -z ${LISTS_FRESH:-} ]] || return 0
-    quietly "$BUILD/log/apt-update.log" apt-get -q update
+    quietly "$BUILD/log/apt-update.log" apt_get update
     LISTS_FRESH=1
 }
 
@@ -42,7 +45,7 @@ install_packages() {
     note "installing ${missing[*]}"
     refresh_lists
     DEBIAN_FRONTEND=noninteractive quietly "$BUILD/log/apt-install.log" \
-        apt-get -qy -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}"
+        apt_get -y -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}"
 }
 
 need_root() {

@@ -69,9 +69,9 @@ stop_qemu() {
     local attempt
     [[ -n ${QEMU_PID:-} ]] || return 0
     kill -TERM "$QEMU_PID" 2>/dev/null || true
-    for attempt in {1..40}; do
+    for attempt in {1..400}; do
         kill -0 "$QEMU_PID" 2>/dev/null || break
-        ((attempt < 40)) || kill -KILL "$QEMU_PID" 2>/dev/null || true
+        ((attempt < 400)) || kill -KILL "$QEMU_PID" 2>/dev/null || true
         sleep 0.05
     done
     wait "$QEMU_PID" 2>/dev/null || true

@@ -27,13 +27,13 @@ setup_zydis() {
     rm -rf "$new"
     mkdir -p "$new" "$apt/lists/partial" "$apt/cache"
     source_twins "$apt/sources.list.d"
-    options=(-q -o APT::Sandbox::User=root -o Dir::Etc::sourcelist=/dev/null
+    options=(-o APT::Sandbox::User=root -o Dir::Etc::sourcelist=/dev/null
         -o "Dir::Etc::sourceparts=$apt/sources.list.d"
         -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache")
     # A source list that offers no source packages fails the update, not us.
-    apt-get "${options[@]}" update >"$BUILD/log/zydis-update.log" 2>&1 || true
+    apt_get "${options[@]}" update >"$BUILD/log/zydis-update.log" 2>&1 || true
     (cd "$new" && quietly "$BUILD/log/zydis-source.log" \
-        apt-get "${options[@]}" source --download-only "zydis=$version")
+        apt_get "${options[@]}" source --download-only "zydis=$version")
     quietly "$BUILD/log/zydis-unpack.log" dpkg-source -x "$new"/zydis_*.dsc "$new/tree"
     # Where upstream's own tree has it: a kernel build must not see /usr/include.
     mkdir -p "$new/tree/dependencies/zycore/include"
