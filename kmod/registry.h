@@ -126,6 +126,7 @@ class Registry {
     void back_to_int3(KernelText& text, Site& site);
     void bypass_call(KernelText& text, Site& site);
     void retire(SiteList& sites);
+    void leave_text(Range text);
 
     // optimizer.cc
     bool prepare_batch();

@@ -252,9 +252,31 @@ void Registry::retire(SiteList& sites) {
     }
 }
 
+/// Out of text that is about to be freed, as far as nobody else has patched it: until it is, the
+/// kernel may still run it, for a module's parameter or asynchronous function.
+void Registry::leave_text(Range text) {
+    SiteList leaving;
+    bool bypassed = false;
+    {
+        KernelText port;
+        for (Site* site = sites_.first(); site; site = site->next) {
+            if (!text.contains(site->address()) || !is_live(site->state) ||
+                check_site_text(port, *site))
+                continue;
+            bypassed |= site->bypassed;
+            leaving.add(*site);
+        }
+        back_to_int3(port, leaving);
+        x86::disarm(port, breakpoints(leaving));
+    }
+    // As in retire().
+    if (bypassed) djk_quiesce();
+}
+
 void Registry::forget(Range text) {
     RegistryLock lock;
     __atomic_store_n(&unloads_, unloads_ + 1, __ATOMIC_RELEASE);
+    leave_text(text);
     for (Site* site = sites_.first(); site;) {
         Site* next = site->next;
         if (text.contains(site->address())) {

@@ -35,6 +35,7 @@ bool is_opaque(ZydisMnemonic mnemonic) {
         case ZYDIS_MNEMONIC_MOVDIR64B:  // the register operand addresses memory
         case ZYDIS_MNEMONIC_ENQCMD:
         case ZYDIS_MNEMONIC_ENQCMDS:
+        case ZYDIS_MNEMONIC_RDPRU:  // rmpread and rmpquery, too, which take an address in rax
         // A hypervisor, or firmware in SMM, reads and writes registers of its choice.
         case ZYDIS_MNEMONIC_VMMCALL:
         case ZYDIS_MNEMONIC_VMRUN:

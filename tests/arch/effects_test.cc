@@ -97,7 +97,8 @@ TEST(EffectsTest, OfWhatLeavesTheFlowNothingIsKnown) {
     for (const Bytes& code :
          {CODE("ud2"), CODE("int3"), CODE("hlt"), CODE("iretq"), CODE("xlatb"), CODE("rdsspq rax"),
           CODE("vmcall"), CODE("vmmcall"), CODE("in eax, dx"), CODE("out dx, al"), CODE("rep insb"),
-          CODE("rep outsd")}) {
+          CODE("rep outsd"), CODE(".byte 0xf2, 0x0f, 0x01, 0xfd"),
+          CODE(".byte 0xf3, 0x0f, 0x01, 0xfd")}) {
         const Effects effects = of(code);
         EXPECT_EQ(effects.reads, kAllRegisters);
         EXPECT_EQ(effects.kills, 0);

@@ -10,14 +10,10 @@ namespace djprobe::x86 {
 namespace {
 
 using test::Bytes;
+using test::set;
 using test::view;
 
 constexpr u64 kCode = 0x1000;
-
-template <class... Registers>
-RegisterSet set(Registers... registers) {
-    return static_cast<RegisterSet>((0u | ... | (1u << registers)));
-}
 
 using enum test::Machine::Register;
 
