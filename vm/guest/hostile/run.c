@@ -3,7 +3,9 @@
  * Calls one of the hostile functions: write "NUMBER ARGUMENT", read what it returned. Each
  * descriptor has its own result.
  */
+#include <linux/async.h>
 #include <linux/debugfs.h>
+#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/module.h>
 #include <linux/slab.h>
@@ -88,6 +90,27 @@ static const struct file_operations hostile_operations = {
 
 static struct dentry *folder;
 
+static bool late;
+module_param(late, bool, 0400);
+
+/* As a parameter's callback may, it runs when everybody has been told that the module goes. */
+noinline int hostile_late(int count);
+noinline int hostile_late(int count)
+{
+	return count > 100 ? count / 3 : count + 7;
+}
+
+static void run_late(void *data, async_cookie_t cookie)
+{
+	int i, sum = 0;
+
+	for (i = 0; i < 300; i++) {
+		sum += hostile_late(i + sum);
+		msleep(1);
+	}
+	pr_info("hostile: late %d\n", sum);
+}
+
 static int __init hostile_init(void)
 {
 	folder = debugfs_create_dir("hostile", NULL);
@@ -98,6 +121,8 @@ static int __init hostile_init(void)
 static void __exit hostile_exit(void)
 {
 	debugfs_remove(folder);
+	if (late)
+		async_schedule(run_late, NULL);
 }
 
 module_init(hostile_init);

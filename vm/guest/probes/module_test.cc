@@ -105,5 +105,18 @@ TEST_F(Module, ItMayGoWhileTheJumpIsComing) {
     }
 }
 
+TEST_F(Module, WhatStillRunsOfALeavingOneIsItsOwnAgain) {
+    // Kernel: delete_module() waits for asynchronous functions after it has told of the module's
+    // end.
+    for (const djprobe_mode mode : kBothModes) {
+        const Fd file(open("hostile.ko", O_RDONLY | O_CLOEXEC));
+        ASSERT_EQ(syscall(SYS_finit_module, file.get(), "late=1", 0), 0) << errno;
+        const Probe probe = device_.must_attach(at("hostile:hostile_late", 0, mode));
+        expect_mechanism(probe, mode);
+        ASSERT_EQ(syscall(SYS_delete_module, "hostile", 0), 0) << errno;
+        EXPECT_EQ(probe.query().state, static_cast<uint32_t>(DJPROBE_STATE_GONE));
+    }
+}
+
 }  // namespace
 }  // namespace djprobe::vm
