@@ -120,7 +120,7 @@
 	X(136, NO_SHADOW, "no-shadow", "this kernel has no rethook to replace return addresses by", \
 	  "-")                                                                                     \
 	X(137, PROG_EXTENDED, "prog-extended",                                                     \
-	  "a program extension (freplace) stands for it or for a function of it", "-")
+	  "a program extension (freplace) is attached to it: detach that first", "-")
 /* clang-format on */
 
 enum djprobe_reason {

@@ -71,6 +71,7 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
         case DJPROBE_REASON_PROG_TYPE:
         case DJPROBE_REASON_PROG_SLEEPABLE:
         case DJPROBE_REASON_PROG_OVERRIDE:
+        case DJPROBE_REASON_PROG_EXTENDED:
         case DJPROBE_REASON_NO_MEMORY:
         case DJPROBE_REASON_LOCKDOWN:
         case DJPROBE_REASON_MODULE_GONE:
