@@ -311,6 +311,72 @@ static int test_refusals(void)
 	return 0;
 }
 
+static __attribute__((noipa)) int jumper(int value)
+{
+	asm volatile("jmp 1f\n\tnop\n1:" : "+r"(value));
+	return value + 1;
+}
+
+static void *find_jump_of(void *function)
+{
+	static const u8 jump[] = { 0xeb, 1, 0x90 };
+	int i;
+
+	/* Else the loop's end is an address that nobody may call, which objtool complains about. */
+	OPTIMIZER_HIDE_VAR(function);
+	for (i = 0; i < 64; i++)
+		if (!memcmp(function + i, jump, sizeof(jump)))
+			return function + i;
+	return NULL;
+}
+
+/* Each bound that the header names, at it and beyond it. */
+static int test_bounds(void)
+{
+	struct djprobe probe = { .addr = target, .pre_handler = count, .flags = DJPROBE_INT3_ONLY };
+	struct djprobe *none[] = { NULL };
+	struct djretprobe bounded = { .addr = target,
+				      .handler = count_return,
+				      .data_size = DJPROBE_RETURN_DATA_MAX,
+				      .maxactive = 1 };
+
+	calls = 0;
+	EXPECT(register_djprobe(&probe) == 0 && probe.reason == DJPROBE_REASON_MODE_INT3);
+	msleep(300);
+	EXPECT(*(u8 *)probe.addr == 0xcc);
+	EXPECT(target(7) == 22 && calls == 1);
+	unregister_djprobe(&probe);
+	EXPECT(*(u8 *)probe.addr != 0xcc);
+
+	probe = (struct djprobe){ .addr = find_jump_of(jumper), .post_handler = count_after };
+	EXPECT(probe.addr);
+	EXPECT(register_djprobe(&probe) == -EACCES);
+	EXPECT(probe.reason == DJPROBE_REASON_POST_AT_BRANCH);
+	after_calls = calls = 0;
+	EXPECT(jumper(1) == 2 && after_calls == 0);
+	probe = (struct djprobe){ .addr = find_jump_of(jumper), .pre_handler = count };
+	EXPECT(register_djprobe(&probe) == 0);
+	EXPECT(jumper(1) == 2 && calls == 1);
+	unregister_djprobe(&probe);
+
+	EXPECT(register_djprobes(none, 0) == -EINVAL);
+	EXPECT(register_djprobes(none, -1) == -EINVAL);
+
+	ended = 0;
+	EXPECT(register_djretprobe(&bounded) == 0);
+	EXPECT(target(7) == 22 && ended == 1);
+	unregister_djretprobe(&bounded);
+	bounded = (struct djretprobe){ .addr = target,
+				       .handler = count_return,
+				       .data_size = DJPROBE_RETURN_DATA_MAX + 1 };
+	EXPECT(register_djretprobe(&bounded) == -EINVAL && bounded.reason == 0);
+	bounded = (struct djretprobe){ .addr = target,
+				       .handler = count_return,
+				       .maxactive = DJPROBE_RETURN_ACTIVE_MAX + 1 };
+	EXPECT(register_djretprobe(&bounded) == -EINVAL && bounded.reason == 0);
+	return 0;
+}
+
 static int run(const char *value, const struct kernel_param *parameter)
 {
 	int error = test_handlers();
@@ -321,6 +387,8 @@ static int run(const char *value, const struct kernel_param *parameter)
 		error = test_returns();
 	if (!error)
 		error = test_disabling();
+	if (!error)
+		error = test_bounds();
 	return error ? error : test_refusals();
 }
 

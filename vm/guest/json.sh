@@ -1,0 +1,44 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# In the guest of vm/tests/json.host.sh: stdout is what probeload says with -j, of each kind.
+set -eu
+
+# said COMMAND...: its stdout, or why it failed.
+said() {
+    "$@" 2>/tmp/err || {
+        echo "exit status $?: $*" >&2
+        cat /tmp/err >&2
+        exit 1
+    }
+}
+attach() { said probeload attach -j "$@"; }
+read_once='head -n 1 /etc/passwd'
+
+for handler in types untyped maps uncounted perf; do
+    attach -c "$read_once" handlers/$handler.bpf.o
+done
+attach --func vfs_read -c 'exit 3' bpf/count.bpf.o
+# shellcheck disable=SC2016 # the command is to expand that
+attach --func vfs_read --mode int3 -c 'kill -9 $$' bpf/count.bpf.o
+attach --func vfs_read --func vfs_write -d 0.1 bpf/count.bpf.o
+attach --func vfs_read --ret -c "$read_once" bpf/count.bpf.o
+attach --func vfs_read --ret --ret-mode shadow -c "$read_once" bpf/count.bpf.o
+attach --func 'vfs_*' -c "$read_once" bpf/count.bpf.o
+attach --func 'vfs_*' --ret -c "$read_once" bpf/count.bpf.o
+attach -c "$read_once" bpf/vfs_latency.bpf.o
+
+said probeload attach --func vfs_read -c 'probeload list -j >/tmp/list' bpf/count.bpf.o
+cat /tmp/list
+said probeload attach --session -c 'probeload list -j >/tmp/list' bpf/vfs_session.bpf.o
+cat /tmp/list
+
+# A jump, no instruction, init text, hand-written code.
+for site in vfs_read vfs_read+1 start_kernel notify_die memcpy; do
+    said probeload explain -j $site
+done
+said probeload survey -j --functions 'vfs_r*'
+said probeload survey -j --ret --functions 'vfs_r*'
+
+said probeload bench -j --rounds 1 --calls 640 --program counter \
+    --mechanism djprobe-jump,djprobe-return,kprobe-int3,kprobe-multi,raw-tracepoint
+said probeload bench -j --rounds 1 --attach 2
