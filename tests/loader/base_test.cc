@@ -200,27 +200,39 @@ TEST(Child, running_one_is_ended_with_its_owner) {
     EXPECT_EQ(pid, -1);  // none left, not even a zombie
 }
 
+/// What a shell can write to, whatever its number is.
+std::string path_of(const UniqueFd& fd) {
+    return "/proc/self/fd/" + std::to_string(fd.get());
+}
+
 TEST(Child, takes_what_it_has_started_with_it) {
     Pipe pipe;
     UniqueFd held(dup(pipe.writer.get()));  // by all that run
     Child child =
         Child::start({"/bin/sh", "-c",
-                      "(trap '' TERM; sleep 1000) & sh -c 'sleep 1000; true' & sleep 1000; true"});
+                      "(trap '' TERM; echo >$0; sleep 1000) & sh -c 'echo >$0; sleep 1000; true' "
+                      "$0 & sleep 1000; true",
+                      path_of(held)},
+                     ChildOutput::kInherit);
     pipe.writer = UniqueFd();
     held = UniqueFd();
-    usleep(200'000);
-    child.end();
+    // Both are there, and the one is deaf.
     char byte = 0;
+    EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 1);
+    EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 1);
+    child.end();
     EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 0);
 }
 
 TEST(Child, takes_what_is_started_while_it_should_end_with_it) {
     Pipe pipe;
     UniqueFd held(dup(pipe.writer.get()));  // by all that run
-    Child child = Child::start({"/bin/sh", "-c", "trap 'sleep 30' TERM; sleep 30 & wait; wait"});
+    Child child = Child::start(
+        {"/bin/sh", "-c", "trap 'sleep 30' TERM; sleep 30 & echo >$0; wait; wait", path_of(held)});
     pipe.writer = UniqueFd();
     held = UniqueFd();
-    usleep(200'000);
+    char byte = 0;
+    EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 1);  // its trap is set
     child.end();
     pollfd closed = {pipe.reader.get(), POLLIN, 0};
     EXPECT_EQ(poll(&closed, 1, 1'000), 1);

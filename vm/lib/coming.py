@@ -41,6 +41,9 @@ def park(guest, function):
 
 def test(guest):
     stub = guest.stub
+    missing = [name for name in (HANDLER, FUNCTION) if name not in guest.symbols]
+    if missing:
+        raise Failure(f"the kernel has no function {' '.join(missing)}: see HANDLER, FUNCTION")
     function = guest.symbols[FUNCTION][0]
     text = stub.read(PATCHER, function, NEAR)
     before = guest.count()

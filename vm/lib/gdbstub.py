@@ -84,6 +84,11 @@ class Stub:
 
     # Running.
 
+    def detach(self):
+        """All of them go on, and the stub is not asked any more."""
+        self.command("D")
+        self.socket.close()
+
     def step(self, cpu):
         """One instruction of `cpu`, without interrupts."""
         self.send(f"vCont;s:{cpu + 1:x}")

@@ -23,7 +23,7 @@ import time
 from parked_cell import Cells, cell_name
 from parked_guest import Failure, run
 from parked_operations import OPERATIONS, PHASES, Operations
-from parked_sites import FUNCTIONS, RCU, Sites
+from parked_sites import FUNCTIONS, RCU, TACTICS, Sites
 from parked_victim import Victim
 
 
@@ -31,7 +31,7 @@ def parse():
     parser = argparse.ArgumentParser()
     parser.add_argument("top")
     parser.add_argument("kernel")
-    parser.add_argument("--seconds", type=float, default=0, help="of cells; 0: all of them")
+    parser.add_argument("--seconds", type=float, default=0, help="of cells, some of each at least; 0: all of them")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--stride", type=int, default=0, help="every Nth instruction of the handler's path; 0: few")
     parser.add_argument("--sites", type=int, default=3, help="of each tactic")
@@ -41,9 +41,16 @@ def parse():
 
 
 def choose(places, operations, options):
-    """The cells, in the order in which they are to be run."""
+    """The cells, in the order in which they are to be run, and how many of them are one of each
+    site and operation."""
     groups = []
-    for site in places.find(options.sites):
+    sites = places.find(options.sites)
+    # KASAN's code has no springboard in these functions.
+    expected = TACTICS[:2] if options.kernel == "debug" else TACTICS
+    missing = set(expected) - {site.tactic for site in sites}
+    if missing:
+        raise Failure(f"no site with a {' and no '.join(sorted(missing))} among what the victim calls")
+    for site in sites:
         print(f"site {site.name}: {site.tactic}, {len(site.inside)} instructions, DCR {site.length} bytes")
         for operation in OPERATIONS:
             names = operations.phases_of(operation, site)
@@ -58,9 +65,11 @@ def choose(places, operations, options):
     dice = random.Random(options.seed)
     for group in groups:
         dice.shuffle(group)
-    cells = [cell for row in itertools.zip_longest(*groups) for cell in row if cell]
     only = re.compile(options.only)
-    return [c for c in cells if only.search(f"{c[1].name} {c[0]} {c[2].label}")] * options.rounds
+    groups = [[c for c in group if only.search(f"{c[1].name} {c[0]} {c[2].label}")] for group in groups]
+    groups = [group for group in groups if group]
+    cells = [cell for row in itertools.zip_longest(*groups) for cell in row if cell]
+    return cells * options.rounds, len(groups)
 
 
 def test(guest, options):
@@ -69,12 +78,12 @@ def test(guest, options):
     if missing:
         raise Failure(f"no function {' '.join(missing)} in the module: see PHASES")
     victim, operations = Victim(guest), Operations(guest)
-    cells = choose(Sites(victim, operations, options.stride), operations, options)
+    cells, least = choose(Sites(victim, operations, options.stride), operations, options)
     runner = Cells(victim, operations)
     deadline = time.monotonic() + options.seconds if options.seconds else None
     table, done, failed = {}, 0, 0
     for operation, site, station, phase, names in cells:
-        if deadline and time.monotonic() > deadline:
+        if deadline and time.monotonic() > deadline and done >= least:
             break
         guest.doing = f"cell {done} ({cell_name(operation, site, station, phase)})"
         outcome = runner.run(operation, site, station, phase)

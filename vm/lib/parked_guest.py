@@ -12,7 +12,7 @@ import time
 from gdbstub import Stub
 
 VICTIM, PATCHER = 0, 1  # vCPUs
-ATTACH, DETACH, QUERY, SETTLE, EXPLAIN, COUNT = range(1, 7)
+ATTACH, DETACH, QUERY, SETTLE, EXPLAIN, COUNT, END = range(1, 8)
 AUTO, INT3 = 0, 1
 MEMORY = 1024  # MiB
 PATIENCE = 120  # seconds for what takes milliseconds, on a machine that has other work
@@ -38,7 +38,9 @@ def run(name, kernel, symbols, folder, test, cpus=2):
     guest = None
     try:
         guest = Guest(kernel, symbols, folder, cpus)
-        return test(guest)
+        status = test(guest)
+        guest.end()
+        return status
     except Failure as failure:
         print(f"{name}: {failure}", file=sys.stderr)
         return 1
@@ -90,6 +92,18 @@ class Guest:
         if self["magic"] != MAGIC:
             raise Failure("the shared page is not where the guest says")
         self.stub = Stub(gdb)
+
+    def end(self):
+        """As any guest's command does, for vm/run to look at the console."""
+        self.doing = "the end"
+        self.ask(END)
+        self.stub.detach()
+        try:
+            status = self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise Failure("the guest does not end") from None
+        if status:
+            raise Failure(f"vm/run ended with {status}")
 
     def close(self):
         self.process.terminate()

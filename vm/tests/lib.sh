@@ -6,8 +6,10 @@ set -eu
 
 export ORACLE=/tmp/oracle # the image of the text
 
+exec 3>&2 # where it is seen why, whatever a caller redirects
+
 fail() {
-    echo "FAIL: $*" >&2
+    echo "FAIL: $*" >&3
     exit 1
 }
 
@@ -63,14 +65,25 @@ within() {
     done
 }
 
+# On a clock of its own.
+centiseconds() { cut -d' ' -f1 /proc/uptime | tr -d .; }
+
 # All that BPF keeps. Nothing but our loaders leaves anything here.
 bpf_objects() {
     for kind in prog map link; do
-        bpftool "$kind" show
+        bpftool "$kind" show || return 1
     done
 }
 
-no_bpf_objects() { [ -z "$(bpf_objects)" ]; }
+no_bpf_objects() { objects=$(bpf_objects) && [ -z "$objects" ]; }
+
+# end_loaders PID...: by SIGINT, and each of them ends well.
+end_loaders() {
+    kill -INT "$@"
+    for loader in "$@"; do
+        wait "$loader" || fail "a loader ended with $? after SIGINT"
+    done
+}
 
 # Processes that hold the module's device or one of its probes.
 probe_holders() {
@@ -106,6 +119,12 @@ oracle_end() {
     [ "$references" -eq 0 ] || fail "the module still has $references references"
     rmmod djprobe || fail 'rmmod djprobe'
     same_text 'the text is not what it was after rmmod'
+}
+
+# For tests that keep the kernel's messages off the console, where vm/run looks for these.
+expect_no_complaint() {
+    dmesg | grep -vE 'ommand line|RCU lockdep checking is enabled' >/tmp/messages
+    expect_no_line '\] (WARNING|UBSAN): |\bBUG: |KASAN: |lockdep|rcu.*(stall|self-detected)' /tmp/messages
 }
 
 # probe_tests FILTER: that part of vm/guest/probes, see `# vm:` in its callers.

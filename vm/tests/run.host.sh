@@ -37,7 +37,7 @@ run 0 -- sh -c 'seq 300000; head -c 100000 /dev/zero'
     fail 'a long output was damaged'
 
 # A process left behind holds neither the status nor the output back.
-run 0 --timeout 30 -- sh -c 'sleep 1000 & echo here'
+run 0 --timeout 120 -- sh -c 'sleep 1000 & echo here'
 [[ $(<"$work/out") == here ]] || fail 'output beside a background process'
 
 # Files: a dynamic program gets its libraries, a directory all of its content.
@@ -67,7 +67,7 @@ wait "$vm" || status=$?
 
 # The kernel's complaints fail the run, whatever the command says. Output needs a moment to leave the
 # guest: what a process says right before the panic dies with it.
-run 126 -- sh -c 'echo before; sleep 1; echo c >/proc/sysrq-trigger'
+run 126 -- sh -c 'echo before; sleep 3; echo c >/proc/sysrq-trigger'
 [[ $(<"$work/out") == before ]] || fail 'output before a panic was lost'
 grep -q 'Kernel panic - not syncing: sysrq' "$work/err" || fail 'a panic is not shown'
 run 126 -- sh -c 'echo l >/proc/sysrq-trigger; exit 0'

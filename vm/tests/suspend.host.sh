@@ -27,7 +27,8 @@ never_returns() {
 sleep_in_ram() {
     never_returns x86_acpi_enter_sleep_state
     echo 0 >/sys/class/rtc/rtc0/wakealarm
-    echo +8 >/sys/class/rtc/rtc0/wakealarm
+    # Preparing the sleep must not take longer: nobody would wake it up.
+    echo +30 >/sys/class/rtc/rtc0/wakealarm
     # Meanwhile somebody else has begun to write an image, and goes on with that afterwards: what
     # such a sleep does without returning is not over with this one.
     exec 9</dev/snapshot
@@ -82,8 +83,7 @@ for down in "$@"; do
     for probe in "__x64_sys_getpgid\+.*OPTIMIZED" "do_getpgid\+.*mechanism=int3"; do
         listed " $probe.* hits=$calls missed=0\$" || fail "$down: not $calls hits: $(cat $knobs/list)"
     done
-    kill -INT $loaders
-    wait $loaders || true
+    end_loaders $loaders
 done
 oracle_end'
 # The RT kernel does not always come back from S3, whether or not anything is probed: QEMU resets.

@@ -30,6 +30,21 @@ TEST_F(Attach, EveryCallIsAHitWithOneToFourThreads) {
 }
 
 TEST_F(Attach, EveryCallIsAHitWhileTheJumpIsBeingWritten) {
+    const Probe probe = device_.must_attach(at(kGetpgid));
+    Load load(2);
+    for (int round = 0; round < 5; ++round) {
+        expect_mechanism(probe, DJPROBE_MODE_AUTO);
+        const Probe int3 = device_.must_attach(at(kGetpgid, 0, DJPROBE_MODE_INT3));
+        expect_mechanism(probe, DJPROBE_MODE_INT3);
+    }
+    load.stop();
+    EXPECT_EQ(load.wrong(), 0u);
+    EXPECT_GT(load.calls(), 0u);
+    const djprobe_query query = probe.query();
+    EXPECT_EQ(query.hits + missed(query), load.calls());
+}
+
+TEST_F(Attach, IsExactAfterItsJumpWasWrittenUnderLoad) {
     Load load(2);
     for (int round = 0; round < 5; ++round) {
         const Probe probe = device_.must_attach(at(kGetpgid));

@@ -4,7 +4,9 @@
 #include <signal.h>
 #include <time.h>
 
+#include <chrono>
 #include <system_error>
+#include <thread>
 
 namespace djprobe::vm {
 namespace {

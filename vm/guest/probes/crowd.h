@@ -2,11 +2,10 @@
 // Many tasks inside the same function at once.
 #pragma once
 
+#include <poll.h>
 #include <pthread.h>
 
 #include <atomic>
-#include <chrono>
-#include <thread>
 #include <vector>
 
 namespace djprobe::vm {
@@ -18,6 +17,14 @@ inline constexpr const char* kSleep = "hrtimer_nanosleep";
 void sleep_once(long milliseconds);
 /// `count` threads that do so at the same time; back when all are.
 void sleep_together(unsigned count, long milliseconds);
+
+/// False when it takes longer than a minute. The waiting is no call of kSleep.
+template <class Done>
+bool wait_until(Done&& done) {
+    for (int i = 0; i < 6000 && !done(); ++i)
+        poll(nullptr, 0, 10);
+    return done();
+}
 
 /// Threads that sleep until wake(), each in one call of kSleep. Small ones: 10,000 of them take
 /// some 400 MiB, nearly all of it the kernel's.
@@ -32,9 +39,7 @@ class Crowd {
     /// Wait until `entered`() says that all are inside; false when it takes longer than a minute.
     template <class Entered>
     bool gather(Entered&& entered) const {
-        for (int i = 0; i < 6000 && entered() < threads_.size(); ++i)
-            std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        return entered() >= threads_.size();
+        return wait_until([&] { return entered() >= threads_.size(); });
     }
     /// Wake all of them by a signal, and wait until they have gone.
     void wake();

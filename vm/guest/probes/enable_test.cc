@@ -84,18 +84,22 @@ TEST_F(Enable, IsRefusedWhereSomebodyElseHasComeMeanwhile) {
 }
 
 TEST_F(Enable, UnderLoadEveryHitIsCounted) {
-    Load load(2);
     const Probe always = device_.must_attach(at(kGetpgid));
     const Probe sometimes = device_.must_attach(at(kGetpgid));
-    const uint64_t before = always.hits();
+    Load load(2);
     for (int i = 0; i < 20; ++i) {
         EXPECT_EQ(sometimes.enable(i % 2), 0);
         if (i % 3 == 0) sometimes.settle();
     }
     load.stop();
     EXPECT_EQ(load.wrong(), 0u);
-    EXPECT_LE(sometimes.hits(), always.hits());
-    EXPECT_GT(always.hits(), before);
+    const djprobe_query query = always.query();
+    EXPECT_GT(load.calls(), 0u);
+    EXPECT_EQ(query.hits + missed(query), load.calls());
+    const uint64_t before = sometimes.hits();
+    EXPECT_LE(before, load.calls());
+    EXPECT_EQ(call_getpgid(10), 0u);
+    EXPECT_EQ(sometimes.hits(), before + 10) << "it was enabled last";
 }
 
 TEST_F(Enable, TheArgumentIsChecked) {

@@ -143,6 +143,13 @@ void Everywhere::attach_use_detach_batch(const std::vector<djprobe_site>& sites,
             total.count, total.states[DJPROBE_STATE_OPTIMIZED], total.states[DJPROBE_STATE_ARMED],
             total.hits, total.missed[DJPROBE_MISS_RECURSION], total.missed[DJPROBE_MISS_BPF_BUSY]);
         EXPECT_GT(total.hits, 1000u);
+        // 99.6% and more were seen of entries, returns and instructions between them.
+        const uint64_t jumps = total.states[DJPROBE_STATE_OPTIMIZED];
+        if (mode == DJPROBE_MODE_INT3) {
+            EXPECT_EQ(jumps, 0u);
+        } else {
+            EXPECT_GT(jumps * 10, uint64_t{total.count} * 9);
+        }
     }
 }
 

@@ -98,6 +98,8 @@ TEST_F(Mainline, KprobesThatComeAfter) {
                 const uint64_t ours_counted = ours.hits() - ours_before;
                 std::printf("after, at +%lu, mode %d: %s %lu, ours %lu\n", place, mode,
                             accepted ? "accepted, counts" : "refused", counted, ours_counted);
+                EXPECT_EQ(ours_counted, kCalls);
+                EXPECT_EQ(counted, accepted ? kCalls : 0);
                 if (ours_first) ours.detach();
                 theirs.link.reset();
                 call();
@@ -246,6 +248,8 @@ TEST_F(Optimized, BoundariesWhileTheirJumpComesAndGoes) {
     stop = true;
     theirs.join();
     std::printf("asked %lu times while a kprobe came %u times\n", asked, came);
+    EXPECT_GT(asked, 0u);
+    EXPECT_GT(came, 0u);
 }
 
 // A kprobe stands on the very branch that keeps us from jumping. (Their jumps never displace one:

@@ -99,6 +99,28 @@ TEST_F(Overlap, Int3WantedByOneOfTwoEndsWithIt) {
 
 TEST_F(Overlap, UnderLoadNoneIsLost) {
     const std::vector<uint64_t> offsets = neighbours(3);
+    // Where the jump gives way, and where those who get there have all come by.
+    const Probe here = device_.must_attach(at(kGetpgid, offsets[0]));
+    const Probe behind = device_.must_attach(at("do_getpgid"));
+    Load load(2);
+    for (int round = 0; round < 20; ++round) {
+        const Probe first = device_.must_attach(at(kGetpgid, offsets[0]));
+        if (round % 2) (void)first.settle();
+        const Probe second = device_.must_attach(at(kGetpgid, offsets[1 + round % 2]));
+        if (round % 3) (void)second.settle();
+    }
+    load.stop();
+    EXPECT_EQ(load.wrong(), 0u);
+    EXPECT_GT(load.calls(), 0u);
+    for (const Probe* probe : {&here, &behind}) {
+        const djprobe_query query = probe->query();
+        EXPECT_EQ(query.hits + missed(query), load.calls()) << query.symbol;
+    }
+}
+
+// Nobody is at the site but those who come and go.
+TEST_F(Overlap, UnderLoadTheCallersNoticeNothing) {
+    const std::vector<uint64_t> offsets = neighbours(3);
     Load load(2);
     for (int round = 0; round < 20; ++round) {
         const Probe first = device_.must_attach(at(kGetpgid, offsets[0]));

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <list>
 #include <map>
 #include <thread>
 
@@ -102,15 +103,20 @@ TEST_F(Return, TenThousandTasksInsideAtOnceAreAllCounted) {
 }
 
 TEST_F(Return, DetachingWhileTasksAreInsideIsSafe) {
-    std::vector<std::thread> sleepers;
-    for (int i = 0; i < 50; ++i)
-        sleepers.emplace_back([] { sleep_once(500); });
+    const Probe entry = device_.must_attach(at(kSleep));
+    std::list<Crowd> crowds;  // each comes while a probe is there, and returns when all have gone
     for (int i = 0; i < 5; ++i) {
         const Probe probe = device_.must_attach(at_return(kSleep));
         if (i % 2) probe.settle();
+        const uint64_t entered = entry.hits();
+        crowds.emplace_back(20);
+        ASSERT_TRUE(crowds.back().gather([&] { return entry.hits() - entered; }));
     }
-    for (std::thread& sleeper : sleepers)
-        sleeper.join();
+    // Those of the first return while there is a probe again that they did not come by.
+    const Probe again = device_.must_attach(at_return(kSleep));
+    const uint64_t before = again.total().hits;
+    crowds.pop_front();
+    EXPECT_GE(again.total().hits - before, 20u);
 }
 
 TEST_F(Return, WhoIsKilledInsideReturnsAsWell) {
@@ -119,12 +125,13 @@ TEST_F(Return, WhoIsKilledInsideReturnsAsWell) {
     probe.settle();
     const uint64_t before = entry.hits() - probe.total().hits;
     for (int i = 0; i < 20; ++i) {
+        const uint64_t entered = entry.hits();
         const pid_t child = fork();
         if (child == 0) {
-            sleep_once(900);
+            sleep_once(3'600'000);
             _exit(0);
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        EXPECT_TRUE(wait_until([&] { return entry.hits() > entered; }));
         kill(child, SIGKILL);
         waitpid(child, nullptr, 0);
     }

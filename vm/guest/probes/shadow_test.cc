@@ -13,6 +13,7 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
+#include <list>
 #include <map>
 #include <system_error>
 #include <thread>
@@ -192,16 +193,18 @@ TEST_F(Shadow, WhoIsKilledInsideGivesItsInstanceBack) {
     const uint64_t before = entry.hits() - seen_or_missed(probe);
     // More than there are instances at first.
     for (int round = 0; round < 4; ++round) {
+        constexpr int kChildren = 60;
+        const uint64_t entered = entry.hits();
         std::vector<pid_t> children;
-        for (int i = 0; i < 60; ++i) {
+        for (int i = 0; i < kChildren; ++i) {
             const pid_t child = fork();
             if (child == 0) {
-                sleep_once(20000);
+                sleep_once(3'600'000);
                 _exit(0);
             }
             children.push_back(child);
         }
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        EXPECT_TRUE(wait_until([&] { return entry.hits() - entered >= kChildren; }));
         for (const pid_t child : children)
             kill(child, SIGKILL);
         for (const pid_t child : children)
@@ -276,35 +279,36 @@ TEST_F(Shadow, APoolThatIsShortWhenASystemSleepIsPreparedGrowsLater) {
 }
 
 TEST_F(Shadow, DetachingWhileTasksAreInsideIsSafe) {
-    std::vector<std::thread> sleepers;
+    const Probe entry = device_.must_attach(at(kSleep));
+    std::list<Crowd> crowds;  // they return when the probes have gone
     for (int i = 0; i < 8; ++i) {
         const Probe probe = device_.must_attach(shadow(kSleep));
         if (i % 2) probe.settle();
-        for (int j = 0; j < 20; ++j)
-            sleepers.emplace_back([] { sleep_once(600); });
-        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        const uint64_t entered = entry.hits();
+        crowds.emplace_back(20);
+        ASSERT_TRUE(crowds.back().gather([&] { return entry.hits() - entered; }));
     }
-    for (std::thread& sleeper : sleepers)
-        sleeper.join();
 }
 
 TEST_F(Shadow, DisablesAndEnablesWithTasksInside) {
+    const Probe entry = device_.must_attach(at(kSleep));
     const Probe probe = device_.must_attach(shadow(kSleep));
     const Probe calls = device_.must_attach(shadow(kGetpgid));
     for (int i = 0; i < 3; ++i) {
-        std::thread sleeper([] { sleep_once(200); });
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        const uint64_t entered = entry.hits();
+        Crowd sleeper(1);
+        ASSERT_TRUE(sleeper.gather([&] { return entry.hits() - entered; }));
         const uint64_t before = calls.hits();
         EXPECT_EQ(probe.enable(false), 0);
         EXPECT_EQ(calls.enable(false), 0);
         call_getpgid(10);
         EXPECT_EQ(calls.hits(), before);
-        if (i) sleeper.join();
+        if (i) sleeper.wake();
         EXPECT_EQ(probe.enable(true), 0);
         EXPECT_EQ(calls.enable(true), 0);
         call_getpgid(10);
         EXPECT_EQ(calls.hits(), before + 10);
-        if (!i) sleeper.join();
+        if (!i) sleeper.wake();
     }
 }
 

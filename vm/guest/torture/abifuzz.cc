@@ -428,6 +428,11 @@ int run(int argc, char** argv) {
     }
     report();
     if (!ended) throw std::runtime_error("a process of ours died");
+    if (!totals->accepted) throw std::runtime_error("no call was accepted");
+    // So many episodes that all kinds were surely among them.
+    constexpr uint64_t kEnough = 100;
+    if (options.calls >= kEnough * kEpisode && (!totals->passed || !totals->forked))
+        throw std::runtime_error("no fd was passed, or no process forked");
     return totals->wrong || totals->calls < options.calls;
 }
 

@@ -136,6 +136,7 @@ class Patcher {
                 usleep(kTickUs);
                 continue;
             }
+            if (control.op == static_cast<uint32_t>(ParkedOp::End)) return;
             try {
                 control.error = run(control);
             } catch (const std::exception&) {
@@ -173,6 +174,8 @@ class Patcher {
             case ParkedOp::Count:
                 control.count = count_.sum("count", 0);
                 return 0;
+            case ParkedOp::End:
+                break;
         }
         return -1;
     }
@@ -235,7 +238,7 @@ int run(int argc, char** argv) {
     std::printf("control %#llx\n", static_cast<unsigned long long>(physical(page)));
     print_symbols({argv + 1, argv + argc});
     Patcher patcher;
-    std::thread other(victim, std::ref(*control));
+    std::thread(victim, std::ref(*control)).detach();
     std::printf("ready\n");
     std::fflush(stdout);
     patcher.serve(*control);

@@ -16,6 +16,7 @@ enum class ParkedOp : uint32_t {
     Settle = 4,   ///< wait for the optimizer, then as Query
     Explain = 5,  ///< `address`
     Count = 6,    ///< how often the handler ran
+    End = 7,      ///< of the process, after which vm/run looks at the console
 };
 
 struct ParkedControl {

@@ -18,14 +18,15 @@ struct StormTotals {
     std::atomic<uint64_t> wrong;  ///< results that differ from an unprobed run's
     std::atomic<uint64_t> attached, refused, detached, toggled, waited, many;
     std::atomic<uint64_t> kills;      ///< of loaders, by SIGKILL
-    std::atomic<uint64_t> gusts[16];  ///< by wind
+    std::atomic<uint64_t> gusts[16];  ///< by wind, without those that were refused
 };
 
 /// One thing that others do to the kernel, again and again.
 struct Wind {
     std::string_view name;
-    void (*blow)(std::mt19937_64& dice);  ///< once; throws std::runtime_error
-    void (*calm)();                       ///< as it was before
+    /// Once; false: the kernel has refused it. Throws std::runtime_error.
+    bool (*blow)(std::mt19937_64& dice);
+    void (*calm)();  ///< as it was before
 };
 
 std::span<const Wind> text_winds();

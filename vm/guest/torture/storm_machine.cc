@@ -20,7 +20,7 @@ namespace {
 std::string cpu_file(uint64_t cpu) {
     return "/sys/devices/system/cpu/cpu" + std::to_string(cpu) + "/online";
 }
-void hotplug(std::mt19937_64& dice) {
+bool hotplug(std::mt19937_64& dice) {
     const std::string file = cpu_file(1 + dice() % 3);
     if (access(file.c_str(), F_OK)) throw std::runtime_error("hotplug needs 4 CPUs");
     for (const char* state : {"0", "1"}) {
@@ -31,6 +31,7 @@ void hotplug(std::mt19937_64& dice) {
         }
         usleep(dice() % 50'000);
     }
+    return true;
 }
 void hotplug_calm() {
     for (uint64_t cpu = 1; cpu < 4; ++cpu)
@@ -40,7 +41,7 @@ void hotplug_calm() {
 // A module that is probed comes and goes.
 constexpr const char* kModule = "binfmt_misc";
 constexpr const char* kFolder = "/tmp/storm-binfmt";
-void module(std::mt19937_64& dice) {
+bool module(std::mt19937_64& dice) {
     const Fd file(open("binfmt_misc.ko", O_RDONLY | O_CLOEXEC));
     must(syscall(SYS_finit_module, file.get(), "", 0) == 0, kModule);
     mkdir(kFolder, 0755);
@@ -57,6 +58,7 @@ void module(std::mt19937_64& dice) {
         must(errno == EAGAIN && tries < 500, "delete_module");
         usleep(10'000);
     }
+    return true;
 }
 void module_calm() {
     umount(kFolder);
@@ -64,7 +66,7 @@ void module_calm() {
 }
 
 // What is free is taken and given back; the rest of the guest has to reclaim.
-void memory(std::mt19937_64& dice) {
+bool memory(std::mt19937_64& dice) {
     const size_t size = (64 + dice() % 256) << 20;
     void* const taken =
         mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -74,6 +76,7 @@ void memory(std::mt19937_64& dice) {
     munmap(taken, size);
     write_file("/proc/sys/vm/drop_caches", "3");
     write_file("/proc/sys/vm/compact_memory", "1");
+    return true;
 }
 void nothing() {}
 

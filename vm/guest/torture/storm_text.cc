@@ -18,13 +18,14 @@ namespace {
 const std::string kTracing = "/sys/kernel/tracing/";
 
 // The function tracer on the functions that we probe.
-void ftrace(std::mt19937_64& dice) {
+bool ftrace(std::mt19937_64& dice) {
     static const char* const filters[] = {"__x64_sys_getpgid", "do_getpgid", "vfs_read",
                                           "__x64_sys_pread64", "*getpgid*",  "cmdline_proc_show"};
     must(write_file(kTracing + "set_ftrace_filter", filters[dice() % 6]), "set_ftrace_filter");
     must(write_file(kTracing + "current_tracer", "function"), "current_tracer");
     usleep(dice() % 20'000);
     must(write_file(kTracing + "current_tracer", "nop"), "current_tracer");
+    return true;
 }
 void ftrace_calm() {
     write_file(kTracing + "current_tracer", "nop");
@@ -33,16 +34,18 @@ void ftrace_calm() {
 }
 
 // Kprobes of the kernel, at and around our sites. It may refuse what we hold.
-void kprobes(std::mt19937_64& dice) {
+bool kprobes(std::mt19937_64& dice) {
     static const char* const places[] = {"do_getpgid", "vfs_read",     "__x64_sys_pread64",
                                          "vfs_read+9", "do_getpgid+9", "rw_verify_area"};
     const std::string name = "storm" + std::to_string(dice() % 4);
-    if (!write_file(kTracing + "kprobe_events", "p:" + name + " " + places[dice() % 6])) return;
+    if (!write_file(kTracing + "kprobe_events", "p:" + name + " " + places[dice() % 6]))
+        return false;
     const std::string enable = kTracing + "events/kprobes/" + name + "/enable";
-    write_file(enable, "1");
+    const bool enabled = write_file(enable, "1");
     usleep(dice() % 20'000);
     must(write_file(enable, "0"), enable.c_str());
     must(write_file(kTracing + "kprobe_events", "-:" + name), "kprobe_events");
+    return enabled;
 }
 void kprobes_calm() {
     write_file(kTracing + "events/kprobes/enable", "0");
@@ -51,17 +54,18 @@ void kprobes_calm() {
 }
 
 // Jump labels, and the static calls of tracepoints.
-void labels(std::mt19937_64& dice) {
+bool labels(std::mt19937_64& dice) {
     static const char* const events[] = {"sched/sched_switch", "syscalls/sys_enter_getpgid",
                                          "irq/softirq_entry", "timer/hrtimer_expire_entry"};
     must(write_file("/proc/sys/kernel/bpf_stats_enabled", "1"), "bpf_stats_enabled");
     must(write_file("/proc/sys/kernel/sched_schedstats", "1"), "sched_schedstats");
     const std::string event = kTracing + "events/" + events[dice() % 4] + "/enable";
-    write_file(event, "1");
+    const bool traced = write_file(event, "1");
     usleep(dice() % 10'000);
     write_file(event, "0");
     must(write_file("/proc/sys/kernel/sched_schedstats", "0"), "sched_schedstats");
     must(write_file("/proc/sys/kernel/bpf_stats_enabled", "0"), "bpf_stats_enabled");
+    return traced;
 }
 void labels_calm() {
     write_file(kTracing + "events/enable", "0");
@@ -74,7 +78,7 @@ Fd open_perf(perf_event_attr& attr, int cpu) {
     attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_CALLCHAIN;
     return Fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, -1, 0)));
 }
-void perf(std::mt19937_64& dice) {
+bool perf(std::mt19937_64& dice) {
     std::vector<Fd> events;
     // A CPU that is offline has none.
     for (int cpu = 0; cpu < static_cast<int>(sysconf(_SC_NPROCESSORS_CONF)); ++cpu) {
@@ -94,6 +98,7 @@ void perf(std::mt19937_64& dice) {
     // The kernel may refuse what we hold.
     events.push_back(open_perf(kprobe, 0));
     usleep(dice() % 20'000);
+    return static_cast<bool>(events.back());
 }
 void nothing() {}
 
@@ -120,7 +125,7 @@ void unload_patch() {
     within_a_minute("left by all tasks", [] { return access(kPatchState.c_str(), F_OK) != 0; });
     within_a_minute("unloaded", [] { return syscall(SYS_delete_module, kPatch, 0) == 0; });
 }
-void livepatch(std::mt19937_64& dice) {
+bool livepatch(std::mt19937_64& dice) {
     const std::string original = first_line("/proc/cmdline");
     const Fd file(open("djlivepatch.ko", O_RDONLY | O_CLOEXEC));
     must(syscall(SYS_finit_module, file.get(), "", 0) == 0, kPatch);
@@ -130,6 +135,7 @@ void livepatch(std::mt19937_64& dice) {
         must(first_line("/proc/cmdline") == "livepatched", "livepatch: an old function ran");
     unload_patch();
     must(first_line("/proc/cmdline") == original, "livepatch: its function ran without it");
+    return true;
 }
 void livepatch_calm() {
     if (!access(kPatchState.c_str(), F_OK)) unload_patch();
