@@ -212,8 +212,7 @@ TEST(Child, takes_what_it_has_started_with_it) {
         Child::start({"/bin/sh", "-c",
                       "(trap '' TERM; echo >$0; sleep 1000) & sh -c 'echo >$0; sleep 1000; true' "
                       "$0 & sleep 1000; true",
-                      path_of(held)},
-                     ChildOutput::kInherit);
+                      path_of(held)});
     pipe.writer = UniqueFd();
     held = UniqueFd();
     // Both are there, and the one is deaf.
