@@ -13,8 +13,9 @@ trap 'rm -f "$output"' EXIT
 
 # It builds, and two builds in one tree would be in each other's way.
 flock "$top/build" "$top/vm/demo" --kernel "$KERNEL" >"$output" 2>&1 || {
+    status=$?
     cat "$output"
-    echo "FAIL: exit status $? of vm/demo" >&2
+    echo "FAIL: exit status $status of vm/demo" >&2
     exit 1
 }
 for line in '^attached vfs_read\+0x[0-9a-f]+ \(0x[0-9a-f]{16}\) by jump$' \

@@ -3,7 +3,12 @@
 # What probeload says with -j is what docs/json.md says it says; see vm/lib/json_page.py.
 set -euo pipefail
 
+# It takes two minutes, and the loader prints the same everywhere.
+if [[ $KERNEL != 6.1 ]]; then
+    echo 'SKIP: what probeload prints does not depend on the kernel: it is looked at on 6.1'
+    exit 77
+fi
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-"$top/vm/run" --kernel "$KERNEL" --timeout 400 --add "$top/build/tests/handlers" \
+"$top/vm/run" --kernel "$KERNEL" --timeout 900 --add "$top/build/tests/handlers" \
     --add "$top/vm/guest/json.sh" -- sh ./json.sh |
     python3 "$top/vm/lib/json_page.py" "$top/docs/json.md"

@@ -9,9 +9,9 @@
 #include <functional>
 #include <stdexcept>
 
-#include "../kcore.h"
 #include "capability.h"
 #include "fixture.h"
+#include "kernel/kcore.h"
 
 namespace djprobe::vm {
 namespace {
@@ -203,7 +203,7 @@ class NoMoreFds {
 };
 
 TEST_F(Refusal, WithoutFdsTheTextStaysAndTheSiteWorksLater) {
-    const Kcore memory;
+    const loader::Kcore memory;
     const uint64_t function = address_of(kGetpgid);
     const std::vector<uint8_t> original = memory.read(function, 32);
     {

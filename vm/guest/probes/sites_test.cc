@@ -7,9 +7,9 @@
 #include <map>
 #include <set>
 
-#include "../kcore.h"
 #include "../symbols.h"
 #include "fixture.h"
+#include "kernel/kcore.h"
 
 namespace djprobe::vm {
 namespace {
@@ -237,7 +237,7 @@ std::vector<uint64_t> bug_addresses() {
     constexpr size_t kMost = 200;
     const uint64_t start = address_of("__start___bug_table");
     const size_t count = (address_of("__stop___bug_table") - start) / sizeof(BugEntry);
-    const std::vector<uint8_t> bytes = Kcore().read(start, count * sizeof(BugEntry));
+    const std::vector<uint8_t> bytes = loader::Kcore().read(start, count * sizeof(BugEntry));
     std::vector<uint64_t> found;
     for (size_t i = 0; i < count; i += 1 + count / kMost) {
         BugEntry entry;
