@@ -102,9 +102,7 @@ class Extension {
         EXPECT_EQ(bpf_program__set_attach_target(program_, target, "extended"), 0);
         EXPECT_EQ(bpf_object__load(object_.get()), 0);
     }
-    Fd attach() const {
-        return Fd(bpf_raw_tracepoint_open(nullptr, bpf_program__fd(program_)));
-    }
+    Fd attach() const { return Fd(bpf_raw_tracepoint_open(nullptr, bpf_program__fd(program_))); }
 
   private:
     std::unique_ptr<bpf_object, void (*)(bpf_object*)> object_;
