@@ -175,11 +175,12 @@ void Kernel::module_goes() {
 
 void Kernel::module_leaves() {
     const Range text = image.module();
-    // Nobody runs it any more.
-    watch.forget_module();
-    module = ModuleState::Gone;
     const djk_extent extent = {text.begin, text.end};
     djp_module_gone(&extent);
+    // Until it is freed a parameter's callback may run. What lies under a kprobe stays as it is.
+    if (!kprobes.any_within(text)) watch.look();
+    watch.forget_module();
+    module = ModuleState::Gone;
     kprobes.forget(text);
     image.free_module();
 }
