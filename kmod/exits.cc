@@ -19,7 +19,8 @@ class ReturnFinder {
     /// Walk through the function, or its part elsewhere.
     Refusal visit(u64 symbol) {
         FunctionCopy copy;
-        if (!copy.load(symbol)) return Refusal{Reason::UNSCANNABLE, symbol};
+        if (!copy.load(symbol))
+            return Refusal{copy.out_of_memory() ? Reason::NO_MEMORY : Reason::UNSCANNABLE, symbol};
         copy.recover_own(sites_);
         Refusal refusal;
         const Refusal scan = exits_.walk(copy.code(), [&](const Insn& insn, Exit exit) {
