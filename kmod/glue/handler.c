@@ -173,8 +173,8 @@ bool djk_handler_shadows(struct djk_probe *probe, const int *entry_fd, size_t to
 			return false;
 	}
 	*reason = DJPROBE_REASON_NO_MEMORY;
-	handler->shadow = djk_shadow_create(handler, handler->begins ? sizeof(struct djk_call) : 0,
-					    0, together);
+	handler->shadow = djk_shadow_create(
+		handler, handler->begins ? sizeof(struct djk_session_call) : 0, 0, together);
 	if (handler->shadow)
 		*reason = DJPROBE_REASON_NONE;
 	return handler->shadow;

@@ -52,7 +52,7 @@ bool djk_handler_shadows(struct djk_probe *probe, const int *entry_fd, size_t to
 void djk_handler_show(const struct djk_probe *probe, struct seq_file *out);
 
 /* What a session keeps of a call. */
-struct djk_call {
+struct djk_session_call {
 	u64 cookie, entered;
 };
 

@@ -304,7 +304,7 @@ NOKPROBE_SYMBOL(begin_c_call);
 
 bool notrace djk_begin_call(struct djk_handler *handler, struct pt_regs *regs, void *data)
 {
-	struct djk_call *const call = data;
+	struct djk_session_call *const call = data;
 
 	if (handler->c_return)
 		return begin_c_call(handler, regs, data);
@@ -317,7 +317,7 @@ NOKPROBE_SYMBOL(djk_begin_call);
 /* Run the handler, with what was kept of the call at its entry. */
 static void end_call(struct djk_handler *handler, struct pt_regs *regs, void *data)
 {
-	const struct djk_call *const call = data;
+	const struct djk_session_call *const call = data;
 	const unsigned long ip = regs->ip, di = regs->di, si = regs->si;
 
 	if (handler->c_return) {

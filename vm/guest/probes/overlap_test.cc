@@ -34,6 +34,16 @@ class Overlap : public ProbeTest {
         for (size_t i = 0; i < probes.size(); ++i)
             EXPECT_EQ(probes[i]->hits() - before[i], kCalls) << when << ", probe " << i;
     }
+
+    /// Two that overlap, again and again, their jumps written, on their way or neither.
+    void come_and_go(const std::vector<uint64_t>& offsets) {
+        for (int round = 0; round < 20; ++round) {
+            const Probe first = device_.must_attach(at(kGetpgid, offsets[0]));
+            if (round % 2) (void)first.settle();
+            const Probe second = device_.must_attach(at(kGetpgid, offsets[1 + round % 2]));
+            if (round % 3) (void)second.settle();
+        }
+    }
 };
 
 TEST_F(Overlap, AJumpGivesWayAndComesBack) {
@@ -103,12 +113,7 @@ TEST_F(Overlap, UnderLoadNoneIsLost) {
     const Probe here = device_.must_attach(at(kGetpgid, offsets[0]));
     const Probe behind = device_.must_attach(at("do_getpgid"));
     Load load(2);
-    for (int round = 0; round < 20; ++round) {
-        const Probe first = device_.must_attach(at(kGetpgid, offsets[0]));
-        if (round % 2) (void)first.settle();
-        const Probe second = device_.must_attach(at(kGetpgid, offsets[1 + round % 2]));
-        if (round % 3) (void)second.settle();
-    }
+    come_and_go(offsets);
     load.stop();
     EXPECT_EQ(load.wrong(), 0u);
     EXPECT_GT(load.calls(), 0u);
@@ -122,12 +127,7 @@ TEST_F(Overlap, UnderLoadNoneIsLost) {
 TEST_F(Overlap, UnderLoadTheCallersNoticeNothing) {
     const std::vector<uint64_t> offsets = neighbours(3);
     Load load(2);
-    for (int round = 0; round < 20; ++round) {
-        const Probe first = device_.must_attach(at(kGetpgid, offsets[0]));
-        if (round % 2) (void)first.settle();
-        const Probe second = device_.must_attach(at(kGetpgid, offsets[1 + round % 2]));
-        if (round % 3) (void)second.settle();
-    }
+    come_and_go(offsets);
     load.stop();
     EXPECT_EQ(load.wrong(), 0u);
 }
