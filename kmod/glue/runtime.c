@@ -124,7 +124,7 @@ static int on_module(struct notifier_block *block, unsigned long event, void *da
 	const struct module *module = data;
 	struct djk_extent text;
 
-	/* Its exit function has run, its text is still mapped: nobody will run it again. */
+	/* Its exit function has run, its text is still mapped, and parts of it may still run. */
 	if (event == MODULE_STATE_GOING && module != THIS_MODULE) {
 		text = djk_module_text(module);
 		djp_module_gone(&text);

@@ -11,7 +11,6 @@ namespace djprobe::loader {
 namespace {
 
 using x86::Insn;
-using x86::Kind;
 
 // The return thunk that the compiler calls and the one that boot has turned every return to for
 // this CPU. Where they do not lie together, the latter.
@@ -84,7 +83,8 @@ void ReturnFinder::visit(std::size_t function, Exits& exits, Walk& walk) const {
                 walk.tail_calls |= exits.in_part();
                 break;
             case x86::Exit::Return:
-                if (insn.kind == Kind::Return && is_static_call(insn))
+                // One that leads nowhere as yet, be it a jump to the thunk.
+                if (is_static_call(insn))
                     walk.tail_calls = true;
                 else
                     walk.returns.push_back({function, insn.address});

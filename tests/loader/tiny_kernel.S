@@ -140,6 +140,11 @@ traced_function static_tail
 .Lstatic_tail:
 	ret			/* a static call that leads nowhere as yet */
 	.fill 4, 1, 0xcc
+traced_function static_tail_of_boot
+	mov eax, 1
+.Lstatic_tail_of_boot:
+	.byte 0xe9		/* the same where boot has turned returns to their thunk */
+	.long __x86_return_thunk - . - 4
 traced_function endless
 1:	jmp 1b
 traced_function blacklisted_return
@@ -164,6 +169,8 @@ function parted.cold
 function split.cold
 	mov eax, 2		/* +0 */
 	jmp .Linner		/* +5 */
+function __x86_return_thunk
+	ret
 	.p2align 4, 0xcc
 	.globl _etext
 _etext:
@@ -186,6 +193,7 @@ __stop___jump_table:
 	.globl __start_static_call_sites, __stop_static_call_sites
 __start_static_call_sites:
 	.long .Lstatic_tail - ., 0
+	.long .Lstatic_tail_of_boot - ., 0
 __stop_static_call_sites:
 	.globl __smp_locks, __smp_locks_end
 __smp_locks:
@@ -201,7 +209,7 @@ __start_mcount_loc:
 	.quad .Lftrace_call, .Lsealed_call
 	.quad .Lcall_two_returns, .Lcall_parted, .Lcall_sometimes_tail, .Lcall_always_tail
 	.quad .Lcall_into_the_middle, .Lcall_crowded, .Lcall_endless, .Lcall_blacklisted_return
-	.quad .Lcall_static_tail
+	.quad .Lcall_static_tail, .Lcall_static_tail_of_boot
 __stop_mcount_loc:
 	/* Its name alone says that the kernel was built for IBT, hence without jump tables. */
 	.globl ibt_save
