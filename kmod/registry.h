@@ -74,7 +74,7 @@ class Registry {
     /// The optimizer: jumps for all sites that may have one, and the end of what was detached, both
     /// behind one quiescence.
     void optimize();
-    /// Forget the sites in text that is about to be freed, without writing to it.
+    /// Leave text that is about to be freed but may still run, and forget the sites in it.
     void forget(Range text);
 
   private:

@@ -67,11 +67,14 @@ def tables(folder):
     hours, seed, spent, kernels = (folder / "plan").read_text().split()
     kernels = kernels.split(",")
     verdicts = collections.Counter(record["verdict"] for record in done)
+    rounds = len({record["round"] for record in done})
+    versions = dict.fromkeys((folder / "versions").read_text().splitlines())
     yield "The run", ["", ""], [
         ["asked for", f"{hours} hours, seed {seed}"],
-        ["so far", f"{int(spent) / 3600:.2f} hours, {len({r['round'] for r in done})} rounds"],
+        ["so far", f"{int(spent) / 3600:.2f} hours, {rounds} round{'s'[: rounds != 1]}"],
         ["tests", f"{verdicts['ok']} passed, {verdicts['FAIL']} failed, "
                   f"{verdicts['skip']} did not apply"],
+        *(version.split(" ", 1) for version in versions),
     ]  # fmt: skip
     sums = figures(done)
     kernels.append("host")

@@ -27,6 +27,8 @@ int call_32(int number, int a, unsigned b, unsigned c) {
 }
 
 bool has_32_bit_calls() {
+    // A kernel without them complains of who tries.
+    if (!address_of("__ia32_compat_sys_ioctl")) return false;
     const pid_t pid = fork();
     if (pid == 0) _exit(call_32(kGetpid, 0, 0, 0) == getpid() ? 0 : 1);
     int status = 0;

@@ -62,8 +62,9 @@ class Hidden : public ProbeTest {
 
 /// Some have sites that stay int3, some springboards.
 constexpr const char* kFunctions[] = {"vfs_read",       "vfs_write",     "do_mmap",
-                                      "__sys_setfsuid", "__get_fs_type", "__ptrace_may_access"};
-constexpr uint64_t kBytes = 300;  // of each
+                                      "__sys_setfsuid", "__get_fs_type", "__ptrace_may_access",
+                                      "memparse"};
+constexpr uint64_t kBytes = 400;  // of each
 
 TEST_F(Hidden, Explain) {
     int addresses = 0, details = 0, boards = 0;
