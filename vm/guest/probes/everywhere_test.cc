@@ -75,17 +75,14 @@ std::vector<djprobe_site> Everywhere::choose(
     std::vector<djprobe_site> sites;
     for (size_t i = 0; i + 1 < functions.size(); ++i) {
         const uint64_t chosen = place(functions[i], functions[i + 1]);
-        djprobe_explain explain = {};
-        bool accepted = false;
-        for (size_t way = 0; way < flags.size() && !accepted; ++way) {
-            explain = {};
-            explain.size = sizeof explain;
-            explain.address = chosen;
-            explain.flags = flags[way];
-            accepted = call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain) == 0 &&
-                       explain.verdict != DJPROBE_VERDICT_REFUSED;
+        Explained explained;
+        for (size_t way = 0; way < flags.size() && !explained.is_site(); ++way) {
+            Request request = at_address(chosen);
+            request.flags = flags[way];
+            explained = device_.explain(request);
         }
-        if (!accepted) {
+        const djprobe_explain& explain = explained.answer;
+        if (!explained.is_site()) {
             ++refused_[explain.reason];
             continue;
         }
@@ -175,13 +172,10 @@ TEST_F(Everywhere, AtARandomInstructionOfEveryFunction) {
     std::mt19937_64 random(seed ? std::strtoull(seed, nullptr, 0) : 1);
     const auto sites = choose([&](uint64_t begin, uint64_t end) {
         // Any byte: what is no instruction is refused and tells the one before it.
-        djprobe_explain explain = {};
-        explain.size = sizeof explain;
-        explain.address = begin + random() % (end - begin);
-        if (call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain) == 0 &&
-            explain.reason == DJPROBE_REASON_NOT_BOUNDARY)
-            return static_cast<uint64_t>(explain.detail[0]);
-        return static_cast<uint64_t>(explain.address);
+        const uint64_t any = begin + random() % (end - begin);
+        const auto [error, explain] = device_.explain(at_address(any));
+        const bool is_within = !error && explain.reason == DJPROBE_REASON_NOT_BOUNDARY;
+        return static_cast<uint64_t>(is_within ? explain.detail[0] : explain.address);
     });
     EXPECT_GT(sites.size(), 20000u);
     attach_use_detach(sites, DJPROBE_MODE_AUTO);

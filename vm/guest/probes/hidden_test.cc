@@ -36,12 +36,7 @@ class Hidden : public ProbeTest {
         return std::pair(seen, question());
     }
     djprobe_explain explain(const char* function, uint64_t offset) const {
-        djprobe_explain answer = {};
-        answer.size = sizeof answer;
-        answer.symbol = reinterpret_cast<uintptr_t>(function);
-        answer.offset = offset;
-        call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &answer);
-        return answer;
+        return device_.explain(at(function, offset)).answer;
     }
     static void expect_none(const __u64 (&detail)[2]) {
         EXPECT_EQ(detail[0], 0u);
@@ -116,7 +111,7 @@ TEST_F(Hidden, OfManyAndOfAReasonForInt3) {
             const djprobe_explain answer = explain(function, offset);
             if (answer.verdict != DJPROBE_VERDICT_INT3 || !answer.detail[0]) continue;
             djprobe_site site = {};
-            site.symbol = answer.symbol;
+            site.symbol = reinterpret_cast<uintptr_t>(function);
             site.offset = offset;
             sites.push_back(site);
         }

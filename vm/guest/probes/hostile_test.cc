@@ -69,11 +69,9 @@ class Hostile : public ProbeTest {
         }
     }
     djprobe_explain explain(uint64_t address) const {
-        djprobe_explain answer = {};
-        answer.size = sizeof answer;
-        answer.address = address;
-        EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &answer), 0) << std::hex << address;
-        return answer;
+        const Explained explained = device_.explain(at_address(address));
+        EXPECT_EQ(explained.error, 0) << std::hex << address;
+        return explained.answer;
     }
     using Sites = std::map<uint64_t, const HostileSite*>;  ///< by address
     /// All that take a probe, in rounds of such as cannot be in each other's way.

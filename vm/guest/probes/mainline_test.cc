@@ -218,11 +218,9 @@ TEST_F(Optimized, BoundariesWhileTheirJumpComesAndGoes) {
     constexpr auto kDuration = std::chrono::seconds(4);
     const uint64_t start_at = address_of(kFunction);
     const auto explain = [&](uint64_t offset) {
-        djprobe_explain answer = {};
-        answer.size = sizeof answer;
-        answer.address = start_at + offset;
-        EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &answer), 0);
-        return answer;
+        const Explained explained = device_.explain(at_address(start_at + offset));
+        EXPECT_EQ(explained.error, 0);
+        return explained.answer;
     };
     std::vector<uint64_t> within;
     for (uint64_t offset = 0; offset < kBytes; ++offset)
@@ -255,19 +253,18 @@ TEST_F(Optimized, BoundariesWhileTheirJumpComesAndGoes) {
 // A kprobe stands on the very branch that keeps us from jumping. (Their jumps never displace one:
 // the kernel's optimizer copies no branch.)
 TEST_F(Mainline, ABranchUnderAKprobeIsStillSeen) {
-    const auto explain = [&](uint64_t address) {
-        djprobe_explain answer = {};
-        answer.size = sizeof answer;
-        answer.address = address;
-        EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &answer), 0);
+    const auto explain = [&](const char* function, uint64_t offset) {
+        const auto [error, answer] = device_.explain(at(function, offset));
+        EXPECT_EQ(error, answer.reason == DJPROBE_REASON_PAST_END ? -ERANGE : 0);
         return answer;
     };
     int asked = 0;
-    for (const char* function : {"vfs_read", "vfs_write", "do_sys_openat2", "seq_read_iter"}) {
+    for (const char* function : {"vfs_read", "vfs_write", "do_sys_openat2", "seq_read_iter",
+                                 "prepend_path", "memparse", "do_sys_poll"}) {
         const uint64_t start_at = address_of(function);
         int here = 0;
-        for (uint64_t site = start_at; here < 4; ++site) {
-            const djprobe_explain before = explain(site);
+        for (uint64_t offset = 0; here < 4; ++offset) {
+            const djprobe_explain before = explain(function, offset);
             if (before.reason == DJPROBE_REASON_PAST_END) break;
             if (before.reason != DJPROBE_REASON_BRANCH_INTO_REGION) continue;
             const uint64_t branch = before.detail[0];
@@ -275,13 +272,13 @@ TEST_F(Mainline, ABranchUnderAKprobeIsStillSeen) {
             Kernels theirs;
             start(theirs, branch - start_at, function);
             if (!theirs.link) continue;
-            const djprobe_explain after = explain(site);
+            const djprobe_explain after = explain(function, offset);
             // Right behind theirs there may be no site at all.
             if (after.verdict == DJPROBE_VERDICT_REFUSED) continue;
             ++here;
-            EXPECT_EQ(after.verdict, before.verdict) << function << "+" << site - start_at;
-            EXPECT_EQ(after.reason, before.reason) << function << "+" << site - start_at;
-            EXPECT_EQ(after.detail[0], branch) << function << "+" << site - start_at;
+            EXPECT_EQ(after.verdict, before.verdict) << function << "+" << offset;
+            EXPECT_EQ(after.reason, before.reason) << function << "+" << offset;
+            EXPECT_EQ(after.detail[0], branch) << function << "+" << offset;
         }
         asked += here;
     }

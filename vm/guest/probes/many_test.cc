@@ -52,12 +52,7 @@ std::vector<djprobe_site> Many::choose_entries(size_t count) const {
     std::vector<djprobe_site> sites;
     for (const uint64_t function : functions) {
         if (sites.size() == count) break;
-        djprobe_explain explain = {};
-        explain.size = sizeof explain;
-        explain.address = function;
-        if (call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &explain) == 0 &&
-            explain.verdict != DJPROBE_VERDICT_REFUSED)
-            sites.push_back(site_at(function));
+        if (device_.explain(at_address(function)).is_site()) sites.push_back(site_at(function));
     }
     return sites;
 }

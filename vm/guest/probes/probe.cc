@@ -22,6 +22,10 @@ std::string place(const Request& request) {
     return request.symbol + "+" + std::to_string(request.offset);
 }
 
+uint64_t pointer_to_name(const Request& request) {
+    return request.symbol.empty() ? 0 : reinterpret_cast<uintptr_t>(request.symbol.c_str());
+}
+
 }  // namespace
 
 Fd& Fd::operator=(Fd&& other) noexcept {
@@ -81,6 +85,18 @@ Device::Device() : fd_(open(DJPROBE_DEVICE, O_RDWR | O_CLOEXEC)) {
     if (!fd_) throw std::system_error(errno, std::generic_category(), DJPROBE_DEVICE);
 }
 
+Explained Device::explain(const Request& request) const {
+    Explained explained;
+    djprobe_explain& answer = explained.answer;
+    answer.size = sizeof answer;
+    answer.symbol = pointer_to_name(request);
+    answer.offset = request.offset;
+    answer.address = request.address;
+    answer.flags = request.flags;
+    explained.error = call_ioctl(fd(), DJPROBE_IOC_EXPLAIN, &answer);
+    return explained;
+}
+
 ManyAnswer Device::attach_many(std::vector<djprobe_site>& sites, int prog_fd,
                                djprobe_mode mode) const {
     ManyAnswer answer;
@@ -100,8 +116,7 @@ ManyAnswer Device::attach_many(std::vector<djprobe_site>& sites, int prog_fd,
 Answer Device::attach(const Request& request) const {
     djprobe_attach attach = {};
     attach.size = sizeof attach;
-    attach.symbol =
-        request.symbol.empty() ? 0 : reinterpret_cast<uintptr_t>(request.symbol.c_str());
+    attach.symbol = pointer_to_name(request);
     attach.offset = request.offset;
     attach.address = request.address;
     attach.cookie = request.cookie;

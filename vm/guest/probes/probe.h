@@ -79,12 +79,22 @@ struct ManyAnswer {
     Probe probes;  ///< none after an error
 };
 
+/// What DJPROBE_IOC_EXPLAIN answered.
+struct Explained {
+    int error = 0;  ///< negative errno, or 0
+    djprobe_explain answer = {};
+
+    bool is_site() const { return !error && answer.verdict != DJPROBE_VERDICT_REFUSED; }
+};
+
 /// /dev/djprobe.
 class Device {
   public:
     /// Throws std::system_error.
     Device();
     int fd() const { return fd_.get(); }
+    /// Of the place and the flags that the request names.
+    Explained explain(const Request& request) const;
     Answer attach(const Request& request) const;
     /// All or none; the sites hold what was written back.
     ManyAnswer attach_many(std::vector<djprobe_site>& sites, int prog_fd,

@@ -469,15 +469,11 @@ TEST_F(Shadow, ManyTogetherBeginWithFewInstancesEach) {
     std::vector<djprobe_site> sites;
     const std::vector<std::string> functions = random_functions(1500);
     for (const std::string& function : functions) {
-        djprobe_explain asked = {};
-        asked.size = sizeof asked;
-        asked.symbol = reinterpret_cast<uintptr_t>(function.c_str());
-        asked.flags = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
-        if (call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &asked) != 0) continue;
-        if (asked.verdict == DJPROBE_VERDICT_REFUSED) continue;
+        const Request wanted = shadow(function);
+        if (!device_.explain(wanted).is_site()) continue;
         djprobe_site site = {};
-        site.symbol = asked.symbol;
-        site.flags = asked.flags;
+        site.symbol = reinterpret_cast<uintptr_t>(function.c_str());
+        site.flags = wanted.flags;
         sites.push_back(site);
     }
     const uint64_t before = available_bytes();

@@ -46,13 +46,10 @@ class Wait : public ProbeTest {
     Probe many() const {
         std::vector<djprobe_site> sites;
         for (const std::string& function : functions_) {
-            djprobe_explain asked = {};
-            asked.size = sizeof asked;
-            asked.symbol = reinterpret_cast<uintptr_t>(function.c_str());
-            if (call_ioctl(device_.fd(), DJPROBE_IOC_EXPLAIN, &asked) != 0) continue;
-            if (asked.verdict != DJPROBE_VERDICT_JUMP) continue;
+            const auto [error, explain] = device_.explain(at(function));
+            if (error || explain.verdict != DJPROBE_VERDICT_JUMP) continue;
             djprobe_site site = {};
-            site.symbol = asked.symbol;
+            site.symbol = reinterpret_cast<uintptr_t>(function.c_str());
             sites.push_back(site);
         }
         ManyAnswer answer = device_.attach_many(sites, counter());
