@@ -253,26 +253,24 @@ TEST_F(Optimized, BoundariesWhileTheirJumpComesAndGoes) {
 // A kprobe stands on the very branch that keeps us from jumping. (Their jumps never displace one:
 // the kernel's optimizer copies no branch.)
 TEST_F(Mainline, ABranchUnderAKprobeIsStillSeen) {
-    const auto explain = [&](const char* function, uint64_t offset) {
-        const auto [error, answer] = device_.explain(at(function, offset));
-        EXPECT_EQ(error, answer.reason == DJPROBE_REASON_PAST_END ? -ERANGE : 0);
-        return answer;
-    };
     int asked = 0;
     for (const char* function : {"vfs_read", "vfs_write", "do_sys_openat2", "seq_read_iter",
                                  "prepend_path", "memparse", "do_sys_poll"}) {
         const uint64_t start_at = address_of(function);
         int here = 0;
         for (uint64_t offset = 0; here < 4; ++offset) {
-            const djprobe_explain before = explain(function, offset);
-            if (before.reason == DJPROBE_REASON_PAST_END) break;
+            const auto [past_end, before] = device_.explain(at(function, offset));
+            if (past_end) {
+                EXPECT_EQ(past_end, -ERANGE);
+                break;
+            }
             if (before.reason != DJPROBE_REASON_BRANCH_INTO_REGION) continue;
             const uint64_t branch = before.detail[0];
             if (branch <= start_at || branch - start_at > 0x1000) continue;
             Kernels theirs;
             start(theirs, branch - start_at, function);
             if (!theirs.link) continue;
-            const djprobe_explain after = explain(function, offset);
+            const djprobe_explain after = device_.explain(at(function, offset)).answer;
             // Right behind theirs there may be no site at all.
             if (after.verdict == DJPROBE_VERDICT_REFUSED) continue;
             ++here;
