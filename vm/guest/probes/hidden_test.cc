@@ -1,30 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 // Who may not see kernel addresses (kptr_restrict) gets 0 wherever one is written back.
 #include <cstdio>
-#include <fstream>
 #include <utility>
 
 #include "capability.h"
 #include "fixture.h"
+#include "setting.h"
 
 namespace djprobe::vm {
 namespace {
-
-/// Addresses are for those with CAP_SYSLOG, meanwhile.
-class Restricted {
-  public:
-    Restricted() {
-        std::ifstream(kFile) >> before_;
-        std::ofstream(kFile) << 1;
-    }
-    ~Restricted() { std::ofstream(kFile) << before_; }
-    Restricted(const Restricted&) = delete;
-    Restricted& operator=(const Restricted&) = delete;
-
-  private:
-    static constexpr const char* kFile = "/proc/sys/kernel/kptr_restrict";
-    int before_ = 0;
-};
 
 class Hidden : public ProbeTest {
   protected:
@@ -52,7 +36,8 @@ class Hidden : public ProbeTest {
     }
 
   private:
-    Restricted restricted_;
+    /// Addresses are for those with CAP_SYSLOG, meanwhile.
+    const Setting restricted_{"/proc/sys/kernel/kptr_restrict", 1};
 };
 
 /// Some have sites that stay int3, some springboards.

@@ -23,24 +23,15 @@
 #include "hostile_caller.h"
 #include "observer.h"
 #include "random_functions.h"
+#include "setting.h"
 
 namespace djprobe::vm {
 namespace {
 
 /// What probes begin with meanwhile.
-class Instances {
-  public:
-    explicit Instances(unsigned count) {
-        std::ifstream(kFile) >> before_;
-        std::ofstream(kFile) << count;
-    }
-    ~Instances() { std::ofstream(kFile) << before_; }
-    Instances(const Instances&) = delete;
-    Instances& operator=(const Instances&) = delete;
-
-  private:
-    static constexpr const char* kFile = "/sys/module/djprobe/parameters/instances";
-    unsigned before_ = 0;
+struct Instances : Setting {
+    explicit Instances(unsigned count)
+        : Setting("/sys/module/djprobe/parameters/instances", count) {}
 };
 
 constexpr const char* kCallee = "do_getpgid";
