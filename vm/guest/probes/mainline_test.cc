@@ -58,21 +58,16 @@ TEST_F(Mainline, KprobesThatWereThereBefore) {
             Kernels theirs;
             start(theirs, place);
             ASSERT_TRUE(theirs.link);
-            Answer answer = device_.attach(at(kTarget, 0, mode));
-            const bool attached = !answer.error;
-            std::printf(
-                "before, at +%lu, mode %d: %s\n", place, mode,
-                attached
-                    ? describe(static_cast<djprobe_reason>(answer.probe.settle().reason)).c_str()
-                    : describe(answer.reason).c_str());
-            EXPECT_EQ(answer.error, attached ? 0 : -EBUSY);
-            expect_both_count(attached ? &answer.probe : nullptr, &theirs, "both");
+            Probe ours = device_.must_attach(at(kTarget, 0, mode));
+            std::printf("before, at +%lu, mode %d: %s\n", place, mode,
+                        describe(static_cast<djprobe_reason>(ours.settle().reason)).c_str());
+            expect_both_count(&ours, &theirs, "both");
             if (place % 2) {
                 theirs.link.reset();
-                expect_both_count(attached ? &answer.probe : nullptr, nullptr, "theirs removed");
-                answer.probe.detach();
+                expect_both_count(&ours, nullptr, "theirs removed");
+                ours.detach();
             } else {
-                answer.probe.detach();
+                ours.detach();
                 expect_both_count(nullptr, &theirs, "ours removed");
                 theirs.link.reset();
             }
@@ -113,6 +108,71 @@ TEST_F(Mainline, KprobesThatComeAfter) {
                 expect_mechanism(again, mode);
                 expect_both_count(&again, nullptr, "again");
             }
+}
+
+/// A kprobe of the kernel's, registered by tracefs: it is disabled until enable().
+class TracefsKprobe {
+  public:
+    TracefsKprobe(const std::string& function, uint64_t offset) {
+        made_ = write("kprobe_events", "p:djm/k " + function + "+" + std::to_string(offset));
+    }
+    ~TracefsKprobe() {
+        if (!made_) return;
+        EXPECT_TRUE(enable(false));
+        EXPECT_TRUE(write("kprobe_events", "-:djm/k"));
+    }
+    TracefsKprobe(const TracefsKprobe&) = delete;
+    TracefsKprobe& operator=(const TracefsKprobe&) = delete;
+    explicit operator bool() const { return made_; }
+
+    static bool enable(bool enabled) {
+        return write("events/djm/k/enable", enabled ? "1" : "0");
+    }
+    static uint64_t counted() {
+        std::ifstream profile("/sys/kernel/tracing/kprobe_profile");
+        std::string name;
+        uint64_t hits = 0;
+        while (profile >> name >> hits && name != "k")
+            profile.ignore(1024, '\n');
+        return hits;
+    }
+
+  private:
+    static bool write(const std::string& file, const std::string& text) {
+        std::ofstream stream("/sys/kernel/tracing/" + file, std::ios::app);
+        stream << text << std::endl;
+        return static_cast<bool>(stream);
+    }
+    bool made_ = false;
+};
+
+// It has written nothing, and what it does later does not hurt us.
+TEST_F(Mainline, ADisabledKprobeIsNoObstacle) {
+    const std::vector<uint64_t> all = places();
+    int tried = 0;
+    for (const uint64_t theirs_at : all)
+        for (const uint64_t ours_at : all)
+            for (const djprobe_mode mode : kBothModes) {
+                SCOPED_TRACE("theirs +" + std::to_string(theirs_at) + " ours +" +
+                             std::to_string(ours_at) + " mode " + std::to_string(mode));
+                const TracefsKprobe theirs(kTarget, theirs_at);
+                ASSERT_TRUE(theirs);
+                Probe ours = device_.must_attach(at(kTarget, ours_at, mode));
+                ours.settle();
+                expect_both_count(&ours, nullptr, "theirs disabled");
+                const uint64_t before = TracefsKprobe::counted();
+                ASSERT_TRUE(theirs.enable(true));
+                expect_both_count(&ours, nullptr, "theirs enabled");
+                EXPECT_EQ(TracefsKprobe::counted() - before, kCalls);
+                ASSERT_TRUE(theirs.enable(false));
+                expect_both_count(&ours, nullptr, "theirs disabled again");
+                ours.detach();
+                ASSERT_TRUE(theirs.enable(true));
+                call();
+                EXPECT_EQ(TracefsKprobe::counted() - before, 2 * kCalls);
+                ++tried;
+            }
+    EXPECT_GE(tried, 8);
 }
 
 bool is_optimized(uint64_t address) {
