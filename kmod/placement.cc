@@ -50,11 +50,11 @@ Refusal Registry::analyse(u64 address, x86::Plan& plan) {
     return {};
 }
 
-/// In the kernel's kprobe only its own way on from the int3 is there, and no return address may be
-/// replaced while the kernel may have made a jump of it within an NMI.
+/// From the kernel's kprobe there is one way on: the kernel ignores a handler that wants another
+/// once it has made a jump of the kprobe, and calls none behind the instruction. That jump may also
+/// be hit within an NMI, where no return address may be replaced; an int3 would tell.
 static Refusal check_may_join(const djp_probe& probe) {
-    const bool special =
-        (probe.handler->wants & DJK_WANTS_AFTER) != 0 || djk_probe_is_shadow(probe.handler);
+    const bool special = probe.handler->wants || djk_probe_is_shadow(probe.handler);
     return special ? Refusal{Reason::FOREIGN_PATCH, probe.address} : Refusal{};
 }
 
