@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "fixture.h"
+#include "kprobe_event.h"
 
 namespace djprobe::vm {
 namespace {
@@ -110,42 +111,6 @@ TEST_F(Mainline, KprobesThatComeAfter) {
             }
 }
 
-/// A kprobe of the kernel's, registered by tracefs: it is disabled until enable().
-class TracefsKprobe {
-  public:
-    TracefsKprobe(const std::string& function, uint64_t offset) {
-        made_ = write("kprobe_events", "p:djm/k " + function + "+" + std::to_string(offset));
-    }
-    ~TracefsKprobe() {
-        if (!made_) return;
-        EXPECT_TRUE(enable(false));
-        EXPECT_TRUE(write("kprobe_events", "-:djm/k"));
-    }
-    TracefsKprobe(const TracefsKprobe&) = delete;
-    TracefsKprobe& operator=(const TracefsKprobe&) = delete;
-    explicit operator bool() const { return made_; }
-
-    static bool enable(bool enabled) {
-        return write("events/djm/k/enable", enabled ? "1" : "0");
-    }
-    static uint64_t counted() {
-        std::ifstream profile("/sys/kernel/tracing/kprobe_profile");
-        std::string name;
-        uint64_t hits = 0;
-        while (profile >> name >> hits && name != "k")
-            profile.ignore(1024, '\n');
-        return hits;
-    }
-
-  private:
-    static bool write(const std::string& file, const std::string& text) {
-        std::ofstream stream("/sys/kernel/tracing/" + file, std::ios::app);
-        stream << text << std::endl;
-        return static_cast<bool>(stream);
-    }
-    bool made_ = false;
-};
-
 // It has written nothing, and what it does later does not hurt us.
 TEST_F(Mainline, ADisabledKprobeIsNoObstacle) {
     const std::vector<uint64_t> all = places();
@@ -155,21 +120,20 @@ TEST_F(Mainline, ADisabledKprobeIsNoObstacle) {
             for (const djprobe_mode mode : kBothModes) {
                 SCOPED_TRACE("theirs +" + std::to_string(theirs_at) + " ours +" +
                              std::to_string(ours_at) + " mode " + std::to_string(mode));
-                const TracefsKprobe theirs(kTarget, theirs_at);
-                ASSERT_TRUE(theirs);
+                KprobeEvent theirs("disabled");
+                ASSERT_EQ(theirs.add(address_of(kTarget) + theirs_at), 0);
                 Probe ours = device_.must_attach(at(kTarget, ours_at, mode));
                 ours.settle();
                 expect_both_count(&ours, nullptr, "theirs disabled");
-                const uint64_t before = TracefsKprobe::counted();
-                ASSERT_TRUE(theirs.enable(true));
+                ASSERT_EQ(theirs.enable(true), 0);
                 expect_both_count(&ours, nullptr, "theirs enabled");
-                EXPECT_EQ(TracefsKprobe::counted() - before, kCalls);
-                ASSERT_TRUE(theirs.enable(false));
+                EXPECT_EQ(theirs.counts().hits, kCalls);
+                ASSERT_EQ(theirs.enable(false), 0);
                 expect_both_count(&ours, nullptr, "theirs disabled again");
                 ours.detach();
-                ASSERT_TRUE(theirs.enable(true));
+                ASSERT_EQ(theirs.enable(true), 0);
                 call();
-                EXPECT_EQ(TracefsKprobe::counted() - before, 2 * kCalls);
+                EXPECT_EQ(theirs.counts().hits, 2 * kCalls);
                 ++tried;
             }
     EXPECT_GE(tried, 8);
