@@ -85,7 +85,7 @@ void Registry::optimize() {
             if (site->has_probes()) (void)settle(*site);
         waiting = prepare_batch();
         Garbage again = stuck_.take();
-        again.free(stuck_);
+        again.free(stuck_, sites_);
         freeing_ = garbage_.take();
         garbage = !freeing_.empty();
         stuck = !stuck_.empty();
@@ -96,7 +96,7 @@ void Registry::optimize() {
         RegistryLock lock;
         clock_.end(quiescence);
         if (waiting) finish_batch();
-        freeing_.free(stuck_);
+        freeing_.free(stuck_, sites_);
         stuck = !stuck_.empty();
     }
     if (stuck) djk_optimizer_kick_later();

@@ -288,9 +288,9 @@ void Registry::forget(Range text) {
         }
         site = next;
     }
-    garbage_.forget_boards(text);
-    freeing_.forget_boards(text);
-    stuck_.forget_boards(text);
+    garbage_.forget_boards(text, sites_);
+    freeing_.forget_boards(text, sites_);
+    stuck_.forget_boards(text, sites_);
     // A disabled one must not come back in whatever is loaded there next.
     for (djp_probe* probe = probes_; probe; probe = probe->next)
         if (text.contains(probe->address)) probe->refused = Refusal{Reason::MODULE_GONE};
