@@ -80,6 +80,11 @@ struct ReservedBytes {
             if (site.plan.board)
                 add({site.plan.board, site.plan.board + x86::kJumpLength}, Reason::OVERLAP);
         });
+        // One that has left is restored before a plan is carried out, unless somebody else's patch
+        // lies in it.
+        sites.for_each_board_left(range, [&](const Site& site) {
+            if (site.holds_module) add(site.board(), Reason::OVERLAP);
+        });
     }
 };
 

@@ -24,7 +24,8 @@ class FunctionCopy {
     /// Whether load() failed for want of memory.
     bool out_of_memory() const { return out_of_memory_; }
 
-    /// Replace our own probes by what they hide. Under the registry lock.
+    /// Replace our own probes by what they hide, the springboards too of those that have left.
+    /// Under the registry lock.
     void recover_own(const SiteTable& sites);
 
     Code code() const { return {start_, room_.all().first(size_)}; }

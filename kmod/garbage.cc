@@ -7,7 +7,7 @@ namespace djprobe::kmod {
 namespace {
 
 /// Nobody can be on the springboard any more. False: somebody else has patched it.
-bool restore_board(Site& site) {
+bool restore_board(Site& site, SiteTable& sites) {
     if (!site.written_board.length) return true;
     KernelText text;
     // A kprobe that is not in the text would bring back what it found there.
@@ -16,7 +16,7 @@ bool restore_board(Site& site) {
     x86::restore_board(text, site.written_board);
     text.sync_cores();
     hide_board(text, site);
-    site.written_board = {};
+    sites.forget_board(site);
     return true;
 }
 
@@ -48,22 +48,16 @@ bool Garbage::has_board_near(u64 address) const {
     return false;
 }
 
-void Garbage::restore_boards_near(u64 address) {
+void Garbage::restore_boards_near(u64 address, SiteTable& sites) {
     for (Site* site = sites_; site; site = site->next)
-        if (is_near(*site, address)) (void)restore_board(*site);
+        if (is_near(*site, address) && !restore_board(*site, sites)) site->keep_module();
 }
 
-bool Garbage::has_board_in(Range text) const {
-    for (const Site* site = sites_; site; site = site->next)
-        if (site->written_board.length && site->board().overlaps(text)) return true;
-    return false;
-}
-
-void Garbage::forget_boards(KernelText& text, Range gone) {
+void Garbage::forget_boards(KernelText& text, Range gone, SiteTable& sites) {
     for (Site* site = sites_; site; site = site->next) {
         if (!gone.contains(site->address())) continue;
         hide_board(text, *site);
-        site->written_board = {};
+        sites.forget_board(*site);
     }
 }
 
@@ -73,7 +67,7 @@ Garbage Garbage::take() {
     return taken;
 }
 
-void Garbage::free(Garbage& stuck) {
+void Garbage::free(Garbage& stuck, SiteTable& sites) {
     while (djp_probe* probe = probes_) {
         probes_ = probe->next;
         djk_probe_destroy(probe->handler);
@@ -87,7 +81,7 @@ void Garbage::free(Garbage& stuck) {
     while (Site* site = sites_) {
         sites_ = site->next;
         djk_breathe();
-        if (restore_board(*site)) {
+        if (restore_board(*site, sites)) {
             site->let_module_go();
             Box<Site>::adopt(site).reset();
         } else {
@@ -97,7 +91,7 @@ void Garbage::free(Garbage& stuck) {
     }
 }
 
-void Garbage::abandon() {
+void Garbage::abandon(SiteTable& sites) {
     while (Site* site = sites_) {
         sites_ = site->next;
         djk_warn("a springboard stays here under a kprobe; nothing leads to it any more",
@@ -106,6 +100,7 @@ void Garbage::abandon() {
             KernelText text;
             hide_board(text, *site);
         }
+        sites.forget_board(*site);
         site->let_module_go();
         Box<Site>::adopt(site).reset();
     }

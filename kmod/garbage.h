@@ -24,19 +24,19 @@ class Garbage {
     bool empty() const { return !sites_ && !probes_ && !slots_; }
     /// Springboards that may be in the way of a plan for `address`.
     bool has_board_near(u64 address) const;
-    bool has_board_in(Range text) const;
-    /// Only after a quiescence that began after they were added.
-    void restore_boards_near(u64 address);
+    /// Only after a quiescence that began after they were added. What somebody else has patched
+    /// keeps the module.
+    void restore_boards_near(u64 address, SiteTable& sites);
     /// The text of these springboards is about to be freed.
-    void forget_boards(KernelText& text, Range gone);
+    void forget_boards(KernelText& text, Range gone, SiteTable& sites);
     /// Move everything out, so that what comes later waits for a quiescence of its own.
     Garbage take();
     /// Only after a quiescence that began after take(). What somebody else has patched goes to
     /// `stuck`, and keeps the module.
-    void free(Garbage& stuck);
+    void free(Garbage& stuck, SiteTable& sites);
     /// We go, so nobody is left to restore these springboards: their bytes stay, and the log says
     /// so.
-    void abandon();
+    void abandon(SiteTable& sites);
 
   private:
     Site* sites_ = nullptr;

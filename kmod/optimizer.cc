@@ -109,7 +109,7 @@ void Registry::optimize() {
             retry_obstructed();
         waiting = prepare_batch();
         Garbage again = stuck_.take();
-        again.free(stuck_);
+        again.free(stuck_, sites_);
         freeing_ = garbage_.take();
         garbage = !freeing_.empty();
         stuck = !stuck_.empty();
@@ -120,7 +120,7 @@ void Registry::optimize() {
         RegistryLock lock;
         clock_.end(quiescence);
         if (waiting) finish_batch();
-        freeing_.free(stuck_);
+        freeing_.free(stuck_, sites_);
         stuck = !stuck_.empty();
     }
     if (stuck) djk_optimizer_kick_later();

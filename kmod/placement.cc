@@ -31,23 +31,11 @@ void set_site(djp_probe& probe, Site* site) {
 /// What was detached here a moment ago may still have its springboard in the padding that a new
 /// plan would use.
 void Registry::clear_boards_near(u64 address) {
-    stuck_.restore_boards_near(address);
+    stuck_.restore_boards_near(address, sites_);
     if (!garbage_.has_board_near(address) && !freeing_.has_board_near(address)) return;
     djk_quiesce();
-    garbage_.restore_boards_near(address);
-    freeing_.restore_boards_near(address);
-}
-
-Refusal Registry::analyse(u64 address, x86::Plan& plan) {
-    if (const Refusal refusal = analyst_.analyse(address, sites_, plan)) return refusal;
-    // What was read there is a jump of ours.
-    const Range first = {address, address + plan.first.length};
-    const Range region = {plan.anchor, plan.anchor + (plan.may_jump() ? plan.region.length : 0)};
-    const Garbage* const everywhere[] = {&stuck_, &garbage_, &freeing_};
-    for (const Garbage* garbage : everywhere)
-        if (garbage->has_board_in(first) || garbage->has_board_in(region))
-            return Refusal{Reason::FOREIGN_PATCH, address};
-    return {};
+    garbage_.restore_boards_near(address, sites_);
+    freeing_.restore_boards_near(address, sites_);
 }
 
 /// From the kernel's kprobe there is one way on: the kernel ignores a handler that wants another
@@ -64,7 +52,7 @@ Refusal Registry::make_site(const djp_probe& probe, Box<Site>& made) {
     Site& site = *made;
     site.trap.address = probe.address;
     clear_boards_near(probe.address);
-    if (const Refusal refusal = analyse(probe.address, site.plan)) return refusal;
+    if (const Refusal refusal = analyst_.analyse(probe.address, sites_, site.plan)) return refusal;
     if (site.plan.may_jump()) site.live = analyst_.find_live(probe.address, sites_);
     site.breakpoint = make_breakpoint_site(site.plan);
     if (site.joins_kprobe()) {

@@ -47,10 +47,10 @@ void for_each_portion(djp_probe* first, djp_probe* djp_probe::*link, Use&& use) 
 void Registry::stop() {
     djk_quiesce();
     RegistryLock lock;
-    freeing_.free(stuck_);
-    garbage_.free(stuck_);
+    freeing_.free(stuck_, sites_);
+    garbage_.free(stuck_, sites_);
     // A kprobe has come since a site's last probe went: too late to keep the module.
-    stuck_.abandon();
+    stuck_.abandon(sites_);
 }
 
 Refusal Registry::locate(djp_request& request, u64& function_entry) {
@@ -317,7 +317,7 @@ bool Registry::explain(djp_request& request, djp_verdict& verdict) {
         if (const Site* site = sites_.find(request.address))
             *plan = site->plan;
         else
-            refusal = analyse(request.address, *plan);
+            refusal = analyst_.analyse(request.address, sites_, *plan);
         djk_unpin_target(request.address);
     }
     tell(refusal ? refusal : plan->jump, request);

@@ -102,7 +102,6 @@ class Registry {
     size_t place_pinned(Probes probes, Refusal& refusal);
     Refusal make_site(const djp_probe& probe, Box<Site>& made);
     void clear_boards_near(u64 address);
-    Refusal analyse(u64 address, x86::Plan& plan);
     Refusal find_or_make_site(djp_probe& probe, SiteList& fresh);
     void take_back(Probes probes, SiteList& fresh);
     void leave(Probes probes);

@@ -49,6 +49,20 @@ void SiteTable::remove(Site& site) {
     (site.previous ? site.previous->next : list_) = site.next;
     if (site.next) site.next->previous = site.previous;
     site.next = nullptr;
+    if (site.written_board.length)
+        site.left = true;
+    else
+        leave_line(site);
+}
+
+void SiteTable::forget_board(Site& site) {
+    site.written_board = {};
+    if (!site.left) return;
+    site.left = false;
+    leave_line(site);
+}
+
+void SiteTable::leave_line(Site& site) {
     Site** link = &lines_[line(site.address()) % kLines];
     while (*link != &site)
         link = &(*link)->next_near;

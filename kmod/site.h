@@ -74,6 +74,7 @@ struct Site {
     djk_patch board_patch{};       ///< the springboard, as long as it is written
     djk_seat* seat = nullptr;      ///< its part in the kernel's kprobe, see joins_kprobe()
     bool holds_module = false;     ///< see keep_module()
+    bool left = false;  ///< in the table for its springboard only, see SiteTable::remove()
     Site* next = nullptr;          ///< in the table's list, or in the garbage
     Site* previous = nullptr;      ///< in the table's list
     Site* next_near = nullptr;     ///< in the table's line
@@ -160,8 +161,11 @@ class SiteTable {
     /// The site whose IA this is.
     Site* find(u64 address) const;
     void insert(Site& site);
-    /// The site's traps may be found by hits that began before; free it after quiescence.
+    /// The site's traps may be found by hits that began before; free it after quiescence. Its
+    /// springboard stays in the text until then, and in the table until forget_board().
     void remove(Site& site);
+    /// The springboard is in the text no more, or the text is about to be freed.
+    void forget_board(Site& site);
     /// Traps besides the IA's come and go with their int3: insert before it, remove after it and a
     /// core sync.
     void insert(djk_trap& trap);
@@ -173,13 +177,30 @@ class SiteTable {
     /// some others nearby. `use` may not remove any.
     template <class Use>
     void for_each_near(Range range, Use&& use) const {
+        for_each_in_lines(range, [&](Site& site) {
+            if (!site.left) use(site);
+        });
+    }
+
+    /// use(const Site&) for every removed site whose springboard is still in the text in `range`,
+    /// and for some others nearby.
+    template <class Use>
+    void for_each_board_left(Range range, Use&& use) const {
+        for_each_in_lines(range, [&](const Site& site) {
+            if (site.left) use(site);
+        });
+    }
+
+  private:
+    template <class Use>
+    void for_each_in_lines(Range range, Use&& use) const {
         const u64 last = line(range.end + x86::kTacticReach);
         for (u64 at = line(range.begin - x86::kTacticReach); at <= last; ++at)
             for (Site* site = lines_[at % kLines]; site; site = site->next_near)
                 if (line(site->address()) == at) use(*site);
     }
+    void leave_line(Site& site);
 
-  private:
     // No tactic reaches farther than two lines.
     static constexpr size_t kLines = 4096;
     static constexpr u64 line(u64 address) { return address / 128; }

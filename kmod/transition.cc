@@ -315,9 +315,9 @@ void Registry::leave_text(Range text) {
             hide_patch(port, *site);
             hide_board(port, *site);
         }
-        garbage_.forget_boards(port, text);
-        freeing_.forget_boards(port, text);
-        stuck_.forget_boards(port, text);
+        garbage_.forget_boards(port, text, sites_);
+        freeing_.forget_boards(port, text, sites_);
+        stuck_.forget_boards(port, text, sites_);
     }
     // As in retire().
     if (bypassed) djk_quiesce();

@@ -20,6 +20,12 @@ void copy_adjusted(const Insn& insn, Span<const u8> bytes, Emitter& out) {
     out.bytes(bytes.from(behind).first(insn.length - behind));
 }
 
+/// Behind a return or an indirect jump a CPU may run ahead in a straight line before it knows where
+/// that leads; compilers put an int3 there, and so does a copy.
+void stop_speculation(Emitter& out) {
+    out.code(kInt3);
+}
+
 /// loop and jrcxz have no long form: keep them, hopping over a jump that is not taken.
 void counter_jump(const Insn& insn, Span<const u8> bytes, Emitter& out) {
     out.bytes(bytes.first(insn.rel_offset));
@@ -35,6 +41,7 @@ void indirect_call(const Insn& insn, Span<const u8> bytes, Emitter& out) {
     copy[insn.modrm_offset] = static_cast<u8>((copy[insn.modrm_offset] & 0xc7) | (4 << 3));
     out.push(insn.end());
     copy_adjusted(insn, {copy, insn.length}, out);
+    stop_speculation(out);
 }
 
 }  // namespace
@@ -43,10 +50,13 @@ Refusal relocate(const Insn& insn, Span<const u8> bytes, Emitter& out) {
     switch (insn.kind) {
         case Kind::Plain:
         case Kind::Nop:
-        case Kind::IndirectJump:
-        case Kind::Return:
         case Kind::InterruptShadow:
             copy_adjusted(insn, bytes, out);
+            break;
+        case Kind::IndirectJump:
+        case Kind::Return:
+            copy_adjusted(insn, bytes, out);
+            stop_speculation(out);
             break;
         case Kind::Jump:
             out.jump(insn.target);

@@ -93,15 +93,20 @@ u64 real_end(const Code& function) {
 
 Range dead_padding(const Code& function) {
     Range padding = {function.address, function.address};
-    bool dead = false;
+    bool dead = false, guarded = false;
     const Refusal refusal = for_each_insn(function, function.range().end, [&](const Insn& insn) {
         if (is_padding(insn, function.from(insn.address))) return true;
         padding.begin = insn.end();
         // After a call control continues, unless the callee is known not to return: not known here.
         dead = insn.is_terminal() || insn.kind == Kind::Trap;
+        guarded = insn.is_terminal();
         return true;
     });
     if (refusal || !dead) return {};
+    // A CPU may run straight ahead behind a return or a jump before it knows where that leads. An
+    // int3 stops it there, and must stay.
+    const Span<const u8> behind = function.from(padding.begin);
+    if (guarded && !behind.empty() && behind[0] == kInt3) ++padding.begin;
     // Zeros are no padding that anybody has promised to leave alone.
     padding.end = padding.begin;
     (void)for_each_insn(function, function.range().end, [&](const Insn& insn) {

@@ -59,7 +59,8 @@ bool is_past_end(const Code& function, u64 address);
 
 /// The padding behind a function's last instruction, if control cannot run into it: int3 and long
 /// nops after an instruction that never continues. Empty otherwise. Not the one-byte nops that
-/// compilers put before a function for the kernel to patch.
+/// compilers put before a function for the kernel to patch, nor the int3 right behind a return or a
+/// jump, which stops straight-line speculation.
 Range dead_padding(const Code& function);
 
 }  // namespace djprobe::x86

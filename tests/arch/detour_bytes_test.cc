@@ -91,7 +91,7 @@ TEST(DetourLayoutTest, OneDisplacedInstructionIsItsOwnOutOfLineCopy) {
 
 TEST(DetourLayoutTest, NothingFollowsWhatNeverFallsThrough) {
     const DetourLayout ret = emit(Scene(CODE("ret; int3; int3; int3; int3")).plan(0)).layout;
-    EXPECT_EQ(ret.size, ret.displaced + 1);
+    EXPECT_EQ(ret.size, ret.displaced + 2);
     const DetourLayout call = emit(Scene(CODE(".byte 0xe8, 0, 1, 0, 0; ret")).plan(0)).layout;
     EXPECT_EQ(call.size, call.displaced + 5 + 5);
 }

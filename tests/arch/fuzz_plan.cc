@@ -120,9 +120,12 @@ void check_board(const Plan& plan, const World& world) {
         require(padding.begin <= board.begin && board.end <= padding.end, "board is padding");
         Insn last;
         u64 at = code.address;
-        for (Insn insn; at < padding.begin && decode(code.from(at), at, insn); at = insn.end())
+        for (Insn insn; at < padding.begin && decode(code.from(at), at, insn); at = insn.end()) {
+            if (insn.kind == Kind::Int3 && insn.end() == padding.begin) break;
             last = insn;
-        require(at == padding.begin, "padding begins behind an instruction");
+        }
+        const bool guarded = last.is_terminal() && *code.from(last.end()).data() == kInt3;
+        require(at + guarded == padding.begin, "padding begins behind an instruction");
         require(last.is_terminal() || last.kind == Kind::Trap, "which never continues");
     }
     PatchSite patch;

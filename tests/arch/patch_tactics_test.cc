@@ -132,7 +132,7 @@ TEST(PatchSlideTest, AMissingQuiescenceIsFound) {
 // --- springboards ---
 
 struct BoardScene {
-    static constexpr size_t kPadding = 13;
+    static constexpr size_t kPadding = 14;  // without the int3 that belongs to the ret
     Bytes code =
         CODE("1: inc edx; 2: add rax, rdi; dec ecx; jnz 1b; js 2b; nop; ret; .fill 9, 1, 0xcc");
     Plan plan;

@@ -165,6 +165,7 @@ TEST(PlanSlideTest, AnIndirectJumpMayArriveAnywhere) {
 // The loop's target is two bytes behind the function's start.
 const Bytes kLoop = CODE("mov eax, ebx; 1: dec ecx; jnz 1b; ret");
 constexpr u64 kLoopEnd = kText + 7;
+constexpr u64 kBoard = kLoopEnd + 1;  // of padding of int3: the first one stays
 const Refusal kLoopTarget = Refusal(Reason::BRANCH_INTO_REGION, kText + 4, kText + 2);
 
 Bytes int3s(size_t count) {
@@ -179,7 +180,7 @@ TEST(PlanBoardTest, TwoBytesLeadToDeadPadding) {
     EXPECT_EQ(plan.before, 0);
     EXPECT_EQ(plan.region.count, 1);
     EXPECT_EQ(plan.region.length, 2);
-    EXPECT_EQ(plan.board, kLoopEnd);
+    EXPECT_EQ(plan.board, kBoard);
     EXPECT_EQ(Bytes(plan.board_bytes, plan.board_bytes + 5), int3s(5));
 }
 
@@ -237,38 +238,48 @@ TEST(PlanBoardTest, TheRegionsOwnFillerIsNoBoard) {
 }
 
 TEST(PlanBoardTest, FourBytesDoNotHoldAJump) {
-    expect_refused(scene_of(join(kLoop, int3s(4))).plan(0), kLoopTarget);
-    EXPECT_EQ(scene_of(join(kLoop, int3s(5))).plan(0).board, kLoopEnd);
+    expect_refused(scene_of(join(kLoop, int3s(5))).plan(0), kLoopTarget);
+    EXPECT_EQ(scene_of(join(kLoop, int3s(6))).plan(0).board, kBoard);
+}
+
+TEST(PlanBoardTest, TheInt3RightBehindAReturnOrAJumpStays) {
+    const Bytes loop = CODE("mov eax, ebx; 1: dec ecx; jnz 1b");
+    for (const Bytes& end : {CODE("ret"), CODE("jmp rax"), CODE(".byte 0xe9, 0, 1, 0, 0")}) {
+        EXPECT_EQ(scene_of(join(loop, end, int3s(6))).plan(0).board,
+                  kText + loop.size() + end.size() + 1);
+    }
+    // No CPU runs ahead of a trap.
+    EXPECT_EQ(scene_of(join(loop, CODE("ud2"), int3s(5))).plan(0).board, kText + loop.size() + 2);
 }
 
 TEST(PlanBoardTest, ReservedBytesAreNoBoard) {
     for (u64 offset = 0; offset < 5; ++offset) {
-        Scene scene = scene_of(join(kLoop, int3s(5)));
-        scene.reserved = {{{kLoopEnd + offset, kLoopEnd + offset + 1}, Reason::FTRACE_SITE}};
+        Scene scene = scene_of(join(kLoop, int3s(6)));
+        scene.reserved = {{{kBoard + offset, kBoard + offset + 1}, Reason::FTRACE_SITE}};
         expect_refused(scene.plan(0), kLoopTarget);
     }
 }
 
 TEST(PlanBoardTest, BytesWhereSomebodyArrivesAreNoBoard) {
     for (u64 offset = 0; offset < 5; ++offset) {
-        Scene scene = scene_of(join(kLoop, int3s(5)));
-        scene.landings = {{Reason::POINTER_INTO_REGION, kText + 0x5000, kLoopEnd + offset}};
+        Scene scene = scene_of(join(kLoop, int3s(6)));
+        scene.landings = {{Reason::POINTER_INTO_REGION, kText + 0x5000, kBoard + offset}};
         expect_refused(scene.plan(0), kLoopTarget);
     }
 }
 
 TEST(PlanBoardTest, ABoardBehindTheObstacleIsFound) {
-    Scene scene = scene_of(join(kLoop, int3s(8)));
-    scene.reserved = {{{kLoopEnd, kLoopEnd + 1}, Reason::FTRACE_SITE}};
-    scene.landings = {{Reason::POINTER_INTO_REGION, kText + 0x5000, kLoopEnd + 2}};
-    EXPECT_EQ(scene.plan(0).board, kLoopEnd + 3);
+    Scene scene = scene_of(join(kLoop, int3s(9)));
+    scene.reserved = {{{kBoard, kBoard + 1}, Reason::FTRACE_SITE}};
+    scene.landings = {{Reason::POINTER_INTO_REGION, kText + 0x5000, kBoard + 2}};
+    EXPECT_EQ(scene.plan(0).board, kBoard + 3);
 }
 
-/// kLoop with a function `ret; int3...` elsewhere whose padding begins at `board`.
+/// kLoop with a function `ret; int3...` elsewhere whose first bytes for a springboard are `board`.
 Plan with_board_at(u64 board, size_t size = 5) {
-    const Bytes other = join(CODE("ret"), int3s(size));
+    const Bytes other = join(CODE("ret; int3"), int3s(size));
     Scene scene = scene_of(kLoop);
-    scene.neighbours = {{board - 1, view(other)}};
+    scene.neighbours = {{board - 2, view(other)}};
     return scene.plan(0);
 }
 

@@ -12,6 +12,7 @@ namespace djprobe::x86 {
 namespace {
 
 using test::Bytes;
+using test::join;
 using test::kText;
 using test::view;
 
@@ -41,6 +42,13 @@ TEST(RelocateTest, PlaceIndependentInstructionIsCopied) {
 
 TEST(RelocateTest, OnlyTheInstructionIsCopied) {
     EXPECT_EQ(relocated(CODE("push rbp; mov rbp, rsp")).bytes, CODE("push rbp"));
+}
+
+TEST(RelocateTest, AnInt3StopsSpeculationBehindReturnsAndIndirectJumps) {
+    for (const Bytes& code : {CODE("ret"), CODE("jmp rax"), CODE("jmp [rsp + 8]")})
+        EXPECT_EQ(relocated(code).bytes, join(code, Bytes{kInt3})) << +code[0];
+    const Bytes call = relocated(CODE("call rax")).bytes;
+    EXPECT_EQ(Bytes(call.end() - 3, call.end()), CODE("jmp rax; int3"));
 }
 
 TEST(RelocateTest, ImmediateBehindTheDisplacementIsKept) {

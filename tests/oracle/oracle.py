@@ -288,6 +288,8 @@ def check(claim, text, data):
             return "board in the region"
         if text.dead.find(0, board, board + 5) >= 0:
             return "board not dead"
+        if data[board] == INT3 and text.leave_end[board]:
+            return "board on the int3 that stops speculation"
         if text.arrival.find(1, board, board + 5) >= 0:
             return "board with arrival"
         # int3 is in `owned` as an instruction that cannot move; tables' entries tell why.

@@ -88,3 +88,16 @@ run 125 --add "$work/absent" -- true
 run 125 --qemu -nonsense -- true
 run 125 --icount --cpus 2 -- true
 run 0 --icount --mem 512 --cpu Haswell -- true
+
+# Whatever QEMU's version, one thread runs all vCPUs (or KVM does): with a thread for each QEMU keeps
+# stale translations of patched text.
+mkdir "$work/bin"
+cat >"$work/bin/qemu-system-x86_64" <<'EOF'
+#!/bin/sh
+[ "$1" != --version ] || { echo 'QEMU emulator version 10.0.13'; exit; }
+echo "$@" >"$QEMU_ARGUMENTS"
+PATH=$REAL_PATH exec qemu-system-x86_64 "$@"
+EOF
+chmod +x "$work/bin/qemu-system-x86_64"
+REAL_PATH=$PATH QEMU_ARGUMENTS=$work/arguments PATH=$work/bin:$PATH run 0 --cpus 2 -- true
+grep -qE -- '-accel (tcg,thread=single|kvm) ' "$work/arguments" || fail "QEMU runs as: $(<"$work/arguments")"

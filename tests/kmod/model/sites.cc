@@ -51,6 +51,7 @@ void for_each_jump(unsigned int tactic, bool in_module,
         for (const auto& [address, verdict] : sites)
             if (use(seed, address, verdict)) return;
     }
+    ADD_FAILURE() << "no image has enough sites for tactic " << tactic;
 }
 
 Found find_image(bool in_module, unsigned int tactic, size_t inside) {

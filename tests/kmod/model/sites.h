@@ -13,7 +13,7 @@ namespace djprobe::model {
 constexpr auto kForeign = static_cast<unsigned>(DJPROBE_REASON_FOREIGN_PATCH);
 
 /// Every place with a jump by this tactic, over the first images; use(seed, place, verdict) ->
-/// enough. No session lives meanwhile.
+/// enough. The test fails when there is never enough. No session lives meanwhile.
 void for_each_jump(unsigned int tactic, bool in_module,
                    const std::function<bool(u64 seed, u64 site, const djp_verdict& verdict)>& use);
 

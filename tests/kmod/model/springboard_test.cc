@@ -2,8 +2,10 @@
 // Springboards that somebody else has touched, or is about to.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <set>
+#include <vector>
 
 #include "sites.h"
 
@@ -92,6 +94,52 @@ TEST(Springboard, AKprobeOnASpringboardThatIsAboutToGoKeepsTheModule) {
                           session.finish();
                           return true;
                       });
+}
+
+/// What is said of every byte around a springboard and of its function's returns.
+std::vector<std::array<u64, 4>> verdicts_around(Session& session, u64 board) {
+    std::vector<std::array<u64, 4>> all;
+    for (u64 at = board - 64; at < board + 64; ++at) {
+        unsigned int reason = 0;
+        const djp_verdict verdict = session.explain(at, &reason);
+        all.push_back({at, verdict.verdict, reason, verdict.board});
+    }
+    djp_request request = {};
+    request.address = session.kernel.image.function_at(board)->start;
+    std::array<u64, 4> returns = {request.address, 0, 0, 0};
+    djp_find_returns(
+        &request,
+        [](void* count, const unsigned long*, size_t found) { *static_cast<u64*>(count) = found; },
+        &returns[1]);
+    returns[2] = request.reason;
+    all.push_back(returns);
+    return all;
+}
+
+TEST(Springboard, UntilADetachedSpringboardIsRestoredItCountsAsPadding) {
+    size_t seen = 0;
+    for_each_jump(DJPROBE_TACTIC_SPRINGBOARD, false, [&](u64 seed, u64 site, djp_verdict verdict) {
+        Session session(seed);
+        const auto before = verdicts_around(session, verdict.board);
+        Probe* probe = session.attach_one({.address = site});
+        session.settle();
+        session.detach({probe});
+        EXPECT_NE(*session.kernel.image.text(verdict.board),
+                  *session.kernel.image.original(verdict.board));
+        EXPECT_EQ(verdicts_around(session, verdict.board), before) << "image " << seed;
+        bool waited = false;
+        session.kernel.on_quiesce = [&](bool locked) {
+            if (locked || waited) return;
+            waited = true;
+            EXPECT_EQ(verdicts_around(session, verdict.board), before) << "image " << seed;
+        };
+        session.settle();
+        session.kernel.on_quiesce = {};
+        EXPECT_TRUE(waited);
+        session.finish();
+        return ++seen == 64;
+    });
+    EXPECT_GT(seen, 16u);
 }
 
 TEST(Springboard, ASpringboardUnderAKprobeIsTakenBackWhenThatLeaves) {

@@ -208,6 +208,7 @@ TEST_F(Hostile, ProbesCountExactlyAndChangeNothing) {
         for (const Sites& round : all)
             probe_at_once(round, mode);
     EXPECT_EQ(tested_, sites * std::size(kBothModes));
+    EXPECT_GT(jumps_, 0u);
     EXPECT_EQ(run_all(), unprobed_) << "afterwards";
     std::printf("%zu probes in %zu rounds, %zu of them jumps\n", tested_, all.size(), jumps_);
 }

@@ -26,6 +26,7 @@ class Mainline : public ProbeTest {
         std::vector<uint64_t> offsets;
         for (const Probe& probe : attach_everywhere(device_, counter(), kTarget, 3))
             offsets.push_back(probe.query().offset);
+        EXPECT_EQ(offsets.size(), 3u);
         return offsets;
     }
     static void call() { EXPECT_EQ(call_getpgid(kCalls), 0u); }

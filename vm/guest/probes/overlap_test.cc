@@ -21,6 +21,7 @@ class Overlap : public ProbeTest {
             offsets.push_back(probe.query().offset);
         while (offsets.size() > count && offsets[1] - offsets[0] >= 5)
             offsets.erase(offsets.begin());
+        EXPECT_GE(offsets.size(), count) << kGetpgid << " has too few instructions";
         offsets.resize(count);
         return offsets;
     }
