@@ -2,6 +2,7 @@
 // What has been detached: freed only when no CPU can be in it any more.
 #pragma once
 
+#include "quiescence_clock.h"
 #include "site.h"
 
 struct djp_probe;
@@ -20,25 +21,29 @@ class Garbage {
     void add(Site* site);
     void add(djp_probe* probe);
     void add(OldSlot* slot);
-    bool empty() const { return !sites_ && !probes_ && !slots_; }
-    /// Springboards that may be in the way of a plan for `address`.
-    bool has_board_near(u64 address) const;
+    bool empty() const { return !sites_ && !boards_ && !probes_ && !slots_; }
+    /// A springboard that is in the way of a plan for `address`, since a CPU may still be on it.
+    bool has_board_near(u64 address, const QuiescenceClock& clock) const;
     bool has_board_in(Range text) const;
-    /// Only after a quiescence that began after they were added.
-    void restore_boards_near(u64 address);
+    /// Those which nobody is on any more.
+    void restore_boards_near(u64 address, const QuiescenceClock& clock);
     /// The text of these springboards is about to be freed.
     void forget_boards(Range text);
     /// Move everything out, so that what comes later waits for a quiescence of its own.
     Garbage take();
-    /// Only after a quiescence that began after take(). What somebody else has patched goes to
-    /// `stuck`, and keeps the module.
-    void free(Garbage& stuck);
+    /// So many of them; returns whether any are left. Only after a quiescence that began after
+    /// take(). What somebody else has patched goes to `stuck`, and keeps the module.
+    bool free(size_t most, Garbage& stuck);
+    void free_all(Garbage& stuck) { (void)free(~size_t{0}, stuck); }
     /// We go, so nobody is left to restore these springboards: their bytes stay, and the log says
     /// so.
     void abandon();
 
   private:
+    bool free_one(Garbage& stuck);
+
     Site* sites_ = nullptr;
+    Site* boards_ = nullptr;  ///< those whose springboard is in the text
     djp_probe* probes_ = nullptr;
     OldSlot* slots_ = nullptr;
 };

@@ -33,10 +33,7 @@ void SiteTable::remove(djk_trap& trap) {
 
 void SiteTable::insert(Site& site) {
     insert(site.trap);
-    site.next = list_;
-    site.previous = nullptr;
-    if (list_) list_->previous = &site;
-    list_ = &site;
+    list_.add(site);
     Site*& near = lines_[line(site.address()) % kLines];
     site.next_near = near;
     near = &site;
@@ -46,9 +43,7 @@ void SiteTable::remove(Site& site) {
     remove(site.trap);
     if (site.anchor_armed) remove(site.anchor);
     if (site.bypassed) remove(site.bypass);
-    (site.previous ? site.previous->next : list_) = site.next;
-    if (site.next) site.next->previous = site.previous;
-    site.next = nullptr;
+    list_.remove(site);
     Site** link = &lines_[line(site.address()) % kLines];
     while (*link != &site)
         link = &(*link)->next_near;
