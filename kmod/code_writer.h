@@ -14,8 +14,6 @@ class CodeWriter {
     void add(u64 address, Span<const u8> code);
     /// Takes the text lock. The cores do not know of what is written.
     void flush();
-    /// Forget what is not written: its slots are given back.
-    void drop() { size_ = 0; }
 
   private:
     static constexpr size_t kRoom = 4096;  // of which the kernel writes no more at once

@@ -31,6 +31,12 @@ class Analyst {
 
     const djk_machine& machine() const { return machine_; }
 
+    /// Who may land where in the core kernel's text. The first one that is built stays.
+    bool knows_landings() const { return index_.is_built(); }
+    void set_landings(LandingIndex&& index) {
+        if (!index_.is_built()) index_ = static_cast<LandingIndex&&>(index);
+    }
+
   private:
     /// What one analysis needs and the next one can use again.
     struct Scratch;

@@ -28,8 +28,10 @@ bool is_near(const Site& site, u64 address) {
 }  // namespace
 
 void Garbage::add(Site* site) {
-    site->next = sites_;
-    sites_ = site;
+    // Every attach looks at those with boards: the others may be many.
+    Site*& list = site->written_board.length ? boards_ : sites_;
+    site->next = list;
+    list = site;
 }
 
 void Garbage::add(djp_probe* probe) {
@@ -42,19 +44,21 @@ void Garbage::add(OldSlot* slot) {
     slots_ = slot;
 }
 
-bool Garbage::has_board_near(u64 address) const {
-    for (const Site* site = sites_; site; site = site->next)
-        if (site->written_board.length && is_near(*site, address)) return true;
+bool Garbage::has_board_near(u64 address, const QuiescenceClock& clock) const {
+    for (const Site* site = boards_; site; site = site->next)
+        if (site->written_board.length && !clock.has_passed(site->left) && is_near(*site, address))
+            return true;
     return false;
 }
 
-void Garbage::restore_boards_near(u64 address, SiteTable& sites) {
-    for (Site* site = sites_; site; site = site->next)
-        if (is_near(*site, address) && !restore_board(*site, sites)) site->keep_module();
+void Garbage::restore_boards_near(u64 address, const QuiescenceClock& clock, SiteTable& sites) {
+    for (Site* site = boards_; site; site = site->next)
+        if (clock.has_passed(site->left) && is_near(*site, address) && !restore_board(*site, sites))
+            site->keep_module();
 }
 
 void Garbage::forget_boards(KernelText& text, Range gone, SiteTable& sites) {
-    for (Site* site = sites_; site; site = site->next) {
+    for (Site* site = boards_; site; site = site->next) {
         if (!gone.contains(site->address())) continue;
         hide_board(text, *site);
         sites.forget_board(*site);
@@ -67,33 +71,41 @@ Garbage Garbage::take() {
     return taken;
 }
 
-void Garbage::free(Garbage& stuck, SiteTable& sites) {
-    while (djp_probe* probe = probes_) {
+bool Garbage::free_one(Garbage& stuck, SiteTable& sites) {
+    if (djp_probe* probe = probes_) {
         probes_ = probe->next;
         djk_probe_destroy(probe->handler);
-        djk_breathe();
         Box<djp_probe>::adopt(probe).reset();
+        return true;
     }
-    while (OldSlot* slot = slots_) {
+    if (OldSlot* slot = slots_) {
         slots_ = slot->next;
         Box<OldSlot>::adopt(slot).reset();
+        return true;
     }
-    while (Site* site = sites_) {
-        sites_ = site->next;
+    Site*& list = sites_ ? sites_ : boards_;
+    Site* const site = list;
+    if (!site) return false;
+    list = site->next;
+    if (restore_board(*site, sites)) {
+        site->let_module_go();
+        Box<Site>::adopt(site).reset();
+    } else {
+        site->keep_module();
+        stuck.add(site);
+    }
+    return true;
+}
+
+bool Garbage::free(size_t most, Garbage& stuck, SiteTable& sites) {
+    for (; most > 0 && free_one(stuck, sites); --most)
         djk_breathe();
-        if (restore_board(*site, sites)) {
-            site->let_module_go();
-            Box<Site>::adopt(site).reset();
-        } else {
-            site->keep_module();
-            stuck.add(site);
-        }
-    }
+    return !empty();
 }
 
 void Garbage::abandon(SiteTable& sites) {
-    while (Site* site = sites_) {
-        sites_ = site->next;
+    while (Site* site = boards_) {
+        boards_ = site->next;
         djk_warn("a springboard stays here under a kprobe; nothing leads to it any more",
                  site->board().begin);
         {

@@ -2,6 +2,7 @@
 // What has been detached: freed only when no CPU can be in it any more.
 #pragma once
 
+#include "quiescence_clock.h"
 #include "site.h"
 #include "text_port.h"
 
@@ -21,25 +22,28 @@ class Garbage {
     void add(Site* site);
     void add(djp_probe* probe);
     void add(OldSlot* slot);
-    bool empty() const { return !sites_ && !probes_ && !slots_; }
-    /// Springboards that may be in the way of a plan for `address`.
-    bool has_board_near(u64 address) const;
-    /// Only after a quiescence that began after they were added. What somebody else has patched
-    /// keeps the module.
-    void restore_boards_near(u64 address, SiteTable& sites);
+    bool empty() const { return !sites_ && !boards_ && !probes_ && !slots_; }
+    /// A springboard that is in the way of a plan for `address`, since a CPU may still be on it.
+    bool has_board_near(u64 address, const QuiescenceClock& clock) const;
+    /// Those which nobody is on any more. What somebody else has patched keeps the module.
+    void restore_boards_near(u64 address, const QuiescenceClock& clock, SiteTable& sites);
     /// The text of these springboards is about to be freed.
     void forget_boards(KernelText& text, Range gone, SiteTable& sites);
     /// Move everything out, so that what comes later waits for a quiescence of its own.
     Garbage take();
-    /// Only after a quiescence that began after take(). What somebody else has patched goes to
-    /// `stuck`, and keeps the module.
-    void free(Garbage& stuck, SiteTable& sites);
+    /// So many of them; returns whether any are left. Only after a quiescence that began after
+    /// take(). What somebody else has patched goes to `stuck`, and keeps the module.
+    bool free(size_t most, Garbage& stuck, SiteTable& sites);
+    void free_all(Garbage& stuck, SiteTable& sites) { (void)free(~size_t{0}, stuck, sites); }
     /// We go, so nobody is left to restore these springboards: their bytes stay, and the log says
     /// so.
     void abandon(SiteTable& sites);
 
   private:
+    bool free_one(Garbage& stuck, SiteTable& sites);
+
     Site* sites_ = nullptr;
+    Site* boards_ = nullptr;  ///< those whose springboard is in the text
     djp_probe* probes_ = nullptr;
     OldSlot* slots_ = nullptr;
 };

@@ -135,77 +135,107 @@ Refusal find_in_module(Range module, Range targets, const SiteTable& sites, Land
 
 }  // namespace
 
-/// Visits everything that may lead somewhere, twice: to count, then to note.
+/// Visits everything that may lead somewhere.
 struct LandingIndex::Builder {
-    LandingIndex& index;
-    const KernelText& text;
-    bool counting = true;
-    size_t stated = 0;
+    /// Of a line, to be sorted by it.
+    struct Arrival {
+        u32 line, entry;
+    };
 
+    LandingIndex& index;
+    Span<Arrival> arrivals;  ///< as many as there is room for
+    Span<Stated> stated;
+    size_t arrival_count = 0, stated_count = 0;
+
+    bool is_complete() const {
+        return arrival_count <= arrivals.size() && stated_count <= stated.size();
+    }
     void add(u64 target, u32 entry) {
         if (!index.text_.contains(target)) return;
-        const size_t line = index.line(target);
-        // Counts are kept two places behind and become, summed up, the next free entry one place
-        // behind; when all are noted, that is where the next line begins.
-        if (counting)
-            ++index.begin_[line + 2];
-        else if (const u32 next = index.begin_[line + 1]++; next < index.entries_.size())
-            index.entries_[next] = entry;
+        const size_t number = arrival_count++;
+        if (number < arrivals.size())
+            arrivals[number] = {static_cast<u32>(index.line(target)), entry};
     }
     u32 distance(u64 place) const { return static_cast<u32>(place - index.text_.begin); }
 
     static void state(void* context, unsigned int kind, u64 source, u64 target) {
         auto& self = *static_cast<Builder*>(context);
-        const size_t number = self.stated++;
-        if (!self.counting && number < self.index.stated_.size())
-            self.index.stated_[number] = {kind, source, target};
+        const size_t number = self.stated_count++;
+        if (number < self.stated.size()) self.stated[number] = {kind, source, target};
         self.add(target, static_cast<u32>(number) | kStatedBit);
     }
 
-    Refusal visit() {
-        stated = 0;
-        for_each_piece(index.text_, [this](const Code& piece) {
-            x86::find_long_branches(piece, index.text_, [&](u64 field, u64 target) {
-                // What optimized kprobes of the kernel have overwritten is found below.
-                if (x86::looks_like_branch(piece, field, target)) add(target, distance(field));
-                return true;
-            });
+    /// A kprobe that comes or goes changes this piece before it is read, or after.
+    Refusal visit(const Code& piece) {
+        KernelText unchanged;
+        x86::find_long_branches(piece, index.text_, [&](u64 field, u64 target) {
+            // What optimized kprobes of the kernel have overwritten is found below.
+            if (x86::looks_like_branch(piece, field, target)) add(target, distance(field));
+            return true;
         });
-        const Range rodata = core_rodata();
-        for (const u64& word : in_place<u64>(rodata.begin, rodata.end))
-            add(word, distance(reinterpret_cast<u64>(&word)));
-        djk_visit_landings(0, state, this);
-        return for_each_hidden(index.text_, text, [this](const x86::Insn& insn) {
+        const Range covered = {piece.address - (x86::kJumpLength - 1), piece.range().end};
+        return for_each_hidden(covered, unchanged, [this](const x86::Insn& insn) {
             if (const u64 field = x86::long_branch_field(insn)) add(insn.target, distance(field));
             if (insn.taken_offset) add(insn.taken, distance(insn.address + insn.taken_offset));
         });
     }
+
+    Refusal visit_all() {
+        Refusal refusal;
+        for_each_piece(index.text_, [&](const Code& piece) {
+            if (!refusal) refusal = visit(piece);
+        });
+        const Range rodata = core_rodata();
+        for (const u64& word : in_place<u64>(rodata.begin, rodata.end)) {
+            const u64 place = reinterpret_cast<u64>(&word);
+            if (place % kPiece == 0) djk_breathe();
+            add(word, distance(place));
+        }
+        djk_visit_landings(0, state, this);
+        return refusal;
+    }
 };
 
-Refusal LandingIndex::build() {
-    // Between the passes nothing may change.
-    KernelText unchanged;
+Refusal LandingIndex::try_to_build() {
     text_ = core_text();
     const size_t lines = line(text_.end - 1) + 1;
-    begin_ = Array<u32>(lines + 2);
+    begin_ = Array<u32>(lines + 1);
     rewritten_ = Array<djk_rewrite>(djk_list_rewritten(nullptr, 0));
     if (!begin_ || !rewritten_) return Refusal{Reason::NO_MEMORY};
     djk_list_rewritten(rewritten_.data(), rewritten_.size());
-    Builder builder{*this, unchanged};
-    if (const Refusal refusal = builder.visit()) return refusal;
-    for (size_t i = 2; i < lines + 2; ++i)
+    Array<Builder::Arrival> arrivals;
+    size_t count = 0;
+    // The first pass counts. Others change text meanwhile: there may be some more in the next one.
+    for (bool complete = false; !complete;) {
+        Builder builder{*this, arrivals.all(), stated_.all()};
+        if (const Refusal refusal = builder.visit_all()) return refusal;
+        complete = builder.is_complete();
+        count = builder.arrival_count;
+        if (complete) break;
+        arrivals = Array<Builder::Arrival>(count + count / 64 + 64);
+        stated_ = Array<Stated>(builder.stated_count + 64);
+        if (!arrivals || !stated_) return Refusal{Reason::NO_MEMORY};
+    }
+    Array<u32> entries(count + 1);
+    if (!entries) return Refusal{Reason::NO_MEMORY};
+    const Span<const Builder::Arrival> all = arrivals.all().first(count);
+    for (const auto& arrival : all)
+        ++begin_[arrival.line];
+    // Where each line ends, which is where it begins when all its entries are in.
+    for (size_t i = 1; i <= lines; ++i)
         begin_[i] += begin_[i - 1];
-    stated_ = Array<Stated>(builder.stated);
-    entries_ = Array<u32>(begin_[lines + 1]);
-    if (!stated_ || !entries_) return Refusal{Reason::NO_MEMORY};
-    builder.counting = false;
-    return builder.visit();
+    for (const auto& arrival : all)
+        entries[--begin_[arrival.line]] = arrival.entry;
+    entries_ = static_cast<Array<u32>&&>(entries);
+    return {};
 }
 
-Refusal LandingIndex::ensure() {
-    if (entries_) return {};
-    const Refusal refusal = build();
-    if (refusal) *this = LandingIndex{};
+Refusal LandingIndex::build() {
+    const Refusal refusal = try_to_build();
+    if (refusal) {
+        *this = LandingIndex{};
+        unknown_ = refusal;
+    }
     return refusal;
 }
 
@@ -248,12 +278,12 @@ Refusal LandingIndex::find_in_core(Range targets, const SiteTable& sites, Landin
     return {};
 }
 
-Refusal LandingIndex::find(Range targets, const SiteTable& sites, Landings& out) {
+Refusal LandingIndex::find(Range targets, const SiteTable& sites, Landings& out) const {
     djk_extent text;
     if (!djk_text_extent(targets.begin, &text)) return Refusal{Reason::NOT_TEXT};
     if (text.begin != core_text().begin)
         return find_in_module({text.begin, text.end}, targets, sites, out);
-    if (const Refusal refusal = ensure()) return refusal;
+    if (!is_built()) return unknown_;
     return find_in_core(targets, sites, out);
 }
 

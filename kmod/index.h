@@ -23,18 +23,24 @@ struct Landings {
     }
 };
 
-/// Kernel-wide knowledge of landings. Under the registry lock.
+/// Kernel-wide knowledge of landings. Under the registry lock, but for build().
 ///
 /// For each line of the core kernel's text: all places from which something may lead there. Every
 /// four bytes of text count as a branch's displacement and as an address, every word of rodata as a
 /// pointer; what only looks so is weeded out when somebody asks.
 class LandingIndex {
   public:
+    /// Two passes over text and rodata, some 5 bytes for each branch; while it is built some 8 more.
+    /// The text lock is taken for a piece of text at a time: others may change text in between as
+    /// they may when it is built. NO_MEMORY; NO_INDEX when kprobes of the kernel hide too much.
+    Refusal build();
+    bool is_built() const { return static_cast<bool>(entries_); }
+
     /// All that may land in `targets`, with its true source: look-alikes are weeded out by decoding
     /// the function that they lie in. `targets` may be core or module text. Branches that `sites`
     /// have displaced count as if they were still in the text. At most Landings::kMax addresses.
     /// NO_INDEX or NO_MEMORY when that is not known.
-    Refusal find(Range targets, const SiteTable& sites, Landings& out);
+    Refusal find(Range targets, const SiteTable& sites, Landings& out) const;
 
     /// Calls visit() at least for the jump labels and static calls that have a byte in `range`, all
     /// of it core text or of one module.
@@ -56,10 +62,7 @@ class LandingIndex {
     static constexpr u32 kStatedBit = 1u << 31;
 
     size_t line(u64 target) const { return (target - text_.begin) / kLineSize; }
-    /// Build it on first use: two passes over text and rodata, some 5 bytes for each branch.
-    /// NO_MEMORY; NO_INDEX when kprobes of the kernel hide too much.
-    Refusal ensure();
-    Refusal build();
+    Refusal try_to_build();
     Refusal find_in_core(Range targets, const SiteTable& sites, Landings& out) const;
     Refusal check(u32 entry, size_t line, Range targets, const SiteTable& sites,
                   const KernelText& text, Landings& out) const;
@@ -69,6 +72,7 @@ class LandingIndex {
     Array<u32> entries_;
     Array<Stated> stated_;
     Array<djk_rewrite> rewritten_;
+    Refusal unknown_{Reason::NO_INDEX};  ///< why it is not built
 };
 
 }  // namespace djprobe::kmod

@@ -16,27 +16,38 @@ void Registry::give_up(Site& site, const Refusal& changed) {
 
 /// Another try for those that gave up, in the batch that is about to be prepared: to ask for one
 /// more run now would be to ask again and again while the obstacle stays.
-void Registry::retry_obstructed() {
+void Registry::retry_obstructed(Portions& portions) {
     if (!obstructed_) return;
     obstructed_ = false;
-    for (Site* site = sites_.first(); site; site = site->next) {
-        djk_breathe();
-        if (!site->is_obstructed()) continue;
-        site->hold = hold_reason(*site);
-        if (site->hold || !site->has_probes()) continue;
-        set_state(*site, State::Optimizing);
-        site->quiescence = Quiescence::Wanted;
-    }
+    for_each_site(
+        portions, [](const Site& site) { return site.is_obstructed() && site.has_probes(); },
+        [&](SiteList& some) {
+            while (Site* site = some.take_first()) {
+                site->hold = hold_reason(*site);
+                if (site->hold) continue;
+                set_state(*site, State::Optimizing);
+                site->quiescence = Quiescence::Wanted;
+            }
+        });
 }
 
 /// Before the wait: from now on who comes by continues behind the region, so that after it nobody
 /// stands inside.
-bool Registry::prepare_batch() {
-    KernelText text;
+bool Registry::prepare_batch(Portions& portions) {
     bool any = false;
+    for_each_site(
+        portions, [](const Site& site) { return site.state == State::Optimizing; },
+        [&](SiteList& some) {
+            prepare(some);
+            any = true;
+        });
+    return any;
+}
+
+void Registry::prepare(SiteList& waiting) {
+    KernelText text;
     SiteList slides;
-    for (Site* site = sites_.first(); site; site = site->next) {
-        if (site->state != State::Optimizing) continue;
+    while (Site* site = waiting.take_first()) {
         djk_breathe();
         if (const Refusal changed = check_to_optimize(text, *site)) {
             give_up(*site, changed);
@@ -45,7 +56,6 @@ bool Registry::prepare_batch() {
         set_resume(*site, site->displaced());
         site->quiescence = Quiescence::Running;
         update_patch(text, *site);
-        any = true;
         if (site->slides()) slides.add(*site);
     }
     // A hit may still stand on an anchor's link that has been in the table before.
@@ -56,17 +66,22 @@ bool Registry::prepare_batch() {
     }
     // Those who reach a slide's anchor go through the detour from here on, the IA included.
     x86::arm(text, jumps(slides));
-    return any;
 }
 
 /// After the wait: Optimizing -> Optimized for all that were there before it.
-void Registry::finish_batch() {
+void Registry::finish_batch(Portions& portions) {
+    const auto pick = [](Site& site) {
+        const bool waited = site.quiescence == Quiescence::Running;
+        site.quiescence = Quiescence::Wanted;
+        return waited && site.state == State::Optimizing;
+    };
+    for_each_site(portions, pick, [&](SiteList& some) { finish(some); });
+}
+
+void Registry::finish(SiteList& waiting) {
     KernelText text;
     SiteList ready, changed;
-    for (Site* site = sites_.first(); site; site = site->next) {
-        if (site->quiescence != Quiescence::Running) continue;
-        site->quiescence = Quiescence::Wanted;
-        if (site->state != State::Optimizing) continue;
+    while (Site* site = waiting.take_first()) {
         djk_breathe();
         const x86::PatchSite& board = site->code.board;
         if (const Refusal refusal = check_to_optimize(text, *site)) {
@@ -90,40 +105,35 @@ void Registry::finish_batch() {
 }
 
 void Registry::optimize() {
-    bool waiting, garbage, stuck;
-    u64 quiescence = 0;
-    {
-        RegistryLock lock;
-        SiteList abandoned;
-        for (Site* site = sites_.first(); site; site = site->next)
-            if (!site->has_probes()) abandoned.add(*site);
-        retire(abandoned);
-        const bool unsettled = unsettled_;
-        unsettled_ = false;
-        for (Site* site = sites_.first(); site && unsettled; site = site->next)
-            if (site->has_probes()) (void)settle(*site);
-        // A second later: the run that follows a failed try at once would fail again.
-        if (obstructed_ && unsettled)
-            djk_optimizer_kick_later();
-        else
-            retry_obstructed();
-        waiting = prepare_batch();
-        Garbage again = stuck_.take();
-        again.free(stuck_, sites_);
-        freeing_ = garbage_.take();
-        garbage = !freeing_.empty();
-        stuck = !stuck_.empty();
-        if (waiting || garbage) quiescence = clock_.begin();
+    RegistryLock lock;
+    Portions portions;
+    for_each_site(
+        portions, [](const Site& site) { return site.is_abandoned(); },
+        [&](SiteList& some) { retire(some); });
+    const auto settle_all = [&](SiteList& some) {
+        while (Site* site = some.take_first())
+            (void)settle(*site);
+    };
+    const bool unsettled = unsettled_;
+    unsettled_ = false;
+    if (unsettled)
+        for_each_site(portions, [](const Site& site) { return site.has_probes(); }, settle_all);
+    // A second later: the run that follows a failed try at once would fail again.
+    if (obstructed_ && unsettled)
+        djk_optimizer_kick_later();
+    else
+        retry_obstructed(portions);
+    const bool waiting = prepare_batch(portions);
+    Garbage again = stuck_.take();
+    again.free_all(stuck_, sites_);
+    freeing_ = garbage_.take();
+    if (waiting || !freeing_.empty()) {
+        quiesce();
+        if (waiting) finish_batch(portions);
+        while (freeing_.free(portions.size(), stuck_, sites_))
+            portions.pause();
     }
-    if (waiting || garbage) {
-        djk_quiesce();
-        RegistryLock lock;
-        clock_.end(quiescence);
-        if (waiting) finish_batch();
-        freeing_.free(stuck_, sites_);
-        stuck = !stuck_.empty();
-    }
-    if (stuck) djk_optimizer_kick_later();
+    if (!stuck_.empty()) djk_optimizer_kick_later();
     // Always: what somebody waits for may have been decided without a batch.
     djk_optimizer_done();
 }

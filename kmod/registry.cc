@@ -28,27 +28,13 @@ size_t index_of(const djp_probe* probe, Probes probes) {
     return 0;
 }
 
-/// use(portion) for all in the list that may be on a site, some at a time: this needs no memory.
-template <class Use>
-void for_each_portion(djp_probe* first, djp_probe* djp_probe::*link, Use&& use) {
-    constexpr size_t kPortion = 32;
-    djp_probe* portion[kPortion];
-    for (djp_probe* probe = first; probe;) {
-        size_t count = 0;
-        for (; probe && count < kPortion; probe = probe->*link)
-            if (probe->enabled && probe->refused.reason != Reason::MODULE_GONE)
-                portion[count++] = probe;
-        use(Span<djp_probe*>{portion, count});
-    }
-}
-
 }  // namespace
 
 void Registry::stop() {
     djk_quiesce();
     RegistryLock lock;
-    freeing_.free(stuck_, sites_);
-    garbage_.free(stuck_, sites_);
+    freeing_.free_all(stuck_, sites_);
+    garbage_.free_all(stuck_, sites_);
     // A kprobe has come since a site's last probe went: too late to keep the module.
     stuck_.abandon(sites_);
 }
@@ -76,15 +62,22 @@ void Registry::stamp(djp_request& request) const {
     if (!request.since) request.since = __atomic_load_n(&unloads_, __ATOMIC_ACQUIRE);
 }
 
-bool Registry::is_stale(const djp_request& request) const {
-    return request.since != unloads_ && !core_text().contains(request.address);
+bool Registry::is_stale(unsigned long since, u64 address) const {
+    return since && since != unloads_ && !core_text().contains(address);
 }
 
-void Registry::keep(djp_probe& probe) {
-    probe.previous = nullptr;
-    probe.next = probes_;
-    if (probes_) probes_->previous = &probe;
-    probes_ = &probe;
+Refusal Registry::learn_landings() {
+    {
+        RegistryLock lock;
+        if (analyst_.knows_landings()) return {};
+    }
+    // It takes seconds. Who else is at it does it in vain: the first one's is kept.
+    LandingIndex index;
+    const Refusal refusal = index.build();
+    RegistryLock lock;
+    analyst_.set_landings(static_cast<LandingIndex&&>(index));
+    // Without it sites may still stay at int3.
+    return refusal.reason == Reason::NO_INDEX ? Refusal{} : refusal;
 }
 
 /// Find the function that the request names, and look(entry) into it while it cannot go away.
@@ -94,6 +87,7 @@ Refusal Registry::look_into(djp_request& request, Look&& look) {
     stamp(request);
     Refusal refusal = locate(request, entry);
     if (!refusal && !entry) refusal = Refusal{Reason::NO_FUNCTION, request.address};
+    if (!refusal) refusal = learn_landings();
     if (!refusal) refusal = pin(entry);
     if (!refusal) {
         RegistryLock lock;
@@ -139,6 +133,7 @@ Refusal Registry::make_probe(djp_request& request, Box<djp_probe>& made) {
     made->int3_only = request.int3_only;
     made->at_return = request.entry != 0;
     made->enabled = !request.disabled;
+    made->since = request.since;
     djk_probe_set_function(request.handler, request.entry ? request.entry : function_entry);
     return {};
 }
@@ -148,26 +143,36 @@ Refusal Registry::make_probe(djp_request& request, Box<djp_probe>& made) {
 /// refused.
 size_t Registry::place_active(Span<djp_request> requests, Probes probes, Refusal& refusal) {
     Array<djp_probe*> active(probes.size());
-    if (!active) {
-        refusal = Refusal{Reason::NO_MEMORY};
-        return 0;
-    }
+    refusal = active ? learn_landings() : Refusal{Reason::NO_MEMORY};
+    if (refusal) return 0;
     size_t count = 0;
     for (djp_probe* probe : probes)
         if (probe->enabled) active[count++] = probe;
     RegistryLock lock;
     for (size_t i = 0; i < requests.size(); ++i) {
-        if (!is_stale(requests[i])) continue;
+        if (!is_stale(requests[i].since, requests[i].address)) continue;
         refusal = Refusal{Reason::MODULE_LEAVING};
         return i;
     }
-    const size_t placed = enabled_ ? place({active.data(), count}, refusal) : count;
+    Portions portions;
+    const size_t placed = place({active.data(), count}, portions, refusal);
     if (refusal) return index_of(active[placed], probes);
-    for (size_t i = 0; i < requests.size(); ++i) {
-        keep(*probes[i]);
-        // A probe that stays at int3 is told why.
-        tell(probes[i]->site ? probes[i]->site->hold : Refusal{Reason::DISABLED}, requests[i]);
-    }
+    // From here on nothing is undone. Handlers run from now on, each from its own portion on.
+    portions.for_each(probes, [&](Probes portion) {
+        calls_.forget();
+        for (djp_probe* const& at : portion) {
+            djp_probe& probe = *at;
+            if (probe.enabled) finish(probe);
+            // It must not come back in whatever is loaded there next.
+            if (is_stale(probe.since, probe.address)) probe.refused = Refusal{Reason::MODULE_GONE};
+            probe.since = 0;
+            probes_.add(probe);
+            // A probe that stays at int3 is told why.
+            tell(probe.site ? probe.site->hold : Refusal{Reason::DISABLED},
+                 requests[&at - probes.begin()]);
+        }
+        return true;
+    });
     return requests.size();
 }
 
@@ -176,9 +181,10 @@ size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
     size_t made = 0;
     for (; made < requests.size(); ++made) {
         Box<djp_probe> probe;
-        refusal = make_probe(requests[made], probe);
+        refusal = djk_is_dying() ? Refusal{Reason::INTERRUPTED} : make_probe(requests[made], probe);
         if (refusal) break;
         probes[made] = probe.release();
+        djk_breathe();
     }
     const size_t placed = refusal ? made : place_active(requests, {probes, made}, refusal);
     if (!refusal) return placed;
@@ -190,118 +196,139 @@ size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
 
 void Registry::detach(Probes probes) {
     RegistryLock lock;
-    leave(probes);
-    for (djp_probe* probe : probes) {
-        (probe->previous ? probe->previous->next : probes_) = probe->next;
-        if (probe->next) probe->next->previous = probe->previous;
-        garbage_.add(probe);
-    }
+    Portions portions;
+    portions.for_each(probes, [&](Probes portion) {
+        leave(portion);
+        for (djp_probe* probe : portion) {
+            probes_.remove(*probe);
+            garbage_.add(probe);
+        }
+        return true;
+    });
 }
 
 void Registry::quiesce() {
-    u64 number;
-    {
-        RegistryLock lock;
-        number = clock_.begin();
-    }
+    const u64 number = clock_.begin();
+    djk_registry_unlock();
     djk_quiesce();
-    RegistryLock lock;
+    djk_registry_lock();
     clock_.end(number);
 }
 
 size_t Registry::enable(Probes probes, Refusal& refusal) {
     Array<djp_probe*> off(probes.size());
-    if (!off) {
-        refusal = Refusal{Reason::NO_MEMORY};
-        return 0;
-    }
-    for (;; quiesce()) {
-        RegistryLock lock;
-        size_t count = 0;
-        bool free_of_hits = true;
-        for (size_t i = 0; i < probes.size(); ++i) {
-            // What could not come back when all were switched on has no site.
-            if (probes[i]->enabled && (probes[i]->site || !enabled_)) continue;
-            if (probes[i]->refused.reason == Reason::MODULE_GONE) {
-                refusal = probes[i]->refused;
-                return i;
-            }
-            free_of_hits &= clock_.has_passed(probes[i]->left);
-            off[count++] = probes[i];
+    refusal = off ? learn_landings() : Refusal{Reason::NO_MEMORY};
+    if (refusal) return 0;
+    RegistryLock lock;
+    size_t count = 0;
+    for (size_t i = 0; i < probes.size(); ++i) {
+        // What could not come back when all were switched on has no site.
+        if (probes[i]->enabled && (probes[i]->site || !enabled_)) continue;
+        if (probes[i]->refused.reason == Reason::MODULE_GONE) {
+            refusal = probes[i]->refused;
+            return i;
         }
-        // A hit that began before they were disabled may still stand on their handlers' links.
-        if (enabled_ && !free_of_hits) continue;
-        const size_t placed = enabled_ ? place({off.data(), count}, refusal) : count;
-        if (refusal) return index_of(off[placed], probes);
-        for (size_t i = 0; i < count; ++i)
-            off[i]->enabled = true;
-        return probes.size();
+        off[count++] = probes[i];
     }
+    Portions portions;
+    const size_t placed = place({off.data(), count}, portions, refusal);
+    if (refusal) return index_of(off[placed], probes);
+    portions.for_each(Probes{off.data(), count}, [&](Probes portion) {
+        calls_.forget();
+        for (djp_probe* probe : portion) {
+            finish(*probe);
+            probe->enabled = true;
+        }
+        return true;
+    });
+    return probes.size();
 }
 
 void Registry::disable(Probes probes) {
     RegistryLock lock;
-    leave(probes);
-    for (djp_probe* probe : probes)
-        probe->enabled = false;
+    Portions portions;
+    portions.for_each(probes, [&](Probes portion) {
+        leave(portion);
+        for (djp_probe* probe : portion)
+            probe->enabled = false;
+        return true;
+    });
 }
 
 void Registry::set_enabled(bool enabled) {
-    while (!try_set_enabled(enabled))
-        quiesce();
-}
-
-/// False: hits may still stand on the links of the handlers that left when all were disabled.
-bool Registry::try_set_enabled(bool enabled) {
+    // Without it all are refused, which each of them says.
+    if (enabled) (void)learn_landings();
     RegistryLock lock;
-    if (enabled == enabled_) return true;
-    if (enabled && !clock_.has_passed(all_left_)) return false;
+    if (enabled == enabled_) return;
+    // Whoever comes between two portions finds it as it will be.
     enabled_ = enabled;
+    Portions portions;
     if (enabled)
-        switch_on();
+        switch_on(portions);
     else
-        switch_off();
-    return true;
+        switch_off(portions);
 }
 
-void Registry::switch_off() {
-    for_each_portion(probes_, &djp_probe::next, [this](Span<djp_probe*> probes) { leave(probes); });
-    all_left_ = clock_.next();
+void Registry::switch_off(Portions& portions) {
+    constexpr size_t kMost = 32;
+    WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::next);
+    while (!cursor.at_end()) {
+        djp_probe* some[kMost];
+        size_t count = 0;
+        portions.take(cursor, kMost, [&](djp_probe& probe) {
+            if (probe.linked) some[count++] = &probe;
+            return probe.linked;
+        });
+        leave({some, count});
+        if (!cursor.at_end()) portions.pause();
+    }
 }
 
-void Registry::switch_on() {
-    // The list begins with the newest one; handlers run in the order of their attachment.
-    djp_probe* oldest = probes_;
-    while (oldest && oldest->next)
-        oldest = oldest->next;
-    for_each_portion(oldest, &djp_probe::previous, [this](Span<djp_probe*> probes) {
-        // What cannot come back does not keep the others away.
-        for (size_t count = probes.size(); count;) {
-            Refusal refusal;
-            const size_t placed = place(probes.first(count), refusal);
-            if (!refusal) break;
-            probes[placed]->refused = refusal;
-            --count;
-            for (size_t i = placed; i < count; ++i)
-                probes[i] = probes[i + 1];
-        }
-    });
+void Registry::switch_on(Portions& portions) {
+    constexpr size_t kMost = 32;
+    // Handlers run in the order of their attachment.
+    WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::previous);
+    while (!cursor.at_end()) {
+        djp_probe* some[kMost];
+        size_t count = 0;
+        portions.take(cursor, kMost, [&](djp_probe& probe) {
+            const bool away = probe.enabled && !probe.site &&
+                              probe.refused.reason != Reason::MODULE_GONE;
+            if (away) some[count++] = &probe;
+            return away;
+        });
+        // What cannot come back does not keep the others away: it is tried alone then.
+        Refusal refusal;
+        (void)place_at_once({some, count}, refusal);
+        for (djp_probe* probe : Probes{some, count})
+            finish(*probe);
+        if (!cursor.at_end()) portions.pause();
+    }
 }
 
 void Registry::set_optimization(bool optimization) {
     RegistryLock lock;
     if (optimization == optimization_) return;
     optimization_ = optimization;
-    SiteList jumping;
-    {
-        KernelText text;
-        for (Site* site = sites_.first(); site; site = site->next)
-            if (!optimization && site->wants_jump() && !check_site_text(text, *site))
-                jumping.add(*site);
-        back_to_int3(text, jumping);
-    }
-    for (Site* site = sites_.first(); site; site = site->next)
-        (void)settle(*site);
+    Portions portions;
+    for_each_site(
+        portions, [](Site&) { return true; },
+        [&](SiteList& some) {
+            SiteList jumping, others;
+            {
+                KernelText text;
+                while (Site* site = some.take_first()) {
+                    const bool leaves =
+                        !optimization && site->wants_jump() && !check_site_text(text, *site);
+                    (leaves ? jumping : others).add(*site);
+                }
+                back_to_int3(text, jumping);
+            }
+            SiteList* const lists[] = {&jumping, &others};
+            for (SiteList* list : lists)
+                while (Site* site = list->take_first())
+                    (void)settle(*site);
+        });
 }
 
 /// The plan of the site that is there, or the one that it would get.
@@ -311,7 +338,8 @@ bool Registry::explain(djp_request& request, djp_verdict& verdict) {
     tell(nowhere, request);
     if (nowhere) return false;
     Box<x86::Plan> plan = Box<x86::Plan>::create();
-    Refusal refusal = plan ? pin(request.address) : Refusal{Reason::NO_MEMORY};
+    Refusal refusal = plan ? learn_landings() : Refusal{Reason::NO_MEMORY};
+    if (!refusal) refusal = pin(request.address);
     if (!refusal) {
         RegistryLock lock;
         if (const Site* site = sites_.find(request.address))
@@ -371,11 +399,18 @@ void Registry::query(Probes probes, djp_status* statuses) {
 
 void Registry::list(djp_status_visit visit, void* context) {
     RegistryLock lock;
-    for (const djp_probe* probe = probes_; probe; probe = probe->next) {
-        djp_status status = {};
-        describe(*probe, status);
-        if (!visit(context, &status)) return;
-        djk_breathe();
+    Portions portions;
+    WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::next);
+    bool more = true;
+    while (!cursor.at_end()) {
+        portions.take(cursor, portions.size(), [&](const djp_probe& probe) {
+            djp_status status = {};
+            if (more) describe(probe, status);
+            more = more && visit(context, &status);
+            return true;
+        });
+        if (!more) return;
+        if (!cursor.at_end()) portions.pause();
     }
 }
 

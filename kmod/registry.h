@@ -6,6 +6,7 @@
 #include "direct_call.h"
 #include "facts.h"
 #include "garbage.h"
+#include "portions.h"
 #include "quiescence_clock.h"
 #include "site.h"
 #include "text_port.h"
@@ -20,6 +21,8 @@ struct djp_probe {
     bool int3_only = false;
     bool at_return = false;
     bool enabled = true;            ///< itself; Registry::set_enabled() may still disable all
+    bool linked = false;            ///< hits on its site run its handler
+    unsigned long since = 0;        ///< of a request under way: as djp_request::since
     djprobe::u64 left = 0;          ///< the quiescence after which no hit stands on its handler
     djprobe::Refusal refused;       ///< why enabling it again failed
     djp_probe* next = nullptr;      ///< in the registry's list, or in the garbage
@@ -38,8 +41,9 @@ void tell(const Refusal& refusal, Answer& answer) {
     answer.detail[1] = refusal.detail[1];
 }
 
-/// All public members take the registry lock themselves. See docs/architecture.md for the
-/// transitions.
+/// All public members take the registry lock themselves, in portions where they do many things:
+/// each portion leaves a state behind on which any other request may begin. See docs/architecture.md
+/// for the transitions.
 class Registry {
   public:
     /// A refusal: this kernel cannot be probed safely.
@@ -64,10 +68,10 @@ class Registry {
     void query(Probes probes, djp_status* statuses);
     void list(djp_status_visit visit, void* context);
 
-    /// All probes at once; each keeps its own state besides.
+    /// All probes at once; each keeps its own state besides. One caller at a time.
     void set_enabled(bool enabled);
     bool is_enabled() const { return enabled_; }
-    /// Off: every site goes back to int3 and stays there.
+    /// Off: every site goes back to int3 and stays there. One caller at a time.
     void set_optimization(bool optimization);
     bool is_optimization_on() const { return optimization_; }
 
@@ -81,9 +85,8 @@ class Registry {
     // registry.cc
     Refusal make_probe(djp_request& request, Box<djp_probe>& made);
     size_t place_active(Span<djp_request> requests, Probes probes, Refusal& refusal);
-    bool try_set_enabled(bool enabled);
-    void switch_off();
-    void switch_on();
+    void switch_off(Portions& portions);
+    void switch_on(Portions& portions);
     Refusal locate(djp_request& request, u64& function_entry);
     template <class Look>
     Refusal look_into(djp_request& request, Look&& look);
@@ -91,20 +94,31 @@ class Registry {
     void stamp(djp_request& request) const;
     /// What was found out may be of a module that has gone since, and another one lies there now.
     /// Under the registry lock, as long as it is held: no module goes meanwhile.
-    bool is_stale(const djp_request& request) const;
-    void keep(djp_probe& probe);
-    /// Wait, without the lock.
+    bool is_stale(unsigned long since, u64 address) const;
+    /// Without the lock: know who may land where, as all that analyses needs it.
+    Refusal learn_landings();
+    /// Wait, without the lock, which the caller holds.
     void quiesce();
+    /// use(SiteList&) for all sites that `pick` chooses, a portion at a time.
+    template <class Pick, class Use>
+    void for_each_site(Portions& portions, Pick&& pick, Use&& use);
     void describe(const djp_probe& probe, djp_status& status) const;
 
     // placement.cc: probes onto sites and away from them
-    size_t place(Probes probes, Refusal& refusal);
-    size_t place_pinned(Probes probes, Refusal& refusal);
+    size_t place(Probes probes, Portions& portions, Refusal& refusal);
+    bool place_at_once(Probes probes, Refusal& refusal);
+    bool join(Probes probes, Refusal& refusal, size_t& joined);
+    bool arm_joined(Probes probes, Refusal& refusal, size_t& armed);
+    void finish(djp_probe& probe);
     Refusal make_site(const djp_probe& probe, Box<Site>& made);
-    void clear_boards_near(u64 address);
-    Refusal find_or_make_site(djp_probe& probe, SiteList& fresh);
-    void take_back(Probes probes, SiteList& fresh);
+    bool is_free(const djp_probe& probe) const;
+    void wait_until_free(Probes probes);
+    Refusal find_or_make_site(djp_probe& probe);
+    Refusal join(djp_probe& probe);
+    void take_back(Probes probes);
     void leave(Probes probes);
+    void let_go(Site& site, SiteList& empty);
+    void discard(Site& site);
 
     // build_site.cc
     Shape wanted_shape(const Site& site, const djk_probe* joining);
@@ -127,13 +141,15 @@ class Registry {
     void back_to_int3(KernelText& text, Site& site);
     void bypass_call(KernelText& text, Site& site);
     void retire(SiteList& sites);
-    void leave_text(Range text);
+    void leave_text(SiteList& sites);
 
     // optimizer.cc
     void give_up(Site& site, const Refusal& changed);
-    void retry_obstructed();
-    bool prepare_batch();
-    void finish_batch();
+    void retry_obstructed(Portions& portions);
+    bool prepare_batch(Portions& portions);
+    void prepare(SiteList& waiting);
+    void finish_batch(Portions& portions);
+    void finish(SiteList& waiting);
 
     Analyst analyst_;
     SlotPool slots_;
@@ -144,14 +160,29 @@ class Registry {
     Garbage garbage_;
     Garbage freeing_;  ///< what the optimizer waits to free
     Garbage stuck_;    ///< springboards that nobody is on, under somebody else's patch
-    djp_probe* probes_ = nullptr;
+    WalkedList<djp_probe> probes_;
     unsigned long unloads_ = 1;  // how many modules have gone, and one
     bool enabled_ = true;
-    u64 all_left_ = 0;  ///< when it last became false: as djp_probe::left
     bool optimization_ = true;
     /// Some site has a jump that should have gone, or held others back until it went.
     bool unsettled_ = false;
     bool obstructed_ = false;  ///< some site has given up, see retry_obstructed()
 };
+
+template <class Pick, class Use>
+void Registry::for_each_site(Portions& portions, Pick&& pick, Use&& use) {
+    WalkedList<Site>::Cursor cursor(sites_.all(), &Site::next);
+    for (;;) {
+        SiteList some;
+        portions.take(cursor, portions.size(), [&](Site& site) {
+            const bool picked = pick(site);
+            if (picked) some.add(site);
+            return picked;
+        });
+        if (some.first()) use(some);
+        if (cursor.at_end()) return;
+        portions.pause();
+    }
+}
 
 }  // namespace djprobe::kmod

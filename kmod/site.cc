@@ -33,10 +33,7 @@ void SiteTable::remove(djk_trap& trap) {
 
 void SiteTable::insert(Site& site) {
     insert(site.trap);
-    site.next = list_;
-    site.previous = nullptr;
-    if (list_) list_->previous = &site;
-    list_ = &site;
+    list_.add(site);
     Site*& near = lines_[line(site.address()) % kLines];
     site.next_near = near;
     near = &site;
@@ -46,19 +43,17 @@ void SiteTable::remove(Site& site) {
     remove(site.trap);
     if (site.anchor_armed) remove(site.anchor);
     if (site.bypassed) remove(site.bypass);
-    (site.previous ? site.previous->next : list_) = site.next;
-    if (site.next) site.next->previous = site.previous;
-    site.next = nullptr;
+    list_.remove(site);
     if (site.written_board.length)
-        site.left = true;
+        site.only_board = true;
     else
         leave_line(site);
 }
 
 void SiteTable::forget_board(Site& site) {
     site.written_board = {};
-    if (!site.left) return;
-    site.left = false;
+    if (!site.only_board) return;
+    site.only_board = false;
     leave_line(site);
 }
 

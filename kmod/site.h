@@ -6,6 +6,7 @@
 #include "../arch/x86/patch.h"
 #include "glue/kernel.h"
 #include "slots.h"
+#include "walked_list.h"
 
 namespace djprobe::kmod {
 
@@ -62,7 +63,7 @@ struct Site {
     x86::Live live;       ///< at the IA
     Refusal hold;         ///< why there is no jump now: the plan's refusal, or what may pass
     u32 int3_probes = 0;  ///< probes that asked for int3
-    u32 joining = 0;      ///< probes that are being attached but not linked yet
+    u32 joining = 0;      ///< probes that are being attached but not linked yet: of any request
     unsigned int joining_wants = 0;  ///< what those want
     x86::PatchSite breakpoint;       ///< the int3 at the IA
     SiteCode code;
@@ -74,7 +75,9 @@ struct Site {
     djk_patch board_patch{};       ///< the springboard, as long as it is written
     djk_seat* seat = nullptr;      ///< its part in the kernel's kprobe, see joins_kprobe()
     bool holds_module = false;     ///< see keep_module()
-    bool left = false;  ///< in the table for its springboard only, see SiteTable::remove()
+    bool only_board = false;  ///< in the table for its springboard only, see SiteTable::remove()
+    bool arming = false;           ///< it is in the list of those to be armed
+    u64 left = 0;                  ///< in the garbage: the quiescence after which nobody is on it
     Site* next = nullptr;          ///< in the table's list, or in the garbage
     Site* previous = nullptr;      ///< in the table's list
     Site* next_near = nullptr;     ///< in the table's line
@@ -98,6 +101,8 @@ struct Site {
     bool is_obstructed() const {
         return state == State::Armed && hold.reason == Reason::TEXT_CHANGED;
     }
+    /// Nobody needs it any more.
+    bool is_abandoned() const { return !has_probes() && !joining; }
     bool slides() const { return plan.may_jump() && plan.anchor != plan.site; }
     bool wants_jump() const { return state == State::Optimizing || state == State::Optimized; }
     /// The bytes that this site may ever change, the board's aside.
@@ -113,7 +118,8 @@ struct Site {
     u64 displaced() const { return code.slot.address() + code.layout.displaced; }
 };
 
-/// Some sites, in a link of their own: a site is in one such list at most. Under the registry lock.
+/// Some sites, in a link of their own: a site is in one such list at most, and no list outlives a
+/// pause of the registry lock.
 class SiteList {
   public:
     SiteList() = default;
@@ -171,14 +177,15 @@ class SiteTable {
     void insert(djk_trap& trap);
     void remove(djk_trap& trap);
     /// All sites, newest first.
-    Site* first() const { return list_; }
+    Site* first() const { return list_.first(); }
+    WalkedList<Site>& all() { return list_; }
 
     /// use(Site&) for every site that may own, change or have displaced a byte of `range`, and for
     /// some others nearby. `use` may not remove any.
     template <class Use>
     void for_each_near(Range range, Use&& use) const {
         for_each_in_lines(range, [&](Site& site) {
-            if (!site.left) use(site);
+            if (!site.only_board) use(site);
         });
     }
 
@@ -187,7 +194,7 @@ class SiteTable {
     template <class Use>
     void for_each_board_left(Range range, Use&& use) const {
         for_each_in_lines(range, [&](const Site& site) {
-            if (site.left) use(site);
+            if (site.only_board) use(site);
         });
     }
 
@@ -206,7 +213,7 @@ class SiteTable {
     static constexpr u64 line(u64 address) { return address / 128; }
 
     Site* lines_[kLines] = {};
-    Site* list_ = nullptr;
+    WalkedList<Site> list_;
 };
 
 }  // namespace djprobe::kmod

@@ -67,7 +67,8 @@ Refusal Registry::settle(Site& site) {
         back_to_int3(text, site);
     }
     site.hold = hold;
-    if (!hold && site.state == State::Armed) {
+    // No jump before the first handler is there: it may call that directly.
+    if (!hold && site.state == State::Armed && site.has_probes()) {
         set_state(site, State::Optimizing);
         site.quiescence = Quiescence::Wanted;
         djk_optimizer_kick();
@@ -287,61 +288,74 @@ void Registry::retire(SiteList& sites) {
         djk_breathe();
         settle_near(site->region());
         if (!site->written_board.length) site->let_module_go();
-        garbage_.add(site);
         // Not for those that stay: the optimizer, which asks here itself, would never rest.
-        djk_optimizer_kick();
+        discard(*site);
     }
 }
 
 /// Out of text that is about to be freed, as far as nobody else has patched it: until it is, the
 /// kernel may still run it, for a module's parameter or asynchronous function.
-void Registry::leave_text(Range text) {
-    SiteList leaving;
+void Registry::leave_text(SiteList& sites) {
+    SiteList leaving, others;
     bool bypassed = false;
     {
         KernelText port;
-        for (Site* site = sites_.first(); site; site = site->next) {
-            if (!text.contains(site->address()) || !is_live(site->state) ||
-                check_site_text(port, *site))
+        while (Site* site = sites.take_first()) {
+            if (!is_live(site->state) || check_site_text(port, *site)) {
+                others.add(*site);
                 continue;
+            }
             bypassed |= site->bypassed;
             leaving.add(*site);
         }
         back_to_int3(port, leaving);
         x86::disarm(port, breakpoints(leaving));
         // Also what the kernel has patched on top of us: nothing is written there any more.
-        for (Site* site = sites_.first(); site; site = site->next) {
-            if (!text.contains(site->address())) continue;
-            hide_patch(port, *site);
-            hide_board(port, *site);
-        }
-        garbage_.forget_boards(port, text, sites_);
-        freeing_.forget_boards(port, text, sites_);
-        stuck_.forget_boards(port, text, sites_);
+        const SiteList* const both[] = {&leaving, &others};
+        for (const SiteList* list : both)
+            for (Site& site : *list) {
+                hide_patch(port, site);
+                hide_board(port, site);
+            }
     }
     // As in retire().
     if (bypassed) djk_quiesce();
-}
-
-void Registry::forget(Range text) {
-    RegistryLock lock;
-    __atomic_store_n(&unloads_, unloads_ + 1, __ATOMIC_RELEASE);
-    leave_text(text);
-    for (Site* site = sites_.first(); site;) {
-        Site* next = site->next;
-        if (text.contains(site->address())) {
+    SiteList* const lists[] = {&leaving, &others};
+    for (SiteList* list : lists)
+        while (Site* site = list->take_first()) {
             leave_seat(*site);
             set_state(*site, State::Gone);
             site->written_board = {};
             sites_.remove(*site);
             site->let_module_go();
-            if (!site->has_probes()) garbage_.add(site);
+            // Who is about to attach there finds it gone.
+            if (site->is_abandoned()) discard(*site);
         }
-        site = next;
+}
+
+void Registry::forget(Range text) {
+    RegistryLock lock;
+    // No module is pinned while it leaves: no site comes to this text any more.
+    __atomic_store_n(&unloads_, unloads_ + 1, __ATOMIC_RELEASE);
+    Portions portions;
+    for_each_site(
+        portions, [&](const Site& site) { return text.contains(site.address()); },
+        [&](SiteList& some) { leave_text(some); });
+    {
+        KernelText port;
+        garbage_.forget_boards(port, text, sites_);
+        freeing_.forget_boards(port, text, sites_);
+        stuck_.forget_boards(port, text, sites_);
     }
     // A disabled one must not come back in whatever is loaded there next.
-    for (djp_probe* probe = probes_; probe; probe = probe->next)
-        if (text.contains(probe->address)) probe->refused = Refusal{Reason::MODULE_GONE};
+    WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::next);
+    while (!cursor.at_end()) {
+        portions.take(cursor, portions.size(), [&](djp_probe& probe) {
+            if (text.contains(probe.address)) probe.refused = Refusal{Reason::MODULE_GONE};
+            return false;
+        });
+        if (!cursor.at_end()) portions.pause();
+    }
     djk_optimizer_kick();
 }
 

@@ -123,7 +123,8 @@
 	X(136, NO_SHADOW, "no-shadow", "this kernel has no rethook to replace return addresses by", \
 	  "-")                                                                                     \
 	X(137, PROG_EXTENDED, "prog-extended",                                                     \
-	  "a program extension (freplace) is attached to it: detach that first", "-")
+	  "a program extension (freplace) is attached to it: detach that first", "-")         \
+	X(138, INTERRUPTED, "interrupted", "the caller was killed meanwhile", "-")
 /* clang-format on */
 
 enum djprobe_reason {

@@ -48,6 +48,8 @@ int djk_errno_of(unsigned int reason)
 	case DJPROBE_REASON_NO_MEMORY:
 	case DJPROBE_REASON_NO_INDEX:
 		return -ENOMEM;
+	case DJPROBE_REASON_INTERRUPTED:
+		return -EINTR;
 	case DJPROBE_REASON_LOCKDOWN:
 		return -EPERM;
 	default:

@@ -52,6 +52,10 @@ struct file *djk_attach_file(struct djk_request_list *list, struct djk_programs 
 	for (i = 0; i < count; i++)
 		shadows += requests[i].shadow;
 	for (i = 0; i < count; i++) {
+		if (djk_is_dying()) {
+			refusal->reason = DJPROBE_REASON_INTERRUPTED;
+			goto destroy_handlers;
+		}
 		requests[i].handler = djk_handler_of_program(programs.fd, requests[i].cookie,
 							     &refusal->reason, refusal->detail);
 		if (!requests[i].handler)
@@ -70,8 +74,10 @@ struct file *djk_attach_file(struct djk_request_list *list, struct djk_programs 
 	*refusal = requests[*failed];
 
 destroy_handlers:
-	while (i--)
+	while (i--) {
 		djk_probe_destroy(requests[i].handler);
+		cond_resched();
+	}
 	kvfree(group);
 	return ERR_PTR(djk_errno_of(refusal->reason));
 }

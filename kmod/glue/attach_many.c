@@ -66,6 +66,10 @@ static u32 add_sites(struct many *many)
 
 	for (i = 0; i < many->wanted.count; i++) {
 		many->first[i] = many->list.count;
+		if (djk_is_dying()) {
+			many->asked[i].reason = DJPROBE_REASON_INTERRUPTED;
+			break;
+		}
 		if (!djk_add_site(&many->list, &many->asked[i], many->sites[i].flags))
 			break;
 		cond_resched();

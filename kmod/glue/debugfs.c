@@ -10,6 +10,7 @@
 #include <linux/debugfs.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
@@ -18,6 +19,8 @@
 #include "kernel.h"
 
 static struct dentry *folder;
+/* One of the switches at a time: each goes through all sites. */
+static DEFINE_MUTEX(switching);
 
 static const char *mechanism_name(unsigned int mechanism)
 {
@@ -97,7 +100,10 @@ static int enabled_set(void *unused, u64 value)
 {
 	if (value > 1)
 		return -EINVAL;
+	if (mutex_lock_killable(&switching))
+		return -EINTR;
 	djp_set_enabled(value);
+	mutex_unlock(&switching);
 	return 0;
 }
 DEFINE_DEBUGFS_ATTRIBUTE(enabled_fops, enabled_get, enabled_set, "%llu\n");
@@ -112,7 +118,10 @@ static int optimization_set(void *unused, u64 value)
 {
 	if (value > 1)
 		return -EINVAL;
+	if (mutex_lock_killable(&switching))
+		return -EINTR;
 	djp_set_optimization(value);
+	mutex_unlock(&switching);
 	return 0;
 }
 DEFINE_DEBUGFS_ATTRIBUTE(optimization_fops, optimization_get, optimization_set, "%llu\n");

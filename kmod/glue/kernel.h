@@ -292,6 +292,16 @@ void djk_free(void *memory);
 void *djk_alloc_large(size_t size);
 void djk_free_large(void *memory);
 void djk_breathe(void); /* a place to reschedule in long loops */
+/* How much a request does before it lets others have the registry lock: so many things that cost
+ * about the same. Follows from how long the last ones took. */
+struct djk_portion {
+	unsigned int size;
+	unsigned long long begun; /* the C side's */
+};
+void djk_portion_begin(struct djk_portion *portion);
+/* Give the registry lock back and take it again, so that those who wait for it come first. */
+void djk_registry_pause(struct djk_portion *portion);
+bool djk_is_dying(void); /* the caller has been killed: give up what can be undone */
 /* Have djp_optimizer_run() run soon, when the registry lock is free again. Under it. */
 void djk_optimizer_kick(void);
 void djk_optimizer_kick_later(void); /* the same after a second */
@@ -341,7 +351,8 @@ struct djp_probe; /* one attached probe */
 
 int djp_start(void); /* 0, or a reason number; all undone on failure */
 void djp_stop(void); /* every probe is detached, the optimizer's work is cancelled */
-/* Attach all or none. Returns `count`, or the index of the one that is refused, with its reason. */
+/* Attach all or none. Returns `count`, or the index of the one that is refused, with its reason:
+ * INTERRUPTED when the caller has been killed meanwhile. */
 size_t djp_attach(struct djp_request *requests, size_t count, struct djp_probe **probes);
 /* Finds every return of the function that the request names, sets request->entry and calls take()
  * once with all of them; not at all where there are none, with the request's reason. */
@@ -356,15 +367,18 @@ bool djp_find_shadow_entry(struct djp_request *request);
 bool djp_explain(struct djp_request *request, struct djp_verdict *verdict);
 /* The handlers may still run until a quiescence that begins afterwards; they are destroyed then. */
 void djp_detach(struct djp_probe *const *probes, size_t count);
-/* Enable all or none: as djp_attach(), the reason and detail in *refused. */
+/* Enable all or none: as djp_attach(), the reason and detail in *refused. For some probes one caller
+ * at a time enables or disables. */
 size_t djp_enable(struct djp_probe *const *probes, size_t count, struct djp_request *refused);
 /* The handlers may still run until a quiescence that begins afterwards. */
 void djp_disable(struct djp_probe *const *probes, size_t count);
 void djp_query(struct djp_probe *const *probes, size_t count, struct djp_status *statuses);
 const struct djk_probe *djp_handler(const struct djp_probe *probe);
-/* All probes, newest first, until visit() says false; it is called under the registry lock. */
+/* All probes, newest first, until visit() says false; it is called under the registry lock, which
+ * others have in between: who comes or goes meanwhile is seen or not. */
 typedef bool (*djp_status_visit)(void *context, const struct djp_status *status);
 void djp_list(djp_status_visit visit, void *context);
+/* One caller at a time for each of the two. */
 void djp_set_enabled(bool enabled); /* all of them; each keeps its own state besides */
 bool djp_is_enabled(void);
 void djp_set_optimization(bool optimization); /* off: int3 for all */

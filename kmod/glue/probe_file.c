@@ -157,7 +157,7 @@ static int wait(const struct djk_group *group)
 	return error;
 }
 
-static int enable(const struct djk_group *group, void __user *argument)
+static int enable(struct djk_group *group, void __user *argument)
 {
 	struct djprobe_enable wanted;
 	struct djp_request refused = {};
@@ -166,12 +166,15 @@ static int enable(const struct djk_group *group, void __user *argument)
 
 	if (!error && wanted.enable > 1)
 		error = -EINVAL;
+	if (!error)
+		error = mutex_lock_killable(&group->switching);
 	if (error)
 		return error;
 	if (wanted.enable)
 		enabled = djp_enable(group->probes, group->count, &refused);
 	else
 		djp_disable(group->probes, group->count);
+	mutex_unlock(&group->switching);
 	wanted.failed = enabled;
 	djk_hide_addresses(&refused, 1);
 	djk_write_reason(&refused, &wanted.reason, wanted.detail);
@@ -209,7 +212,7 @@ static int total(const struct djk_group *group, void __user *argument)
 
 static long probe_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
-	const struct djk_group *group = file->private_data;
+	struct djk_group *group = file->private_data;
 
 	if (!djk_may_probe())
 		return -EPERM;
@@ -262,6 +265,7 @@ struct file *djk_probe_file(struct djk_group *group)
 	static atomic64_t last = ATOMIC64_INIT(0);
 	struct file *file;
 
+	mutex_init(&group->switching);
 	group->number = atomic64_inc_return(&last);
 	file = anon_inode_getfile("[djprobe]", &probe_operations, group, O_RDONLY | O_CLOEXEC);
 

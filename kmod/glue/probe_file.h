@@ -3,12 +3,14 @@
 #ifndef DJPROBE_KMOD_PROBE_FILE_H
 #define DJPROBE_KMOD_PROBE_FILE_H
 
+#include <linux/mutex.h>
 #include <linux/types.h>
 
 struct djp_probe;
 struct file;
 
 struct djk_group {
+	struct mutex switching; /* one thread at a time enables or disables them */
 	size_t count;
 	u64 number; /* no other group has had it */
 	struct djp_probe *probes[];

@@ -2,9 +2,12 @@
 /* Memory, locks, the optimizer's worker, other modules' comings and goings. */
 #include "runtime.h"
 
+#include <linux/ktime.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -39,6 +42,42 @@ void djk_registry_unlock(void)
 	mutex_unlock(&registry_mutex);
 	if (kick)
 		mod_delayed_work(optimizer_queue, &optimizer, 0);
+}
+
+/*
+ * A portion should take less than this. Who sleeps in it, or is preempted, takes longer; the next
+ * ones are smaller then for no good reason, and grow again.
+ */
+#define PORTION_NS (4 * NSEC_PER_MSEC)
+#define FIRST_PORTION 8
+#define SMALLEST_PORTION 4
+#define LARGEST_PORTION 512
+
+void djk_portion_begin(struct djk_portion *portion)
+{
+	portion->size = FIRST_PORTION;
+	portion->begun = ktime_get_ns();
+}
+
+void djk_registry_pause(struct djk_portion *portion)
+{
+	const u64 taken = ktime_get_ns() - portion->begun;
+
+	if (taken > PORTION_NS)
+		portion->size = max_t(unsigned int, portion->size / 2, SMALLEST_PORTION);
+	else if (taken < PORTION_NS / 4)
+		portion->size = min_t(unsigned int, portion->size * 2, LARGEST_PORTION);
+	/* A waiter that finds the lock taken again when it wakes up is handed it by the next unlock:
+	 * nobody waits for more than two portions of another. */
+	djk_registry_unlock();
+	cond_resched();
+	djk_registry_lock();
+	portion->begun = ktime_get_ns();
+}
+
+bool djk_is_dying(void)
+{
+	return fatal_signal_pending(current);
 }
 
 void *djk_alloc(size_t size)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // In place of kmod/code_writer.cc: slot by slot, so that the watch knows where each begins. What is
-// flushed, what is dropped and when is the policy's, as there.
+// flushed and when is the policy's, as there.
 #include "kmod/code_writer.h"
 
 #include <vector>
@@ -22,7 +22,6 @@ std::vector<Piece> pieces;
 }  // namespace
 
 void CodeWriter::add(u64 address, Span<const u8> code) {
-    if (!size_) pieces.clear();  // dropped
     pieces.push_back({address, {code.begin(), code.end()}, model::kernel->exec_frees});
     size_ += code.size();
 }

@@ -336,6 +336,21 @@ void djk_registry_unlock() {
     kernel->registry_locked = false;
 }
 
+void djk_portion_begin(djk_portion* portion) {
+    portion->size = kernel->portion;
+}
+
+void djk_registry_pause(djk_portion*) {
+    if (!kernel->registry_locked) fail("a pause without the registry lock");
+    djk_registry_unlock();
+    kernel->pause();
+    djk_registry_lock();
+}
+
+bool djk_is_dying() {
+    return kernel->dies_after == 0 || (kernel->dies_after > 0 && --kernel->dies_after == 0);
+}
+
 void* djk_alloc(size_t size) {
     return kernel->allocate(size, false);
 }

@@ -153,6 +153,18 @@ void Kernel::quiesce() {
     watch.end_quiescence(begun);
 }
 
+void Kernel::pause() {
+    ++pauses;
+    watch.look();
+    if (on_pause) on_pause();
+}
+
+void Kernel::run_optimizer() {
+    in_optimizer = true;
+    djp_optimizer_run();
+    in_optimizer = false;
+}
+
 void Kernel::settle() {
     std::function<void(bool)> others;
     // The last tries are for what somebody else's patch keeps.
@@ -160,7 +172,7 @@ void Kernel::settle() {
         kicked = kicked_later = false;
         // Others may ask, too; not for ever.
         if (i == 4) others = std::exchange(on_quiesce, nullptr);
-        djp_optimizer_run();
+        run_optimizer();
     }
     if (others) on_quiesce = std::move(others);
     if (kicked) fail("the optimizer asks for itself again and again");

@@ -34,6 +34,13 @@ class Kernel {
     /// Called where others may change text: with the registry lock held, the text lock not.
     std::function<void()> on_gap;
 
+    /// How many sites, say, a request handles before it lets others have the registry lock, and
+    /// what others do then.
+    unsigned int portion = 8;
+    std::function<void()> on_pause;
+    /// The caller is killed when it looks for the so manieth time; a negative number: never.
+    int dies_after = -1;
+
     /// Fail the allocation after so many; a negative number: none.
     int fail_after = -1;
     int failed = 0;             ///< how many have failed
@@ -43,8 +50,11 @@ class Kernel {
     bool kicked = false, kicked_later = false;
     size_t syncs = 0;
     int waiting = 0;  ///< quiescences that go on now
+    size_t pauses = 0;
     /// Run what has been asked for, retries too; not what asks again and again in vain.
     void settle();
+    void run_optimizer();
+    bool in_optimizer = false;
 
     /// Text that cannot be read, and kprobes that nobody can count.
     Range unreadable;
@@ -77,6 +87,7 @@ class Kernel {
     void free_exec(void* memory, size_t size);
     void write(u64 address, const void* bytes, size_t size);
     void quiesce();
+    void pause();
     bool describe(const Handler& handler, djk_program& program) const;
 
   private:

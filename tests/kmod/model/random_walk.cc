@@ -52,6 +52,11 @@ Walk::Walk(u64 seed, size_t steps) : random_(seed), session_(seed % 512), steps_
         if (!kprobes_ || depth_ > 1 || !one_in(64)) return;
         change_kprobes();
     };
+    session_.kernel.portion = 1 + random_() % 4;
+    session_.kernel.on_pause = [this] {
+        if (depth_ > 1 || !one_in(2)) return;
+        step(true);
+    };
     session_.kernel.on_quiesce = [this](bool locked) {
         if (locked) {
             if (kprobes_ && one_in(4)) change_kprobes();
@@ -155,6 +160,7 @@ void Walk::step(bool nested) {
         session_.kernel.fail_after = static_cast<int>(random_() % 12);
         session_.kernel.keep_failing = one_in(2);
     }
+    if (!nested && one_in(8)) session_.kernel.dies_after = static_cast<int>(random_() % 12);
     switch (random_() % 20) {
         case 0 ... 4: {
             std::vector<Wish> wishes;
@@ -184,7 +190,7 @@ void Walk::step(bool nested) {
             break;
         case 14 ... 16:
             // There is one worker.
-            if (!nested) session_.run_optimizer();
+            if (!session_.kernel.in_optimizer) session_.run_optimizer();
             break;
         case 17:
             if (module_) change_module();
@@ -196,6 +202,7 @@ void Walk::step(bool nested) {
             if (!nested) session_.settle();
     }
     session_.kernel.fail_after = fail_after;
+    if (!nested) session_.kernel.dies_after = -1;
     --depth_;
 }
 
@@ -208,6 +215,7 @@ void Walk::run() {
     session_.kernel.fail_after = -1;
     session_.kernel.on_gap = nullptr;
     session_.kernel.on_quiesce = nullptr;
+    session_.kernel.on_pause = nullptr;
     // With the kernel's kprobes still there or without them.
     if (one_in(2))
         for (const auto& [address, kprobe] : std::map(session_.kernel.kprobes.all()))

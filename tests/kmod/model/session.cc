@@ -47,6 +47,36 @@ void Session::stop() {
     if (objects + arrays) fail("%zu objects and %zu arrays are left", objects, arrays);
 }
 
+/// Handlers of a call that is under way.
+class Session::Busy {
+  public:
+    Busy(Session& session, const Group& group) : session_(session) {
+        for (const Probe* probe : group)
+            add(probe->handler);
+    }
+    ~Busy() {
+        for (const Handler* handler : added_)
+            session_.busy_.erase(session_.busy_.find(handler));
+    }
+    Busy(const Busy&) = delete;
+    Busy& operator=(const Busy&) = delete;
+    void add(const Handler* handler) {
+        added_.push_back(handler);
+        session_.busy_.insert(handler);
+    }
+
+  private:
+    Session& session_;
+    std::vector<const Handler*> added_;
+};
+
+/// Whoever enables them holds on to them.
+Group Session::without_busy(const Group& group) const {
+    Group rest = group;
+    std::erase_if(rest, [&](const Probe* probe) { return busy_.contains(probe->handler); });
+    return rest;
+}
+
 // ---- Operations.
 
 Session::Answer Session::attach(const std::vector<Wish>& wishes) {
@@ -74,7 +104,14 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
              wish.wants);
     }
     const int failed = kernel.failed;
-    const size_t count = djp_attach(requests.data(), requests.size(), attached.data());
+    const Events before = events_;
+    size_t count = 0;
+    {
+        Busy busy(*this, {});
+        for (const djp_request& request : requests)
+            busy.add(reinterpret_cast<Handler*>(request.handler));
+        count = djp_attach(requests.data(), requests.size(), attached.data());
+    }
     Answer answer;
     if (count < wishes.size()) {
         answer.index = count;
@@ -84,16 +121,21 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
             kernel.destroy(*reinterpret_cast<Handler*>(request.handler));
         // An unknown symbol has no address.
         const u64 address = requests[count].address;
-        check_refusal("attaching", address ? address : wishes[count].address, wishes[count].wants,
-                      answer.reason, kernel.failed - failed);
+        const bool leaving =
+            answer.reason == DJPROBE_REASON_MODULE_LEAVING && before.leaves != events_.leaves;
+        if (!leaving)
+            check_refusal("attaching", address ? address : wishes[count].address,
+                          wishes[count].wants, answer.reason, kernel.failed - failed);
         check();
         return answer;
     }
     if (count > wishes.size()) fail("djp_attach() returns %zu of %zu", count, wishes.size());
     for (size_t i = 0; i < wishes.size(); ++i) {
         const djp_request& request = requests[i];
+        const bool gone = before.leaves != events_.leaves &&
+                          kernel.image.module().contains(request.address);
         // While all are disabled nobody looks.
-        if (enabled_ && pristine(request.address).verdict == DJPROBE_VERDICT_REFUSED)
+        if (enabled_ && !gone && before.switches == events_.switches && pristine(request.address).verdict == DJPROBE_VERDICT_REFUSED)
             fail("%#lx: is a site now, but none when nothing is attached", request.address);
         probes_.push_back({});
         Probe& probe = probes_.back();
@@ -102,8 +144,12 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
         probe.address = request.address;
         probe.cookie = request.cookie;
         probe.int3_only = request.int3_only;
+        // Some portions are at work before the others.
+        probe.hits = probe.handler->hits;
+        probe.gone = gone;
         answer.probes.push_back(&probe);
         may_have_failed(probe.address, kernel.failed - failed);
+        if (before.switches != events_.switches) look_if_refused(probe, kernel.failed - failed);
     }
     check();
     return answer;
@@ -115,35 +161,40 @@ Probe* Session::attach_one(const Wish& wish) {
 }
 
 void Session::detach(Group group) {
-    // Who enables them holds on to them.
-    std::erase_if(group, [&](const Probe* probe) {
-        return std::find(enabling_.begin(), enabling_.end(), probe) != enabling_.end();
-    });
+    group = without_busy(group);
     const std::vector<djp_probe*> all = handles(group);
-    for (const Probe* probe : group)
-        note("  detach %#lx", probe->address);
-    for (const Probe* leaving : group)
-        probes_.remove_if([&](const Probe& probe) { return &probe == leaving; });
-    djp_detach(all.data(), all.size());
+    {
+        Busy busy(*this, group);
+        for (const Probe* probe : group)
+            note("  detach %#lx", probe->address);
+        for (const Probe* leaving : group)
+            probes_.remove_if([&](const Probe& probe) { return &probe == leaving; });
+        djp_detach(all.data(), all.size());
+    }
     check();
 }
 
-Session::Answer Session::enable(const Group& group) {
+Session::Answer Session::enable(const Group& wanted) {
+    const Group group = without_busy(wanted);
     const std::vector<djp_probe*> all = handles(group);
     for (const Probe* probe : group)
         note("  enable %#lx", probe->address);
     djp_request refused = {};
     const int failed = kernel.failed;
+    const Events before = events_;
     Answer answer;
-    const Group others = std::exchange(enabling_, group);
-    answer.index = djp_enable(all.data(), all.size(), &refused);
-    enabling_ = others;
+    {
+        Busy busy(*this, group);
+        answer.index = djp_enable(all.data(), all.size(), &refused);
+    }
     if (answer.index < group.size()) {
         answer.reason = refused.reason;
         note("  -> %zu refused, reason %u", answer.index, answer.reason);
         const Probe& probe = *group[answer.index];
         const bool memory = answer.reason == DJPROBE_REASON_NO_MEMORY && kernel.failed > failed;
-        if (!memory && probe.gone != (answer.reason == DJPROBE_REASON_MODULE_GONE))
+        const bool leaving =
+            answer.reason == DJPROBE_REASON_MODULE_LEAVING && before.leaves != events_.leaves;
+        if (!memory && !leaving && answer.reason != DJPROBE_REASON_INTERRUPTED && probe.gone != (answer.reason == DJPROBE_REASON_MODULE_GONE))
             fail("%#lx: enabling is refused with reason %u", probe.address, answer.reason);
         if (!probe.gone)
             check_refusal("enabling", probe.address, probe.handler->link.wants, answer.reason,
@@ -153,45 +204,64 @@ Session::Answer Session::enable(const Group& group) {
             if (!probe->enabled || enabled_) probe->refused = false;
             probe->enabled = true;
             may_have_failed(probe->address, kernel.failed - failed);
+            if (before.switches != events_.switches)
+                look_if_refused(*probe, kernel.failed - failed);
         }
     }
     check();
     return answer;
 }
 
-void Session::disable(const Group& group) {
+void Session::disable(const Group& wanted) {
+    const Group group = without_busy(wanted);
     const std::vector<djp_probe*> all = handles(group);
     for (Probe* probe : group) {
         note("  disable %#lx", probe->address);
         probe->enabled = false;
     }
-    djp_disable(all.data(), all.size());
+    {
+        Busy busy(*this, group);
+        djp_disable(all.data(), all.size());
+    }
     check();
 }
 
+/// When all are enabled some may not come back.
+void Session::look_if_refused(Probe& probe, int failed) {
+    if (!is_active(probe)) return;
+    const djp_status status = query(probe);
+    if (status.state != DJPROBE_STATE_DISARMED) return;
+    check_refusal("coming back", probe.address, probe.handler->link.wants, status.reason, failed);
+    probe.refused = true;
+}
+
 void Session::set_enabled(bool enabled) {
+    if (switching_) return;
     note("  set_enabled %d", enabled);
     const int failed = kernel.failed;
-    djp_set_enabled(enabled);
     const bool back = enabled && !enabled_;
     enabled_ = enabled;
+    ++events_.switches;
+    switching_ = true;
+    djp_set_enabled(enabled);
+    switching_ = false;
     for (Probe& probe : probes_) {
         probe.refused = probe.refused && !back;
+        if (busy_.contains(probe.handler)) continue;
         if (!back || !is_active(probe)) continue;
         may_have_failed(probe.address, kernel.failed - failed);
-        const djp_status status = query(probe);
-        if (status.state != DJPROBE_STATE_DISARMED) continue;
-        check_refusal("coming back", probe.address, probe.handler->link.wants, status.reason,
-                      kernel.failed - failed);
-        probe.refused = true;
+        look_if_refused(probe, kernel.failed - failed);
     }
     check();
 }
 
 void Session::set_optimization(bool optimization) {
+    if (switching_) return;
     note("  set_optimization %d", optimization);
     optimizing_ = optimization;
+    switching_ = true;
     djp_set_optimization(optimization);
+    switching_ = false;
     check();
 }
 
@@ -208,7 +278,7 @@ djp_verdict Session::explain(u64 address, unsigned int* reason) {
 void Session::run_optimizer() {
     note("  optimizer");
     kernel.kicked = kernel.kicked_later = false;
-    djp_optimizer_run();
+    kernel.run_optimizer();
     check();
 }
 
@@ -222,9 +292,13 @@ void Session::settle() {
 
 void Session::module_leaves() {
     note("  module leaves");
-    kernel.module_leaves();
+    ++events_.leaves;
     for (Probe& probe : probes_)
         probe.gone |= kernel.image.module().contains(probe.address);
+    // Until it has gone they may run or not.
+    const bool switching = std::exchange(switching_, true);
+    kernel.module_leaves();
+    switching_ = switching;
     check();
 }
 
@@ -263,6 +337,7 @@ void Session::may_have_failed(u64 address, int failed) {
 void Session::check_refusal(const char* what, u64 address, unsigned int wants, unsigned int reason,
                             int failed) {
     if (reason == DJPROBE_REASON_NO_MEMORY && failed) return;
+    if (reason == DJPROBE_REASON_INTERRUPTED && kernel.dies_after == 0) return;
     if (!kernel.image.holds(address)) {
         if (reason == DJPROBE_REASON_NOT_TEXT) return;
         fail("%s at %#lx, which is no text: reason %u", what, address, reason);
@@ -295,37 +370,39 @@ djp_status Session::query(const Probe& probe) {
 void Session::check() {
     if (kernel.registry_locked || kernel.text_locked) fail("a lock is still held");
     if (kernel.pins && kernel.module == ModuleState::Live) fail("a module is still pinned");
-    std::map<u64, std::vector<const Handler*>> expected;
+    std::set<const Handler*> expected;
+    std::map<const Handler*, u64> places;
     for (Probe& probe : probes_) {
+        places[probe.handler] = probe.address;
         if (!is_active(probe)) continue;
-        expected[probe.address].push_back(probe.handler);
+        expected.insert(probe.handler);
         ++probe.hits;
     }
-    Reached reached = kernel.watch.look();
-    for (auto& [address, handlers] : reached)
-        for (const Handler* handler : handlers)
+    std::multiset<const Handler*> run;
+    for (const auto& [address, handlers] : kernel.watch.look())
+        for (const Handler* handler : handlers) {
             ++const_cast<Handler*>(handler)->hits;
-    for (auto at = reached.begin(); at != reached.end();)
-        at = at->second.empty() ? reached.erase(at) : std::next(at);
-    for (auto& [address, handlers] : expected) {
-        auto found = reached.find(address);
-        if (found == reached.end()) fail("%#lx: probed, but nobody would notice a hit", address);
-        std::sort(handlers.begin(), handlers.end());
-        std::sort(found->second.begin(), found->second.end());
-        if (handlers != found->second)
-            fail("%#lx: %zu handlers would run, expected are %zu (or others)", address,
-                 found->second.size(), handlers.size());
-        reached.erase(found);
-    }
-    if (!reached.empty())
-        fail("%#lx: a hit would run handlers that are not attached", reached.begin()->first);
+            run.insert(handler);
+            if (is_busy(handler)) continue;
+            if (!expected.contains(handler))
+                fail("%#lx: a hit would run handlers that are not attached", address);
+            if (places.at(handler) != address)
+                fail("%#lx: a hit would run the handler of %#lx", address, places.at(handler));
+            if (run.count(handler) > 1) fail("%#lx: a handler runs twice", address);
+        }
+    for (const Handler* handler : expected)
+        if (!run.contains(handler) && !is_busy(handler))
+            fail("%#lx: probed, but nobody would notice a hit", places.at(handler));
+    // Whether those have run meanwhile nobody can say.
+    for (Probe& probe : probes_)
+        if (is_busy(probe.handler)) probe.hits = probe.handler->hits;
     if (const u64 stray = kernel.watch.find_stray()) fail("%#lx: neither original nor ours", stray);
     for (const Range text : {kernel.image.core(), kernel.image.module()})
         if (kernel.is_text(text.begin))
             if (const u64 unshown = kernel.watch.find_unshown(text))
                 fail("%#lx: patched, but the kernel's kprobes do not know", unshown);
     for (const Probe& probe : probes_)
-        check_status(probe);
+        if (!is_busy(probe.handler)) check_status(probe);
 }
 
 void Session::check_status(const Probe& probe) {
@@ -350,7 +427,7 @@ void Session::check_status(const Probe& probe) {
         fail("%#lx: state %u, but the text says something else", probe.address, status.state);
     if (jump && status.reason) fail("%#lx: a jump with reason %u", probe.address, status.reason);
     if (status.state == DJPROBE_STATE_OPTIMIZING && !kernel.kicked && !kernel.kicked_later &&
-        !kernel.waiting)
+        !kernel.waiting && !kernel.in_optimizer)
         fail("%#lx: waits for its jump, but nobody has woken the optimizer", probe.address);
     if (status.tactic == DJPROBE_TACTIC_SPRINGBOARD) boards_.insert(probe.address);
     if (memcmp(status.displaced, kernel.image.original(status.anchor), status.displaced_len) != 0)

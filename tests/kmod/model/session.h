@@ -62,6 +62,8 @@ class Session {
     /// Let the optimizer finish, then expect all that may be jumps to be jumps.
     void settle();
     void module_leaves();
+    /// It may not be asked for now: one call at a time switches all.
+    bool is_switching() const { return switching_; }
     /// A kprobe of the kernel's own came or went there.
     void disturbed(u64 address) { disturbed_.insert(address); }
 
@@ -81,12 +83,14 @@ class Session {
     void stop();
 
   private:
+    class Busy;
     struct Pristine {
         unsigned int verdict, reason;
     };
     djp_verdict explain_surely(u64 address, unsigned int* reason);
     Pristine pristine(u64 address);
     void check_status(const Probe& probe);
+    Group without_busy(const Group& group) const;
     void check_settled(const Probe& probe);
     bool overlaps_another(u64 address);
     void check_refusal(const char* what, u64 address, unsigned int wants, unsigned int reason,
@@ -101,7 +105,18 @@ class Session {
     std::set<u64> boards_;  ///< sites that have had a springboard
     std::map<u64, Pristine> pristine_;
     size_t objects_at_start_ = 0;
-    Group enabling_;  ///< of a call that waits
+    /// Of calls that are under way: these handlers may run, these probes be in any state.
+    std::multiset<const Handler*> busy_;
+    bool switching_ = false;  ///< of any probe
+    bool is_busy(const Handler* handler) const {
+        return switching_ || busy_.contains(handler);
+    }
+    /// What may come between two portions of a call.
+    struct Events {
+        size_t switches = 0, leaves = 0;
+    };
+    Events events_;
+    void look_if_refused(Probe& probe, int failed);
     bool stopped_ = false;
 };
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0
+// A list that others may change while it is walked.
+#pragma once
+
+namespace djprobe::kmod {
+
+/// Objects by their own links `next` and `previous`, newest first. Under the registry lock, but a
+/// walk may pause it: who leaves the list moves the cursors that stand on him.
+template <class T>
+class WalkedList {
+  public:
+    using Link = T* T::*;
+
+    /// A walk. Made and destroyed under the registry lock.
+    class Cursor {
+      public:
+        /// From the newest one on with &T::next, from the oldest one on with &T::previous.
+        Cursor(WalkedList& list, Link way)
+            : list_(list), way_(way), at_(way == &T::next ? list.first_ : list.last_) {
+            next_ = list.cursors_;
+            list.cursors_ = this;
+        }
+        ~Cursor() {
+            Cursor** link = &list_.cursors_;
+            while (*link != this)
+                link = &(*link)->next_;
+            *link = next_;
+        }
+        Cursor(const Cursor&) = delete;
+        Cursor& operator=(const Cursor&) = delete;
+
+        bool at_end() const { return !at_; }
+        /// The next one, which may leave the list then; nullptr: there is none.
+        T* take() {
+            T* const taken = at_;
+            if (taken) at_ = taken->*way_;
+            return taken;
+        }
+
+      private:
+        friend class WalkedList;
+        WalkedList& list_;
+        Link way_;
+        T* at_;
+        Cursor* next_;
+    };
+
+    void add(T& object) {
+        object.previous = nullptr;
+        object.next = first_;
+        (first_ ? first_->previous : last_) = &object;
+        first_ = &object;
+    }
+    void remove(T& object) {
+        for (Cursor* cursor = cursors_; cursor; cursor = cursor->next_)
+            if (cursor->at_ == &object) (void)cursor->take();
+        (object.previous ? object.previous->next : first_) = object.next;
+        (object.next ? object.next->previous : last_) = object.previous;
+        object.next = nullptr;
+    }
+    T* first() const { return first_; }
+
+  private:
+    T* first_ = nullptr;
+    T* last_ = nullptr;
+    Cursor* cursors_ = nullptr;
+};
+
+}  // namespace djprobe::kmod
