@@ -126,6 +126,7 @@ void add_each(Array& to, const Array& from) {
 bool in_scope(const TextMap& map, std::size_t function, const SurveyScope& scope) {
     const TextMap::Function& self = map.functions()[function];
     if (self.real_end == self.code.address) return false;  // padding only
+    if (self.nameless) return false;
     return !scope.glob || is_like(*scope.glob, map.facts().module, self.name);
 }
 

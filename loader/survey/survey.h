@@ -30,7 +30,8 @@ struct SurveyScope {
     std::uint64_t seed = 1;
 };
 
-/// Whether a function belongs to it. Padding (__pfx_NAME) is no function.
+/// Whether a function belongs to it. Padding (__pfx_NAME) is no function, nor is one
+/// that has no symbol.
 bool in_scope(const TextMap& map, std::size_t function, const SurveyScope& scope);
 
 /// How many sites got which answer. Indices are numbers of reasons, tactics and mainline verdicts.

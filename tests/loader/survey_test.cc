@@ -97,6 +97,17 @@ TEST_F(SurveyTest, TheEntryIsBehindEndbrAndFtrace) {
     EXPECT_EQ(explain("traced", 4).mainline->kind, Kind::Ftrace);
 }
 
+TEST_F(SurveyTest, CodeWithoutASymbolIsNoSite) {
+    EXPECT_EQ(jump("overridden"), djprobe::Reason::NONE);
+    EXPECT_EQ(refusal("overridden", 21), djprobe::Reason::NOT_TEXT);
+    EXPECT_EQ(map_.describe(at("overridden") + 21), "overridden+0x15");
+    SurveyScope scope;
+    scope.glob = "overridden";
+    const SurveyCounts counts = count(scope);
+    EXPECT_EQ(counts.functions, 1u);
+    EXPECT_EQ(counts.probeable() + counts.refusals(), 2u) << "the mov and the ret";
+}
+
 // Ours are more than the kernel's kprobes take, and the reverse: both are counted.
 TEST_F(SurveyTest, TheShareOfWhatTheKernelsKprobesAccept) {
     SurveyScope scope;
