@@ -49,7 +49,8 @@ Refusal Registry::locate(djp_request& request, u64& function_entry) {
         if (!djk_symbol_range(start, &start, &size)) return Refusal{Reason::NOT_TEXT};
         if (request.offset >= size) return Refusal{Reason::PAST_END, start, start + size};
         request.address = start + request.offset;
-    } else if (!djk_symbol_range(request.address, &start, &size)) {
+    } else if (!djk_symbol_range(request.address, &start, &size) ||
+               !djk_has_name(request.address)) {
         return Refusal{Reason::NOT_TEXT};
     }
     const u64 entry = djk_function_entry(start);

@@ -129,8 +129,11 @@ void djk_exec_free(void *memory, size_t size);
  * or AMBIGUOUS_SYMBOL (then two candidates in `other`). */
 unsigned int djk_symbol_find(const char *name, unsigned long *address, unsigned long other[2]);
 
-/* Extent [start, start + size) of the symbol that holds `address`; false: none. */
+/* Extent [start, start + size) of the function that holds `address`: what its symbol covers, but
+ * for functions without a symbol behind it, each of which has an extent of its own; false: none. */
 bool djk_symbol_range(unsigned long address, unsigned long *start, unsigned long *size);
+/* Whether the function that holds `address` has a symbol. */
+bool djk_has_name(unsigned long address);
 
 /* Name of that symbol (at least 512 bytes) and of its module (at least 64, "" for the kernel). */
 void djk_symbol_name(unsigned long address, char *name, char *module, unsigned long *offset);

@@ -49,6 +49,31 @@ unsigned int djk_symbol_find(const char *name, unsigned long *address, unsigned 
 	return DJPROBE_REASON_NONE;
 }
 
+/* Of a function's first bytes: an endbr64, or what is left of one, and the call of ftrace. */
+#define OWN_CALL_END (4 + MCOUNT_INSN_SIZE)
+
+/*
+ * A weak function that the linker has overridden leaves its code and its call of ftrace, but no
+ * symbol: kallsyms counts it to the function before it. Such a call begins a range of its own.
+ */
+static void leave_out_nameless(unsigned long address, unsigned long *start, unsigned long *size)
+{
+	const unsigned long symbol = *start;
+	unsigned long end = symbol + *size, low = symbol + OWN_CALL_END, call;
+
+	if (end <= low)
+		return;
+	/* The kernel finds any one within a range. */
+	while (low <= address && (call = djk_call2(ftrace_location_range, low, address))) {
+		*start = call;
+		low = call + MCOUNT_INSN_SIZE;
+	}
+	low = max(low, address + 1);
+	while (low < end && (call = djk_call2(ftrace_location_range, low, end - 1)))
+		end = call;
+	*size = end - *start;
+}
+
 bool djk_symbol_range(unsigned long address, unsigned long *start, unsigned long *size)
 {
 	unsigned long offset;
@@ -56,7 +81,25 @@ bool djk_symbol_range(unsigned long address, unsigned long *start, unsigned long
 	if (!djk_int(djk_call3(kallsyms_lookup_size_offset, address, size, &offset)))
 		return false;
 	*start = address - offset;
+	leave_out_nameless(address, start, size);
 	return true;
+}
+
+bool djk_has_name(unsigned long address)
+{
+	unsigned long start, size, offset;
+
+	if (!djk_int(djk_call3(kallsyms_lookup_size_offset, address, &size, &offset)))
+		return false;
+	start = address - offset;
+	leave_out_nameless(address, &start, &size);
+	return start == address - offset;
+}
+
+/* Not that of a function without a name behind it. */
+static unsigned long own_ftrace_call(unsigned long function)
+{
+	return djk_call1(ftrace_location, function + OWN_CALL_END - MCOUNT_INSN_SIZE);
 }
 
 void djk_symbol_name(unsigned long address, char *name, char *module, unsigned long *offset)
@@ -80,7 +123,7 @@ void djk_symbol_name(unsigned long address, char *name, char *module, unsigned l
 
 unsigned long djk_function_entry(unsigned long function)
 {
-	const unsigned long ftrace_call = djk_call1(ftrace_location, function);
+	const unsigned long ftrace_call = own_ftrace_call(function);
 	static const unsigned char endbr64[4] = { 0xf3, 0x0f, 0x1e, 0xfa };
 	unsigned char bytes[4];
 
@@ -93,7 +136,7 @@ unsigned long djk_function_entry(unsigned long function)
 
 bool djk_is_compiled(unsigned long function)
 {
-	return djk_call1(ftrace_location, function);
+	return own_ftrace_call(function);
 }
 
 bool djk_is_part(unsigned long symbol)

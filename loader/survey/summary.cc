@@ -36,6 +36,8 @@ std::string summary_text(const SurveyCounts& counts, const std::string& kernel) 
         text += summary_line(4, reason_name_of(reason), counts.refused[reason], sites);
     text += fmt::format("mainline would jump at {:.2f}% of the probeable sites\n",
                         percent(counts.mainline[0], probeable));
+    text += fmt::format("of {} sites that the kernel's kprobes accept {:.2f}% get a jump\n",
+                        counts.accepted, percent(counts.accepted_jumps, counts.accepted));
     return text;
 }
 
@@ -56,6 +58,8 @@ std::string summary_json(const SurveyCounts& counts, const std::string& kernel) 
     json["refused_reasons"] = reasons_json(counts.refused);
     for (std::size_t i = 0; i < counts.mainline.size(); ++i)
         json["mainline"][mainline_name(static_cast<MainlineVerdict::Kind>(i))] = counts.mainline[i];
+    json["kprobes_accept"] = counts.accepted;
+    json["kprobes_accept_jump"] = counts.accepted_jumps;
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -49,6 +49,12 @@ class Worker {
 
   private:
     void count(const Site& site, const Refusal& refusal, const x86::Plan& plan) {
+        const Mainline& mainline = site.function.text->mainline;
+        const auto kernels = mainline.judge(site.function.index, site.address).kind;
+        const bool accepted =
+            kernels == MainlineVerdict::Kind::Jump || kernels == MainlineVerdict::Kind::Int3;
+        counts_.accepted += accepted;
+        counts_.accepted_jumps += accepted && !refusal && plan.may_jump();
         if (refusal) {
             ++counts_.refused[reason_slot(refusal.reason)];
             return;
@@ -60,9 +66,7 @@ class Worker {
             if (plan.jump.reason == Reason::REGION_RESERVED)
                 ++counts_.int3_inner[reason_slot(plan.jump.detail[1])];
         }
-        const Mainline& mainline = site.function.text->mainline;
-        const MainlineVerdict verdict = mainline.judge(site.function.index, site.address);
-        ++counts_.mainline[static_cast<std::size_t>(verdict.kind)];
+        ++counts_.mainline[static_cast<std::size_t>(kernels)];
     }
 
     void write(const Site& site, const Refusal& refusal, const x86::Plan& plan) {
@@ -122,6 +126,7 @@ void add_each(Array& to, const Array& from) {
 bool in_scope(const TextMap& map, std::size_t function, const SurveyScope& scope) {
     const TextMap::Function& self = map.functions()[function];
     if (self.real_end == self.code.address) return false;  // padding only
+    if (self.nameless) return false;
     return !scope.glob || is_like(*scope.glob, map.facts().module, self.name);
 }
 
@@ -142,6 +147,8 @@ void SurveyCounts::add(const SurveyCounts& other) {
     add_each(int3_inner, other.int3_inner);
     add_each(refused, other.refused);
     add_each(mainline, other.mainline);
+    accepted += other.accepted;
+    accepted_jumps += other.accepted_jumps;
 }
 
 SurveyCounts run_survey(const std::vector<SurveyedText>& texts, const SurveyScope& scope,

@@ -30,7 +30,8 @@ struct SurveyScope {
     std::uint64_t seed = 1;
 };
 
-/// Whether a function belongs to it. Padding (__pfx_NAME) is no function.
+/// Whether a function belongs to it. Padding (__pfx_NAME) is no function, nor is one
+/// that has no symbol.
 bool in_scope(const TextMap& map, std::size_t function, const SurveyScope& scope);
 
 /// How many sites got which answer. Indices are numbers of reasons, tactics and mainline verdicts.
@@ -41,6 +42,9 @@ struct SurveyCounts {
     ReasonTable int3_inner{};  ///< of REGION_RESERVED: the owner's reason
     ReasonTable refused{};
     std::array<std::uint64_t, 4> mainline{};  ///< among the probeable ones
+    /// Among all sites those that the kernel's kprobes accept, and how many of these get a jump.
+    /// Ftrace's calls aside, which others than kprobes serve: the place right behind is as good.
+    std::uint64_t accepted = 0, accepted_jumps = 0;
 
     [[nodiscard]] std::uint64_t jumps() const;
     [[nodiscard]] std::uint64_t int3s() const;

@@ -30,6 +30,24 @@ bool covers(const std::vector<Range>& sorted, std::uint64_t address) {
     return false;
 }
 
+/// A function's own ftrace call is its first instruction, or the one behind an endbr64.
+constexpr u64 kOwnCallEnd = 4 + 5;
+
+/// Nothing in the code falls through its end or branches there.
+bool ends_before(const Code& code) {
+    bool ends = false;
+    const Refusal refusal = x86::for_each_insn(code, code.range().end, [&](const Insn& insn) {
+        if (insn.kind == Kind::Int3 || insn.kind == Kind::Nop || insn.kind == Kind::Endbr)
+            return true;
+        // The callee may be one that does not return.
+        ends = insn.is_terminal() || insn.is_call() || insn.kind == Kind::Trap;
+        if (!insn.rel_size || insn.target != code.range().end) return true;
+        ends = false;
+        return false;
+    });
+    return ends && !refusal;
+}
+
 }  // namespace
 
 TextMap::TextMap(const KernelImage& image, const TextFacts& facts,
@@ -73,8 +91,31 @@ void TextMap::add_functions(const KernelImage& image, std::span<const u8> text) 
         function.blacklisted = covers(facts_.blacklist, begin);
         function.idle = covers(facts_.idle, begin);
         function.fragile = covers(facts_.fragile, begin);
-        functions_.push_back(function);
+        add_with_nameless(function);
     }
+}
+
+/// A weak function that the linker has overridden leaves its code and its ftrace call, but no
+/// symbol: kallsyms counts it to the function before it. The module takes it for no text.
+void TextMap::add_with_nameless(Function function) {
+    const Range range = function.code.range();
+    const auto& reserved = facts_.reserved;
+    auto at = std::lower_bound(
+        reserved.begin(), reserved.end(), range.begin + kOwnCallEnd,
+        [](const Reserved& owner, u64 address) { return owner.range.begin < address; });
+    for (; at != reserved.end() && at->range.begin < range.end; ++at) {
+        const u64 call = at->range.begin;
+        const Code before = {function.code.address,
+                             function.code.bytes.first(call - function.code.address)};
+        if (at->reason != Reason::FTRACE_SITE || !ends_before(before)) continue;
+        // Of a running kernel every nop counts that may be a call, a jump label's too.
+        if (at != reserved.begin() && std::prev(at)->range.begin == call) continue;
+        function.code = before;
+        functions_.push_back(function);
+        function.code = {call, {before.bytes.data() + before.bytes.size(), range.end - call}};
+        function.nameless = true;
+    }
+    functions_.push_back(function);
 }
 
 void TextMap::scan_around(std::uint64_t focus, std::span<const u8> text) {
@@ -192,8 +233,10 @@ std::uint64_t TextMap::entry(std::size_t function) const {
 std::string TextMap::describe(std::uint64_t address) const {
     const std::size_t index = find(address);
     if (index == functions_.size()) return fmt::format("{:#x}", address);
-    const Function& function = functions_[index];
-    return fmt::format("{}+{:#x}", name(index), address - function.code.address);
+    std::size_t named = index;
+    while (named && functions_[named].nameless)
+        --named;
+    return fmt::format("{}+{:#x}", name(index), address - functions_[named].code.address);
 }
 
 std::string TextMap::name(std::size_t function) const {
@@ -211,6 +254,7 @@ std::size_t TextMap::find(std::uint64_t address) const {
 }
 
 Refusal TextMap::forbidden(std::size_t function) const {
+    if (functions_[function].nameless) return Refusal{Reason::NOT_TEXT};
     if (functions_[function].idle) return Refusal{Reason::IDLE_TEXT};
     if (functions_[function].blacklisted) return Refusal{Reason::BLACKLISTED};
     if (functions_[function].fragile) return Refusal{Reason::FRAGILE_TEXT};

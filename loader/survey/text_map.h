@@ -21,6 +21,7 @@ class TextMap {
         Refusal undecodable;    ///< where decoding stopped, if before the end
         Refusal indirect_jump;  ///< one that may lead anywhere within it
         std::string_view name;  ///< the first one of its address
+        bool nameless;          ///< another function's name: what the linker has left of a weak one
         bool blacklisted;
         bool idle;
         bool fragile;
@@ -85,6 +86,7 @@ class TextMap {
 
   private:
     void add_functions(const KernelImage& image, std::span<const u8> text);
+    void add_with_nameless(Function function);
     void scan(Function& function);
     void scan_around(std::uint64_t focus, std::span<const u8> text);
     void find_trap_path(const KernelImage& image);

@@ -97,6 +97,37 @@ TEST_F(SurveyTest, TheEntryIsBehindEndbrAndFtrace) {
     EXPECT_EQ(explain("traced", 4).mainline->kind, Kind::Ftrace);
 }
 
+TEST_F(SurveyTest, CodeWithoutASymbolIsNoSite) {
+    EXPECT_EQ(jump("overridden"), djprobe::Reason::NONE);
+    EXPECT_EQ(refusal("overridden", 21), djprobe::Reason::NOT_TEXT);
+    EXPECT_EQ(map_.describe(at("overridden") + 21), "overridden+0x15");
+    SurveyScope scope;
+    scope.glob = "overridden";
+    const SurveyCounts counts = count(scope);
+    EXPECT_EQ(counts.functions, 1u);
+    EXPECT_EQ(counts.probeable() + counts.refusals(), 2u) << "the mov and the ret";
+}
+
+// Ours are more than the kernel's kprobes take, and the reverse: both are counted.
+TEST_F(SurveyTest, TheShareOfWhatTheKernelsKprobesAccept) {
+    SurveyScope scope;
+    scope.glob = "faults";
+    const SurveyCounts counts = count(scope);
+    // The instruction with the fixup is none of ours, but one of theirs.
+    EXPECT_EQ(counts.refusals(), 1u);
+    EXPECT_EQ(counts.accepted, counts.probeable() + 1);
+    EXPECT_EQ(counts.accepted_jumps, counts.jumps());
+    EXPECT_GT(counts.accepted_jumps, 0u);
+    // An endbr64 is accepted, too; ftrace's call is left out.
+    scope.glob = "traced";
+    EXPECT_EQ(count(scope).accepted, 3u);
+    EXPECT_NE(summary_text(counts, "tiny")
+                  .find(fmt::format("of {} sites that the kernel's kprobes accept {:.2f}% get a "
+                                    "jump\n",
+                                    counts.accepted, percent(counts.jumps(), counts.accepted))),
+              std::string::npos);
+}
+
 TEST_F(SurveyTest, ARegisterJumpIsATailCallUnlessAPlaceInsideIsTaken) {
     EXPECT_EQ(jump("tail"), djprobe::Reason::NONE);
     EXPECT_EQ(jump("computed"), djprobe::Reason::INDIRECT_JUMP);

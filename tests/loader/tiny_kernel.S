@@ -57,6 +57,16 @@ function sealed
 	mov eax, 1		/* +9 */
 	ret			/* +14 */
 
+/* Behind it a weak function that the linker has overridden: code and ftrace call, but no symbol. */
+function overridden
+	mov eax, 1		/* +0 */
+	ret			/* +5 */
+	.p2align 4, 0xcc
+.Lnameless_call:
+	.byte 0x0f, 0x1f, 0x44, 0, 0	/* +16 */
+	mov eax, 1		/* +21 */
+	ret			/* +26 */
+
 /* A tail call as boot leaves it; the second takes a place in itself first. */
 function tail
 	mov eax, 1		/* +0 */
@@ -206,7 +216,7 @@ __start_kprobe_blacklist:
 __stop_kprobe_blacklist:
 	.globl __start_mcount_loc, __stop_mcount_loc
 __start_mcount_loc:
-	.quad .Lftrace_call, .Lsealed_call
+	.quad .Lftrace_call, .Lsealed_call, .Lnameless_call
 	.quad .Lcall_two_returns, .Lcall_parted, .Lcall_sometimes_tail, .Lcall_always_tail
 	.quad .Lcall_into_the_middle, .Lcall_crowded, .Lcall_endless, .Lcall_blacklisted_return
 	.quad .Lcall_static_tail, .Lcall_static_tail_of_boot

@@ -88,6 +88,11 @@ bool djk_symbol_range(unsigned long address, unsigned long* start, unsigned long
     return true;
 }
 
+bool djk_has_name(unsigned long address) {
+    const Function* function = live_function(address);
+    return function && !function->nameless;
+}
+
 void djk_symbol_name(unsigned long address, char* name, char* module, unsigned long* offset) {
     const Function* function = live_function(address);
     strcpy(name, function ? function->name.c_str() : "");

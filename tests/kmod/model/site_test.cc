@@ -21,6 +21,20 @@ TEST(Site, TheFirstByteBehindASymbolIsPastItsEnd) {
     EXPECT_EQ(request.reason, static_cast<unsigned>(DJPROBE_REASON_PAST_END));
 }
 
+TEST(Site, CodeWithoutASymbolIsNoText) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 0);
+    Session session(found.seed);
+    TextImage& image = session.kernel.image;
+    const auto owner = const_cast<Function*>(image.function_at(found.address));
+    owner->nameless = true;
+    unsigned int reason = 0;
+    EXPECT_EQ(session.explain(found.address, &reason).verdict, DJPROBE_VERDICT_REFUSED);
+    EXPECT_EQ(reason, static_cast<unsigned>(DJPROBE_REASON_NOT_TEXT));
+    owner->nameless = false;
+    EXPECT_TRUE(session.attach_one({.address = found.address}));
+    session.finish();
+}
+
 TEST(Site, TheTrapPathIsRefused) {
     Session session(1);
     const u64 root = session.kernel.image.functions[0].start;

@@ -30,6 +30,7 @@ struct Function {
     u64 entry = 0;            ///< behind endbr64 and the ftrace call
     size_t first_place = 0, place_count = 0;
     bool compiled = false, part = false, blacklisted = false, in_module = false;
+    bool nameless = false;  ///< what the linker has left of a weak function
 };
 
 /// Bytes that the kernel patches itself, a label's or an ftrace call's.

@@ -231,6 +231,29 @@ TEST_F(Sites, AddressesThatAreNoText) {
     expect_refused(at_address(0), -EACCES, DJPROBE_REASON_NOT_TEXT);
 }
 
+// The linker overrides weak functions: their code stays, behind a function that it does not belong
+// to, with a call of ftrace and without a symbol. Nothing runs it.
+TEST_F(Sites, CodeWithoutASymbolIsNoText) {
+    // cond_syscall() leaves many behind this one, where the compiler keeps them.
+    const uint64_t start = address_of("sys_ni_syscall");
+    ASSERT_NE(start, 0u);
+    const Kallsyms now = Kallsyms::read();
+    uint64_t next = ~uint64_t{0};
+    for (const Symbol& symbol : now.symbols())
+        if (symbol.address > start) next = std::min(next, symbol.address);
+    const std::vector<uint8_t> bytes = loader::Kcore().read(start, next - start);
+    static constexpr uint8_t kFtraceCall[] = {0x0f, 0x1f, 0x44, 0, 0};
+    const auto behind =
+        std::search(bytes.begin() + 9, bytes.end(), std::begin(kFtraceCall), std::end(kFtraceCall));
+    if (behind == bytes.end()) GTEST_SKIP() << "this kernel has none behind sys_ni_syscall";
+    const auto offset = static_cast<uint64_t>(behind - bytes.begin());
+    for (uint64_t place = offset; place < bytes.size(); ++place) {
+        expect_refused(at_address(start + place), -EACCES, DJPROBE_REASON_NOT_TEXT);
+        const Answer by_name = device_.attach(at("sys_ni_syscall", place));
+        EXPECT_EQ(by_name.reason, DJPROBE_REASON_PAST_END) << place;
+    }
+}
+
 /// Where the kernel's own BUGs and WARNs are, some from all over its text.
 std::vector<uint64_t> bug_addresses() {
     // CONFIG_GENERIC_BUG_RELATIVE_POINTERS, CONFIG_DEBUG_BUGVERBOSE: as of x86 and most kernels.
