@@ -77,6 +77,7 @@ void Registry::lead_to_code(Site& site) {
 /// Replace the code of a site by what its handlers, with `joining`, want now. A jump gives way to
 /// int3 and comes back by settle(). On a refusal nothing has changed.
 Refusal Registry::reshape(Site& site, const djk_probe* joining) {
+    if (site.joins_kprobe()) return {};
     SiteCode code;
     code.shape = wanted_shape(site, joining);
     if (code.shape == site.code.shape) return {};

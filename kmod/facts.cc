@@ -65,13 +65,16 @@ struct ReservedBytes {
         if (count < sizeof(all) / sizeof(all[0])) all[count++] = {range, reason};
     }
 
-    void collect(Range range, const LandingIndex& index, const SiteTable& sites) {
+    void collect(Range range, u64 site, const LandingIndex& index, const SiteTable& sites) {
         count = 0;
         index.mark_rewritten(range, reasons);
         djk_reserved(range.begin, reasons, range.size());
-        for (u64 i = 0; i < range.size(); ++i)
-            if (reasons[i])
-                add({range.begin + i, range.begin + i + 1}, static_cast<Reason>(reasons[i]));
+        for (u64 i = 0; i < range.size(); ++i) {
+            const auto reason = static_cast<Reason>(reasons[i]);
+            // A kprobe at the site itself is shared: see share_kprobe().
+            if (reason == Reason::FOREIGN_PATCH && range.begin + i == site) continue;
+            if (reasons[i]) add({range.begin + i, range.begin + i + 1}, reason);
+        }
         // Until its detour is free a springboard belongs to its site.
         sites.for_each_near(range, [&](const Site& site) {
             if (site.plan.board)
@@ -80,20 +83,19 @@ struct ReservedBytes {
     }
 };
 
-/// The kernel's optimizer turns a kprobe into a jump some time after its registration, and looks
-/// for other kprobes but not for us: `address` would be overwritten.
-Refusal find_kprobe_before(u64 address) {
-    return find_kprobe({address - (x86::kJumpLength - 1), address});
-}
-
-/// No site behind a kprobe, and no jump.
-Refusal refuse_kprobe_before(u64 site, Plan& plan) {
-    if (const Refusal refusal = find_kprobe_before(site)) return refusal;
+/// No site under a kprobe's jump, and no jump over one.
+Refusal refuse_kprobe_jump(u64 site, Plan& plan) {
+    if (const Refusal refusal = find_kprobe_jump_over(site)) return refusal;
     if (plan.may_jump())
-        if (const Refusal before = find_kprobe_before(plan.anchor))
+        if (const Refusal before = find_kprobe_jump_over(plan.anchor))
             plan.jump =
                 Refusal{Reason::REGION_RESERVED, before.detail[0], static_cast<u64>(before.reason)};
     return {};
+}
+
+/// Where the kernel has a kprobe, the byte is the kernel's: see Site::joins_kprobe().
+void share_kprobe(u64 site, Plan& plan) {
+    if (djk_kprobe_at(site) != DJK_KPROBE_NONE) plan.jump = Refusal{Reason::SHARED_KPROBE, site};
 }
 
 /// For a function of `text`.
@@ -170,7 +172,9 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     if (!plan.may_jump())
         if (const Refusal refusal = decide_within(reach, x86::kAllTactics, sites, plan))
             return refusal;
-    return refuse_kprobe_before(site, plan);
+    if (const Refusal refusal = refuse_kprobe_jump(site, plan)) return refusal;
+    share_kprobe(site, plan);
+    return {};
 }
 
 Refusal Analyst::decide_within(Range known, u8 tactics, const SiteTable& sites, Plan& plan) {
@@ -186,7 +190,7 @@ Refusal Analyst::decide_within(Range known, u8 tactics, const SiteTable& sites, 
     snapshot.neighbours = {neighbours.code, neighbours.count};
     landings.count = 0;
     const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, landings);
-    reserved.collect(known, index_, sites);
+    reserved.collect(known, snapshot.site, index_, sites);
     snapshot.landings = {landings.all, landings.count};
     snapshot.reserved = {reserved.all, reserved.count};
     snapshot.tactics = tactics;

@@ -15,6 +15,7 @@ bool restore_board(Site& site) {
         return false;
     x86::restore_board(text, site.written_board);
     text.sync_cores();
+    hide_board(text, site);
     site.written_board = {};
     return true;
 }
@@ -58,9 +59,12 @@ bool Garbage::has_board_in(Range text) const {
     return false;
 }
 
-void Garbage::forget_boards(Range text) {
-    for (Site* site = sites_; site; site = site->next)
-        if (text.contains(site->address())) site->written_board = {};
+void Garbage::forget_boards(KernelText& text, Range gone) {
+    for (Site* site = sites_; site; site = site->next) {
+        if (!gone.contains(site->address())) continue;
+        hide_board(text, *site);
+        site->written_board = {};
+    }
 }
 
 Garbage Garbage::take() {
@@ -98,6 +102,10 @@ void Garbage::abandon() {
         sites_ = site->next;
         djk_warn("a springboard stays here under a kprobe; nothing leads to it any more",
                  site->board().begin);
+        {
+            KernelText text;
+            hide_board(text, *site);
+        }
         site->let_module_go();
         Box<Site>::adopt(site).reset();
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "site.h"
+#include "text_port.h"
 
 struct djp_probe;
 
@@ -27,7 +28,7 @@ class Garbage {
     /// Only after a quiescence that began after they were added.
     void restore_boards_near(u64 address);
     /// The text of these springboards is about to be freed.
-    void forget_boards(Range text);
+    void forget_boards(KernelText& text, Range gone);
     /// Move everything out, so that what comes later waits for a quiescence of its own.
     Garbage take();
     /// Only after a quiescence that began after take(). What somebody else has patched goes to

@@ -5,6 +5,30 @@
 
 namespace djprobe::kmod {
 
+/// The region is not what it was: int3 for now. What is in the way, a kprobe or a byte of some
+/// other patcher's, may leave, so the optimizer tries again.
+void Registry::give_up(Site& site, const Refusal& changed) {
+    site.hold = Refusal{Reason::TEXT_CHANGED, changed.detail[0]};
+    set_state(site, State::Armed);
+    obstructed_ = true;
+    djk_optimizer_kick_later();
+}
+
+/// Another try for those that gave up, in the batch that is about to be prepared: to ask for one
+/// more run now would be to ask again and again while the obstacle stays.
+void Registry::retry_obstructed() {
+    if (!obstructed_) return;
+    obstructed_ = false;
+    for (Site* site = sites_.first(); site; site = site->next) {
+        djk_breathe();
+        if (!site->is_obstructed()) continue;
+        site->hold = hold_reason(*site);
+        if (site->hold || !site->has_probes()) continue;
+        set_state(*site, State::Optimizing);
+        site->quiescence = Quiescence::Wanted;
+    }
+}
+
 /// Before the wait: from now on who comes by continues behind the region, so that after it nobody
 /// stands inside.
 bool Registry::prepare_batch() {
@@ -20,6 +44,7 @@ bool Registry::prepare_batch() {
         }
         set_resume(*site, site->displaced());
         site->quiescence = Quiescence::Running;
+        update_patch(text, *site);
         any = true;
         if (site->slides()) slides.add(*site);
     }
@@ -43,16 +68,8 @@ void Registry::finish_batch() {
         site->quiescence = Quiescence::Wanted;
         if (site->state != State::Optimizing) continue;
         djk_breathe();
-        Refusal refusal = check_to_optimize(text, *site);
         const x86::PatchSite& board = site->code.board;
-        if (!refusal && board.length)
-            refusal = site->written_board.length
-                          ? check_text(text, site->written_board, TextForm::Jump)
-                          : check_text(text, board, TextForm::Original);
-        // A kprobe that is not in the text keeps a copy of what was there.
-        if (!refusal && board.length)
-            refusal = find_kprobe({board.address, board.address + board.length});
-        if (refusal) {
+        if (const Refusal refusal = check_to_optimize(text, *site)) {
             site->hold = refusal;
             changed.add(*site);
             continue;
@@ -66,8 +83,10 @@ void Registry::finish_batch() {
     for (Site& site : changed)
         give_up(site, site.hold);
     x86::optimize(text, jumps(ready));
-    for (Site& site : ready)
+    for (Site& site : ready) {
         set_state(site, State::Optimized);
+        update_patch(text, site);
+    }
 }
 
 void Registry::optimize() {
@@ -83,6 +102,11 @@ void Registry::optimize() {
         unsettled_ = false;
         for (Site* site = sites_.first(); site && unsettled; site = site->next)
             if (site->has_probes()) (void)settle(*site);
+        // A second later: the run that follows a failed try at once would fail again.
+        if (obstructed_ && unsettled)
+            djk_optimizer_kick_later();
+        else
+            retry_obstructed();
         waiting = prepare_batch();
         Garbage again = stuck_.take();
         again.free(stuck_);

@@ -50,6 +50,14 @@ Refusal Registry::analyse(u64 address, x86::Plan& plan) {
     return {};
 }
 
+/// From the kernel's kprobe there is one way on: the kernel ignores a handler that wants another
+/// once it has made a jump of the kprobe, and calls none behind the instruction. That jump may also
+/// be hit within an NMI, where no return address may be replaced; an int3 would tell.
+static Refusal check_may_join(const djp_probe& probe) {
+    const bool special = probe.handler->wants || djk_probe_is_shadow(probe.handler);
+    return special ? Refusal{Reason::FOREIGN_PATCH, probe.address} : Refusal{};
+}
+
 Refusal Registry::make_site(const djp_probe& probe, Box<Site>& made) {
     made = Box<Site>::create();
     if (!made) return Refusal{Reason::NO_MEMORY};
@@ -59,6 +67,12 @@ Refusal Registry::make_site(const djp_probe& probe, Box<Site>& made) {
     if (const Refusal refusal = analyse(probe.address, site.plan)) return refusal;
     if (site.plan.may_jump()) site.live = analyst_.find_live(probe.address, sites_);
     site.breakpoint = make_breakpoint_site(site.plan);
+    if (site.joins_kprobe()) {
+        site.trap.site = &site.hit;
+        // The kernel takes every int3 of its kprobe; one that it has just removed is run again.
+        set_resume(site, probe.address);
+        return check_may_join(probe);
+    }
     const auto make_code = [&] {
         site.code.shape = wanted_shape(site, probe.handler);
         return build(site, site.code);
@@ -91,8 +105,10 @@ Refusal Registry::find_or_make_site(djp_probe& probe, SiteList& fresh) {
         site = made.release();
         sites_.insert(*site);
         fresh.add(*site);
-    } else if (const Refusal refusal = reshape(*site, probe.handler)) {
-        return refusal;
+    } else {
+        Refusal refusal = site->joins_kprobe() ? check_may_join(probe) : Refusal{};
+        if (!refusal) refusal = reshape(*site, probe.handler);
+        if (refusal) return refusal;
     }
     // All probes of a site share its mechanism; who asks for int3 means to see int3.
     site->int3_probes += probe.int3_only;

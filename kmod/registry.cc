@@ -349,6 +349,7 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
         return;
     }
     const Site& site = *probe.site;
+    if (site.seat) djk_count_missed_in_kprobe(site.seat, status.missed);
     status.state = static_cast<unsigned int>(site.state);
     status.mechanism = static_cast<unsigned int>(mechanism_of(site.state));
     tell(site.hold, status);

@@ -121,6 +121,8 @@ class Registry {
     void settle_near(Range range);
     Refusal make_way(KernelText& text, const SiteList& fresh, SiteList& yielding,
                      const Site*& refused);
+    Refusal take_seats(SiteList& fresh, const Site*& refused);
+    static void leave_seat(Site& site);
     Refusal arm(SiteList& fresh, const Site*& refused);
     void back_to_int3(KernelText& text, const SiteList& sites);
     void back_to_int3(KernelText& text, Site& site);
@@ -129,6 +131,8 @@ class Registry {
     void leave_text(Range text);
 
     // optimizer.cc
+    void give_up(Site& site, const Refusal& changed);
+    void retry_obstructed();
     bool prepare_batch();
     void finish_batch();
 
@@ -148,6 +152,7 @@ class Registry {
     bool optimization_ = true;
     /// Some site has a jump that should have gone, or held others back until it went.
     bool unsettled_ = false;
+    bool obstructed_ = false;  ///< some site has given up, see retry_obstructed()
 };
 
 }  // namespace djprobe::kmod

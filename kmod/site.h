@@ -70,6 +70,9 @@ struct Site {
                                    ///< jump; length 0: none
     bool anchor_armed = false;     ///< an int3 or the jump is at the anchor (Slide)
     bool bypassed = false;         ///< the bypass is in the detour
+    djk_patch patch{};             ///< the first instruction or the region, for djk_show_patch()
+    djk_patch board_patch{};       ///< the springboard, as long as it is written
+    djk_seat* seat = nullptr;      ///< its part in the kernel's kprobe, see joins_kprobe()
     bool holds_module = false;     ///< see keep_module()
     Site* next = nullptr;          ///< in the table's list, or in the garbage
     Site* previous = nullptr;      ///< in the table's list
@@ -87,6 +90,13 @@ struct Site {
     }
     u64 address() const { return trap.address; }
     bool has_probes() const { return hit.probes != nullptr; }
+    /// The kernel had a kprobe at the IA first. Its byte and the way on from its int3 are the
+    /// kernel's: the site writes no text and has no code, its handlers run in one more kprobe.
+    bool joins_kprobe() const { return plan.jump.reason == Reason::SHARED_KPROBE; }
+    /// Its last try failed: some other patcher's bytes are in the way. Until the next try.
+    bool is_obstructed() const {
+        return state == State::Armed && hold.reason == Reason::TEXT_CHANGED;
+    }
     bool slides() const { return plan.may_jump() && plan.anchor != plan.site; }
     bool wants_jump() const { return state == State::Optimizing || state == State::Optimized; }
     /// The bytes that this site may ever change, the board's aside.

@@ -19,13 +19,22 @@ inline Range core_text() {
 /// and later what was there when it was registered, without another look.
 inline Refusal find_kprobe(Range range) {
     for (u64 at = range.begin; at < range.end; ++at)
-        if (djk_has_kprobe(at)) return Refusal{Reason::FOREIGN_PATCH, at};
+        if (djk_kprobe_at(at) != DJK_KPROBE_NONE) return Refusal{Reason::FOREIGN_PATCH, at};
     return {};
 }
 
-/// The same for one right before `range`, too, whose jump covers some of it, or will.
+/// A kprobe of the kernel right before `address` whose jump covers it, or soon will. One that is no
+/// jump does not become one over bytes of ours: see djk_patch.
+inline Refusal find_kprobe_jump_over(u64 address) {
+    for (u64 at = address - (x86::kJumpLength - 1); at < address; ++at)
+        if (djk_kprobe_at(at) == DJK_KPROBE_JUMP) return Refusal{Reason::FOREIGN_PATCH, at};
+    return {};
+}
+
+/// Both: a kprobe of the kernel that changes a byte of `range`, or may.
 inline Refusal find_kprobe_over(Range range) {
-    return find_kprobe({range.begin - (x86::kJumpLength - 1), range.end});
+    if (const Refusal before = find_kprobe_jump_over(range.begin)) return before;
+    return find_kprobe(range);
 }
 
 }  // namespace djprobe::kmod

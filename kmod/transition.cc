@@ -8,10 +8,19 @@ namespace djprobe::kmod {
 Refusal check_to_optimize(KernelText& text, const Site& site) {
     if (const Refusal refusal = check_site_text(text, site)) return refusal;
     // One right before may be about to get a jump of its own.
-    return find_kprobe_over(site.region());
+    if (const Refusal refusal = find_kprobe_over(site.region())) return refusal;
+    const x86::PatchSite& board = site.code.board;
+    if (!board.length) return {};
+    // A kprobe that is not in the text keeps a copy of what was there.
+    if (const Refusal refusal = find_kprobe({board.address, board.address + board.length}))
+        return refusal;
+    return site.written_board.length ? check_text(text, site.written_board, TextForm::Jump)
+                                     : check_text(text, board, TextForm::Original);
 }
 
 Refusal check_site_text(KernelText& text, const Site& site) {
+    // The kernel looks after its kprobe's byte.
+    if (site.joins_kprobe()) return {};
     if (site.state == State::Optimized) {
         if (const Refusal refusal = find_kprobe(site.region())) return refusal;
         if (site.written_board.length)
@@ -46,7 +55,7 @@ Refusal Registry::hold_reason(const Site& site) const {
 /// somebody else has patched on top of a jump that should go; the optimizer tries again.
 Refusal Registry::settle(Site& site) {
     djk_breathe();
-    if (!is_live(site.state)) return {};
+    if (!is_live(site.state) || site.is_obstructed()) return {};
     const Refusal hold = hold_reason(site);
     if (hold && site.wants_jump()) {
         KernelText text;
@@ -133,6 +142,24 @@ static Refusal differs_from_plan(KernelText& text, const SiteTable& sites, const
                            : Refusal{};
 }
 
+/// Sites where the kernel has a kprobe take part in that, all or none. Not under the text lock,
+/// which the kernel takes.
+Refusal Registry::take_seats(SiteList& fresh, const Site*& refused) {
+    for (Site& site : fresh) {
+        if (!site.joins_kprobe()) continue;
+        refused = &site;
+        unsigned int reason = 0;
+        site.seat = djk_join_kprobe(&site.hit, site.address(), &reason);
+        if (!site.seat) return Refusal{static_cast<Reason>(reason), site.address()};
+    }
+    return {};
+}
+
+void Registry::leave_seat(Site& site) {
+    if (site.seat) djk_leave_kprobe(site.seat);
+    site.seat = nullptr;
+}
+
 /// Disarmed -> Armed, all or none; then `refused` is the one that could not.
 Refusal Registry::arm(SiteList& fresh, const Site*& refused) {
     SiteList yielding;
@@ -142,6 +169,7 @@ Refusal Registry::arm(SiteList& fresh, const Site*& refused) {
         text.sync_cores();
         if (const Refusal refusal = make_way(text, fresh, yielding, refused)) return refusal;
         for (const Site& site : fresh) {
+            if (site.joins_kprobe()) continue;
             refused = &site;
             if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
                 return refusal;
@@ -151,13 +179,21 @@ Refusal Registry::arm(SiteList& fresh, const Site*& refused) {
             if (const Refusal refusal = find_kprobe_over({site.address(), site.address() + 1}))
                 return refusal;
         }
-        x86::arm(text, breakpoints(fresh));
         for (Site& site : fresh)
+            show_patch(text, site);
+        x86::arm(text, breakpoints(fresh));
+        for (Site& site : fresh) {
             set_state(site, State::Armed);
+            update_patch(text, site);
+        }
         return Refusal{};
     };
     if (!fresh.first()) return {};
-    const Refusal refusal = arm_under_lock();
+    Refusal refusal = take_seats(fresh, refused);
+    if (!refusal) refusal = arm_under_lock();
+    if (refusal)
+        for (Site& site : fresh)
+            leave_seat(site);
     // Those who made way may have done so in vain.
     if (refusal)
         while (Site* site = yielding.take_first())
@@ -184,6 +220,7 @@ void Registry::back_to_int3(KernelText& text, const SiteList& sites) {
         // Only now are the bytes behind the first instruction the original ones again.
         set_resume(site, site.out_of_line());
         set_state(site, State::Armed);
+        update_patch(text, site);
         // Others that overlap may have waited for that, and not only those near the reason for it.
         unsettled_ = true;
         djk_optimizer_kick();
@@ -230,10 +267,14 @@ void Registry::retire(SiteList& sites) {
         }
         back_to_int3(text, leaving);
         x86::disarm(text, breakpoints(leaving));
-        // Its board is freed later, or then not.
-        for (Site& site : leaving)
+        for (Site& site : leaving) {
+            hide_patch(text, site);
+            // Its board is freed later, or then not.
             if (site.written_board.length && find_kprobe(site.board())) site.keep_module();
+        }
     }
+    for (Site& site : leaving)
+        leave_seat(site);
     // The int3 in a detour stays there: a task that was preempted right before it must still find
     // its trap, and us.
     if (bypassed) djk_quiesce();
@@ -268,6 +309,15 @@ void Registry::leave_text(Range text) {
         }
         back_to_int3(port, leaving);
         x86::disarm(port, breakpoints(leaving));
+        // Also what the kernel has patched on top of us: nothing is written there any more.
+        for (Site* site = sites_.first(); site; site = site->next) {
+            if (!text.contains(site->address())) continue;
+            hide_patch(port, *site);
+            hide_board(port, *site);
+        }
+        garbage_.forget_boards(port, text);
+        freeing_.forget_boards(port, text);
+        stuck_.forget_boards(port, text);
     }
     // As in retire().
     if (bypassed) djk_quiesce();
@@ -280,6 +330,7 @@ void Registry::forget(Range text) {
     for (Site* site = sites_.first(); site;) {
         Site* next = site->next;
         if (text.contains(site->address())) {
+            leave_seat(*site);
             set_state(*site, State::Gone);
             site->written_board = {};
             sites_.remove(*site);
@@ -288,9 +339,6 @@ void Registry::forget(Range text) {
         }
         site = next;
     }
-    garbage_.forget_boards(text);
-    freeing_.forget_boards(text);
-    stuck_.forget_boards(text);
     // A disabled one must not come back in whatever is loaded there next.
     for (djp_probe* probe = probes_; probe; probe = probe->next)
         if (text.contains(probe->address)) probe->refused = Refusal{Reason::MODULE_GONE};

@@ -2,6 +2,7 @@
 // What the registry's parts share: a site's state and the text that goes with it.
 #pragma once
 
+#include "patched_text.h"
 #include "registry.h"
 #include "text_facts.h"
 
@@ -23,12 +24,6 @@ inline void set_resume(Site& site, u64 address) {
     __atomic_store_n(&site.trap.resume, address, __ATOMIC_RELEASE);
 }
 
-/// Somebody else has changed the region: the int3 stays for good.
-inline void give_up(Site& site, const Refusal& changed) {
-    site.plan.jump = Refusal{Reason::TEXT_CHANGED, changed.detail[0]};
-    site.hold = site.plan.jump;
-    set_state(site, State::Armed);
-}
 
 /// The patches that `pick(const Site&)` chooses from a list (nullptr: not this one), as the patch
 /// protocol takes them.
@@ -65,7 +60,9 @@ class Picked {
 };
 
 inline auto breakpoints(const SiteList& sites) {
-    return Picked(sites, [](const Site& site) { return &site.breakpoint; });
+    return Picked(sites, [](const Site& site) {
+        return site.joins_kprobe() ? nullptr : &site.breakpoint;
+    });
 }
 inline auto jumps(const SiteList& sites) {
     return Picked(sites, [](const Site& site) { return &site.code.jump; });

@@ -103,6 +103,9 @@
 	  "address of the differing byte")                                                         \
 	X(80, OPTIMIZATION_OFF, "optimization-off", "jumps are switched off (debugfs djprobe)",    \
 	  "-")                                                                                     \
+	X(81, SHARED_KPROBE, "shared-kprobe",                                                      \
+	  "the kernel has a kprobe of its own at this instruction: the probe takes part in it",    \
+	  "its address")                                                                           \
 	/* 128..: the request, not the site. */                                                    \
 	X(128, PROG_FD, "prog-fd", "not a file descriptor of a BPF program", "-")                  \
 	X(129, PROG_TYPE, "prog-type", "not a program of type kprobe", "-")                        \

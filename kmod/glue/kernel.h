@@ -92,6 +92,28 @@ void djk_text_unlock(void);
 void djk_text_write(unsigned long address, const void *bytes, size_t size);
 void djk_text_sync(void);
 
+/*
+ * Text that we change, as it was before: what the kernel's own kprobes see when they decode it.
+ * The kernel then accepts and optimizes the same kprobes as without us, but for those on our bytes.
+ * Shown before the first byte is written and until the last one is restored. All of it under
+ * djk_text_lock(), the changes of a shown patch included.
+ */
+#define DJK_PATCH_MAX 32
+struct djk_extent {
+	unsigned long begin, end; /* a stretch of memory */
+};
+struct djk_patch {
+	const unsigned char *original; /* `length` bytes; they stay as they are */
+	unsigned long address;
+	unsigned int length;	/* at most DJK_PATCH_MAX */
+	struct djk_extent ours; /* what may differ from the original now; the kernel puts no kprobe
+				 * there */
+	unsigned long jump;	/* but on the first byte of a jump of ours; 0: there is none */
+	struct djk_patch *next;
+};
+void djk_show_patch(struct djk_patch *patch);
+void djk_hide_patch(struct djk_patch *patch);
+
 /* Wait until no task is preempted, interrupted or running in any text or handler
  * that was unreachable when the call began. Tens of milliseconds. */
 void djk_quiesce(void);
@@ -125,8 +147,26 @@ unsigned int djk_forbidden(unsigned long address);
  */
 void djk_reserved(unsigned long address, unsigned char *reasons, size_t count);
 
-/* Is there a foreign kprobe at `address`, be it disabled? */
-bool djk_has_kprobe(unsigned long address);
+/* A kprobe of the kernel's own at an address. */
+enum djk_kprobe_state {
+	DJK_KPROBE_NONE,
+	DJK_KPROBE_BYTE, /* it may write an int3 to its own byte; disabled, it has not */
+	DJK_KPROBE_JUMP, /* its jump is in the text, or will be: five bytes */
+};
+enum djk_kprobe_state djk_kprobe_at(unsigned long address);
+
+/*
+ * Where the kernel has a kprobe already, a site takes part in it by one more kprobe, whose handler
+ * runs the site's: the kernel allows many at one address. Whatever state the others are in, and
+ * change to, ours is hit. Sleeps. NULL with the reason.
+ */
+struct djk_seat;
+struct djk_seat *djk_join_kprobe(struct djk_site *site, unsigned long address,
+				 unsigned int *reason);
+/* A hit may still be in the site's handlers until a quiescence. Sleeps. */
+void djk_leave_kprobe(struct djk_seat *seat);
+/* Add the hits that the kernel has skipped there. */
+void djk_count_missed_in_kprobe(const struct djk_seat *seat, unsigned long missed[8]);
 
 /* The original bytes behind a foreign kprobe at `address`, as many as its jump would hide; false:
  * none there. */
@@ -136,11 +176,6 @@ bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_B
 /* Addresses of all kprobes of the kernel. Returns how many there are, which may be more than `max`.
  */
 size_t djk_list_kprobes(unsigned long *addresses, size_t max);
-
-/* A stretch of memory. */
-struct djk_extent {
-	unsigned long begin, end;
-};
 
 /* Text that can branch into `address`: the core kernel's, or its module's. False: not text. */
 bool djk_text_extent(unsigned long address, struct djk_extent *text);

@@ -8,14 +8,19 @@
 /* As kernel/kprobes.c has had since 2.6.10. */
 #define KPROBE_BUCKETS (1 << 6)
 
-bool djk_has_kprobe(unsigned long address)
+enum djk_kprobe_state djk_kprobe_at(unsigned long address)
 {
-	bool found;
+	enum djk_kprobe_state state = DJK_KPROBE_NONE;
+	const struct kprobe *kprobe;
 
 	preempt_disable();
-	found = djk_call1(get_kprobe, address);
+	kprobe = (const struct kprobe *)djk_call1(get_kprobe, address);
+	if (kprobe)
+		/* The flag is there from the moment that the jump is queued until it is gone. */
+		state = READ_ONCE(kprobe->flags) & KPROBE_FLAG_OPTIMIZED ? DJK_KPROBE_JUMP
+									 : DJK_KPROBE_BYTE;
 	preempt_enable();
-	return found;
+	return state;
 }
 
 bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_BYTES])

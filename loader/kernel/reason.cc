@@ -87,6 +87,7 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
             return fmt::format("; the nearest are {} and {}", symbolizer.describe(detail[0]),
                                symbolizer.describe(detail[1]));
         case DJPROBE_REASON_FOREIGN_PATCH:
+        case DJPROBE_REASON_SHARED_KPROBE:
         case DJPROBE_REASON_UNDECODABLE:
         case DJPROBE_REASON_NO_RETURN:
         case DJPROBE_REASON_SPECIAL_RETURN:

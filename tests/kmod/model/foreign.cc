@@ -28,18 +28,41 @@ u8 Kprobes::byte(u64 address) const {
     return *image_.text(address);
 }
 
+const djk_patch* Kprobes::find_ours(Range range) const {
+    for (const djk_patch* patch : patches)
+        if (range.overlaps({patch->ours.begin, patch->ours.end})) return patch;
+    return nullptr;
+}
+
+bool Kprobes::is_jump_of_ours(u64 address) const {
+    const djk_patch* patch = find_ours({address, address + 1});
+    return patch && patch->jump == address;
+}
+
+u8 Kprobes::original_byte(u64 address) const {
+    for (const djk_patch* patch : patches)
+        if (address - patch->address < patch->length)
+            return patch->original[address - patch->address];
+    return byte(address);
+}
+
+bool Kprobes::tells_truth(u64 address, u8 original) const {
+    return original_byte(address) == original && find_ours({address, address + 1}) != nullptr;
+}
+
 bool Kprobes::decode(u64 address, x86::Insn& insn) const {
     u8 bytes[x86::kMaxInsnLength];
     for (size_t i = 0; i < sizeof(bytes); ++i)
-        bytes[i] = image_.holds(address + i) ? byte(address + i) : x86::kInt3;
+        bytes[i] = image_.holds(address + i) ? original_byte(address + i) : x86::kInt3;
     return x86::decode({bytes, sizeof(bytes)}, address, insn);
 }
 
-/// The kernel decodes the function from its start, as it is, and gives up at an int3 that is none
-/// of its own.
+/// The kernel decodes the function from its start, without our patches, and gives up at an int3
+/// that is none of its own.
 bool Kprobes::may_add(u64 address) const {
     const Function* function = image_.function_at(address);
-    if (!function || function->blacklisted || find(address)) return false;
+    if (!function || function->blacklisted) return false;
+    if (const Kprobe* kprobe = find(address)) return !kprobe->theirs;
     for (const Owned& owned : image_.owned)
         if (owned.range.contains(address)) return false;
     for (const auto& [other, kprobe] : all_)
@@ -50,14 +73,17 @@ bool Kprobes::may_add(u64 address) const {
         if (!decode(at, insn) || insn.kind == x86::Kind::Int3) return false;
         at = insn.end();
     }
-    return at == address && decode(at, insn) && insn.kind != x86::Kind::Int3;
+    if (at != address) return false;
+    if (find_ours({address, address + 1})) return is_jump_of_ours(address);
+    return decode(at, insn) && insn.kind != x86::Kind::Int3;
 }
 
-/// Nothing in the function may be an int3 of somebody else's, and nothing that is copied a branch.
+/// Nothing that is copied may be a branch or ours.
 bool Kprobes::may_optimize(u64 address, Kprobe& kprobe) const {
     const Function& function = *image_.function_at(address);
     const u64 end = image_.places[function.first_place + function.place_count - 1].end();
     x86::Insn insn;
+    if (find_ours({address, address + x86::kJumpLength})) return false;
     for (u64 at = function.start; at < end; at = insn.end())
         if (!decode(at, insn) || insn.kind == x86::Kind::Int3) return false;
     kprobe.length = 0;
@@ -77,43 +103,69 @@ bool Kprobes::may_optimize(u64 address, Kprobe& kprobe) const {
 
 bool Kprobes::add(u64 address, bool armed) {
     if (!may_add(address)) return false;
-    Kprobe kprobe;
-    kprobe.optimizable = may_optimize(address, kprobe);
-    if (!kprobe.optimizable) kprobe.length = 1;
-    for (size_t i = 0; i < kprobe.length; ++i)
-        kprobe.saved[i] = byte(address + i);
-    all_[address] = kprobe;
+    if (!find(address)) {
+        Kprobe kprobe;
+        kprobe.optimizable = may_optimize(address, kprobe);
+        if (!kprobe.optimizable) kprobe.length = 1;
+        const bool as_is = is_jump_of_ours(address);
+        for (size_t i = 0; i < kprobe.length; ++i)
+            kprobe.saved[i] = as_is ? byte(address + i) : original_byte(address + i);
+        all_[address] = kprobe;
+    }
+    all_.at(address).theirs = true;
     if (armed) arm(address);
     return true;
 }
 
-bool Kprobes::arm(u64 address) {
+void Kprobes::set_armed(u64 address) {
     Kprobe& kprobe = all_.at(address);
-    if (kprobe.armed) return false;
-    if (*image_.text(address) != kprobe.saved[0])
+    const bool wanted = kprobe.wanted || !kprobe.seats.empty();
+    if (wanted == kprobe.armed) return;
+    if (!wanted) unoptimize(address);
+    if (*image_.text(address) != (wanted ? kprobe.saved[0] : x86::kInt3))
         fail("%#lx: a kprobe was prepared here, now it would overwrite what has been written since",
              address);
-    *image_.text(address) = x86::kInt3;
-    kprobe.armed = true;
+    // A jump that would cover it waits no longer.
+    for (auto& [other, before] : all_)
+        if (wanted && other < address && address < other + before.length) before.queued = false;
+    *image_.text(address) = wanted ? x86::kInt3 : kprobe.saved[0];
+    kprobe.armed = wanted;
+    if (wanted)
+        queue(address);
+    else
+        kprobe.queued = false;
+}
+
+bool Kprobes::arm(u64 address) {
+    Kprobe& kprobe = all_.at(address);
+    if (kprobe.wanted || !kprobe.theirs) return false;
+    kprobe.wanted = true;
+    set_armed(address);
     return true;
 }
 
 bool Kprobes::disarm(u64 address) {
     Kprobe& kprobe = all_.at(address);
-    if (!kprobe.armed) return false;
-    unoptimize(address);
-    if (*image_.text(address) != x86::kInt3)
-        fail("%#lx: somebody has taken a kprobe's int3 away", address);
-    *image_.text(address) = kprobe.saved[0];
-    kprobe.armed = false;
+    if (!kprobe.wanted) return false;
+    kprobe.wanted = false;
+    set_armed(address);
+    return true;
+}
+
+/// The kernel looks for other kprobes, and asks whether bytes are ours.
+bool Kprobes::queue(u64 address) {
+    Kprobe& kprobe = all_.at(address);
+    if (kprobe.queued) return true;
+    if (!kprobe.armed || !kprobe.optimizable) return false;
+    if (any_within({address + 1, address + kprobe.length})) return false;
+    if (find_ours({address, address + x86::kJumpLength})) return false;
+    kprobe.queued = true;
     return true;
 }
 
 bool Kprobes::optimize(u64 address) {
     Kprobe& kprobe = all_.at(address);
-    if (!kprobe.armed || kprobe.optimized || !kprobe.optimizable) return false;
-    // The kernel looks for other kprobes, and at nothing else.
-    if (any_within({address + 1, address + kprobe.length})) return false;
+    if (kprobe.optimized || !queue(address)) return false;
     for (u64 i = 1; i < kprobe.length; ++i)
         if (*image_.text(address + i) != kprobe.saved[i])
             fail("%#lx: a kprobe's jump overwrites what has been written since its registration",
@@ -126,6 +178,7 @@ bool Kprobes::optimize(u64 address) {
 
 bool Kprobes::unoptimize(u64 address) {
     Kprobe& kprobe = all_.at(address);
+    kprobe.queued = false;
     if (!kprobe.optimized) return false;
     kprobe.optimized = false;
     memcpy(image_.text(address), kprobe.saved, x86::kJumpLength);
@@ -134,10 +187,31 @@ bool Kprobes::unoptimize(u64 address) {
 }
 
 bool Kprobes::remove(u64 address) {
-    if (!find(address)) return false;
+    const Kprobe* kprobe = find(address);
+    if (!kprobe || !kprobe->theirs) return false;
     disarm(address);
-    all_.erase(address);
+    all_.at(address).theirs = false;
+    if (all_.at(address).seats.empty()) all_.erase(address);
     return true;
+}
+
+bool Kprobes::join(djk_seat& seat) {
+    if (!find(seat.address)) {
+        if (!add(seat.address, false)) return false;
+        all_.at(seat.address).theirs = false;
+    }
+    all_.at(seat.address).seats.push_back(&seat);
+    set_armed(seat.address);
+    return true;
+}
+
+void Kprobes::leave(djk_seat& seat) {
+    // Gone with its module.
+    if (!find(seat.address)) return;
+    Kprobe& kprobe = all_.at(seat.address);
+    std::erase(kprobe.seats, &seat);
+    set_armed(seat.address);
+    if (kprobe.seats.empty() && !kprobe.theirs) all_.erase(seat.address);
 }
 
 void Kprobes::forget(Range text) {

@@ -119,8 +119,41 @@ void djk_reserved(unsigned long address, unsigned char* reasons, size_t count) {
     }
 }
 
-bool djk_has_kprobe(unsigned long address) {
-    return kernel->kprobes.find(address);
+djk_kprobe_state djk_kprobe_at(unsigned long address) {
+    const Kprobe* kprobe = kernel->kprobes.find(address);
+    if (!kprobe) return DJK_KPROBE_NONE;
+    return kprobe->queued || kprobe->optimized ? DJK_KPROBE_JUMP : DJK_KPROBE_BYTE;
+}
+
+djk_seat* djk_join_kprobe(djk_site* site, unsigned long address, unsigned int* reason) {
+    if (kernel->text_locked) fail("%#lx: a kprobe is registered within the text lock", address);
+    *reason = DJPROBE_REASON_NO_MEMORY;
+    if (!kernel->may_allocate()) return nullptr;
+    auto* seat = new djk_seat{address, site};
+    kernel->watch.touch(address);
+    if (kernel->kprobes.join(*seat)) return seat;
+    *reason = DJPROBE_REASON_FOREIGN_PATCH;
+    delete seat;
+    return nullptr;
+}
+
+void djk_leave_kprobe(djk_seat* seat) {
+    if (kernel->text_locked) fail("%#lx: a kprobe leaves within the text lock", seat->address);
+    kernel->kprobes.leave(*seat);
+    delete seat;
+}
+
+void djk_count_missed_in_kprobe(const djk_seat*, unsigned long[8]) {}
+
+void djk_show_patch(djk_patch* patch) {
+    if (!kernel->text_locked) fail("%#lx: a patch is shown without the text lock", patch->address);
+    if (!kernel->kprobes.patches.insert(patch).second)
+        fail("%#lx: a patch is shown twice", patch->address);
+}
+
+void djk_hide_patch(djk_patch* patch) {
+    if (!kernel->text_locked) fail("%#lx: a patch is hidden without the text lock", patch->address);
+    if (!kernel->kprobes.patches.erase(patch)) fail("%#lx: a patch is hidden twice", patch->address);
 }
 
 bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_BYTES]) {

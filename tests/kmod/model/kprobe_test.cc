@@ -211,7 +211,7 @@ TEST(Kprobe, AJumpUnderAKprobeDoesNotMakeWay) {
     EXPECT_GT(seen, 0);
 }
 
-TEST(Kprobe, WhatCouldNotComeBackIsEnabledAgain) {
+TEST(Kprobe, ASiteComesBackIntoAKprobe) {
     const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 0);
     Session session(found.seed);
     Probe* probe = session.attach_one({.address = found.address});
@@ -219,10 +219,106 @@ TEST(Kprobe, WhatCouldNotComeBackIsEnabledAgain) {
     ASSERT_TRUE(session.kernel.kprobes.add(found.address, true));
     session.disturbed(found.address);
     session.set_enabled(true);
-    EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_DISARMED);
-    EXPECT_EQ(session.enable({probe}).reason, kForeign);
+    EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_ARMED);
+    EXPECT_EQ(session.query(*probe).reason, DJPROBE_REASON_SHARED_KPROBE);
     ASSERT_TRUE(session.kernel.kprobes.remove(found.address));
+    session.check();
+    // Its own again when it comes anew.
+    session.disable({probe});
+    session.settle();
     EXPECT_EQ(session.enable({probe}).reason, 0u);
+    session.settle();
+    EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+    session.finish();
+}
+
+TEST(Kprobe, ASiteTakesPartInAKprobeThatWasThereFirst) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 0);
+    for (const bool armed : {false, true}) {
+        Session session(found.seed);
+        Kprobes& kprobes = session.kernel.kprobes;
+        ASSERT_TRUE(kprobes.add(found.address, armed));
+        session.disturbed(found.address);
+        // The session sees that each of them is hit, whatever the kprobe's user does.
+        Probe* first = session.attach_one({.address = found.address});
+        ASSERT_TRUE(first);
+        EXPECT_EQ(session.query(*first).reason, DJPROBE_REASON_SHARED_KPROBE);
+        ASSERT_TRUE(session.attach_one({.address = found.address, .int3_only = true}));
+        session.settle();
+        armed ? kprobes.disarm(found.address) : kprobes.arm(found.address);
+        session.check();
+        kprobes.optimize(found.address);
+        session.check();
+        // There is one way on from the kernel's kprobe.
+        for (const unsigned int wants : {DJK_WANTS_AFTER, DJK_WANTS_REDIRECT})
+            EXPECT_EQ(session.attach({{.address = found.address, .wants = wants}}).reason,
+                      kForeign);
+        session.detach({first});
+        session.settle();
+        ASSERT_TRUE(kprobes.remove(found.address));
+        session.check();
+        session.finish();
+    }
+}
+
+TEST(Kprobe, ASiteThatCannotTakePartLeavesEverythingAsItWas) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 0);
+    Session session(found.seed);
+    ASSERT_TRUE(session.kernel.kprobes.add(found.address, true));
+    session.disturbed(found.address);
+    unsigned int reason = DJPROBE_REASON_NO_MEMORY;
+    int refused = 0;
+    for (int n = 0; reason; ++n) {
+        session.kernel.fail_after = n;
+        const Session::Answer answer = session.attach({{.address = found.address}});
+        reason = answer.reason;
+        refused += reason != 0;
+        if (!answer.probes.empty()) session.detach({answer.probes[0]});
+    }
+    session.kernel.fail_after = -1;
+    EXPECT_GT(refused, 2);
+    session.finish();
+}
+
+TEST(Kprobe, ADisabledKprobeRightBeforeASiteIsNoObstacleAndGetsNoJumpWhileWeAreThere) {
+    int seen = 0;
+    for_each_jump(DJPROBE_TACTIC_WINDOW, false, [&](u64 seed, u64 site, const djp_verdict&) {
+        for (u64 theirs = site - 1; theirs > site - x86::kJumpLength; --theirs) {
+            Session session(seed);
+            Kprobes& kprobes = session.kernel.kprobes;
+            if (!session.kernel.image.place_at(theirs) || !kprobes.add(theirs, false)) continue;
+            if (!kprobes.find(theirs)->optimizable) continue;
+            session.disturbed(theirs);
+            Probe* probe = session.attach_one({.address = site});
+            if (!probe) continue;
+            session.settle();
+            EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
+            kprobes.arm(theirs);
+            EXPECT_FALSE(kprobes.optimize(theirs));
+            session.check();
+            session.detach({probe});
+            EXPECT_TRUE(kprobes.optimize(theirs));
+            session.finish();
+            ++seen;
+        }
+        return seen > 3;
+    });
+    EXPECT_GT(seen, 0);
+}
+
+TEST(Kprobe, AJumpComesOnceAKprobeHasLeftItsRegion) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 1);
+    Session session(found.seed);
+    Kprobes& kprobes = session.kernel.kprobes;
+    Probe* probe = session.attach_one({.address = found.address});
+    ASSERT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZING);
+    ASSERT_TRUE(kprobes.add(found.inside[0], true));
+    session.disturbed(found.address);
+    session.settle();
+    EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_ARMED);
+    EXPECT_EQ(session.query(*probe).reason, DJPROBE_REASON_TEXT_CHANGED);
+    ASSERT_TRUE(kprobes.remove(found.inside[0]));
+    EXPECT_TRUE(session.kernel.kicked_later);
     session.settle();
     EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
     session.finish();

@@ -320,6 +320,10 @@ void Session::check() {
     if (!reached.empty())
         fail("%#lx: a hit would run handlers that are not attached", reached.begin()->first);
     if (const u64 stray = kernel.watch.find_stray()) fail("%#lx: neither original nor ours", stray);
+    for (const Range text : {kernel.image.core(), kernel.image.module()})
+        if (kernel.is_text(text.begin))
+            if (const u64 unshown = kernel.watch.find_unshown(text))
+                fail("%#lx: patched, but the kernel's kprobes do not know", unshown);
     for (const Probe& probe : probes_)
         check_status(probe);
 }

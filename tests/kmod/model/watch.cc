@@ -70,6 +70,14 @@ u64 Watch::find_stray() {
     return 0;
 }
 
+u64 Watch::find_unshown(Range text) const {
+    for (u64 at = text.begin; at < text.end; ++at) {
+        const u8 original = *image_.original(at);
+        if (kprobes_.byte(at) != original && !kprobes_.tells_truth(at, original)) return at;
+    }
+    return 0;
+}
+
 // ---- When it is looked at; watch_flow.cc does the looking.
 
 const Reached& Watch::look() {

@@ -57,6 +57,8 @@ class Watch {
     void end_quiescence(u64 begun) { quiesced_ = std::max(quiesced_, begun); }
 
     // What is looked after.
+    /// The function that holds `address`: from now on hits there lead to us.
+    void touch(u64 address);
     void look_at(u64 address) { asked_.insert(address); }
     void add_handler(Handler& handler) { handlers_[&handler.link] = &handler; }
     void remove_handler(Handler& handler);
@@ -76,6 +78,9 @@ class Watch {
     /// Bytes that are neither original nor part of any int3, jump or springboard that leads
     /// somewhere: the first one's address, or 0.
     u64 find_stray();
+    /// A byte of `text` that we have changed, but that the kernel's kprobes take for the original
+    /// one, or that they may change: its address, or 0.
+    u64 find_unshown(Range text) const;
     /// Dead bytes that had to be left behind, since somebody else had patched them.
     void leave_board(u64 address) { left_.insert(address); }
     const std::set<u64>& boards_left() const { return left_; }
@@ -92,10 +97,10 @@ class Watch {
     };
 
     bool gone(u64 stamp) const { return stamp == 0 || stamp < quiesced_; }
-    void touch(u64 address);
     void check_wants(const Blob& blob, const djk_site* site, u64 at, bool detour) const;
     Form form_of(const Place& place) const;
     void look_at_function(const Function& function);
+    void follow_kprobe(const Place& place);
     void follow_trap(const Place& place);
     u64 jump_target(u64 address) const;
     u64 follow_jump(const Place& place);

@@ -61,6 +61,7 @@ void Watch::look_at_function(const Function& function) {
         place.last_entered = now_;
         switch (form) {
             case Form::Original:
+                follow_kprobe(place);
                 falls = !place.insn.is_terminal();
                 break;
             case Form::Trap:
@@ -74,6 +75,14 @@ void Watch::look_at_function(const Function& function) {
                      place.start());
         }
     }
+}
+
+/// The sites that take part in the kernel's kprobe.
+void Watch::follow_kprobe(const Place& place) {
+    const Kprobe* kprobe = kprobes_.find(place.start());
+    if (!kprobe || !kprobe->armed) return;
+    for (const djk_seat* seat : kprobe->seats)
+        reach_site(seat->site, place.start());
 }
 
 void Watch::follow_trap(const Place& place) {

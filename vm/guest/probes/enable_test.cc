@@ -65,7 +65,7 @@ TEST_F(Enable, DetachingADisabledProbeIsNoMatter) {
     expect_mechanism(again, DJPROBE_MODE_AUTO);
 }
 
-TEST_F(Enable, IsRefusedWhereSomebodyElseHasComeMeanwhile) {
+TEST_F(Enable, TakesPartInAKprobeThatHasComeMeanwhile) {
     const Probe probe = device_.must_attach(at(kGetpgid));
     probe.settle();
     EXPECT_EQ(probe.enable(false), 0);
@@ -73,12 +73,15 @@ TEST_F(Enable, IsRefusedWhereSomebodyElseHasComeMeanwhile) {
     const djprobe_query query = probe.query();
     Object::Link link = kernel.kernel_kprobe("on_hit", kGetpgid, query.offset, 0);
     ASSERT_TRUE(link);
-    djprobe_enable answer;
-    EXPECT_EQ(probe.enable(true, &answer), -EBUSY);
-    EXPECT_EQ(answer.failed, 0u);
-    EXPECT_EQ(answer.reason, DJPROBE_REASON_FOREIGN_PATCH);
-    EXPECT_EQ(probe.query().state, DJPROBE_STATE_DISARMED);
+    EXPECT_EQ(probe.enable(true), 0);
+    EXPECT_EQ(probe.query().reason, static_cast<uint32_t>(DJPROBE_REASON_SHARED_KPROBE));
+    EXPECT_EQ(call_getpgid(50), 0u);
+    EXPECT_EQ(probe.hits(), 50u);
+    EXPECT_EQ(kernel.sum("count", 0), 50u);
     link.reset();
+    EXPECT_EQ(call_getpgid(50), 0u);
+    EXPECT_EQ(probe.hits(), 100u);
+    EXPECT_EQ(probe.enable(false), 0);
     EXPECT_EQ(probe.enable(true), 0);
     expect_mechanism(probe, DJPROBE_MODE_AUTO);
 }

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "fixture.h"
+#include "kprobe_event.h"
 
 namespace djprobe::vm {
 namespace {
@@ -58,21 +59,16 @@ TEST_F(Mainline, KprobesThatWereThereBefore) {
             Kernels theirs;
             start(theirs, place);
             ASSERT_TRUE(theirs.link);
-            Answer answer = device_.attach(at(kTarget, 0, mode));
-            const bool attached = !answer.error;
-            std::printf(
-                "before, at +%lu, mode %d: %s\n", place, mode,
-                attached
-                    ? describe(static_cast<djprobe_reason>(answer.probe.settle().reason)).c_str()
-                    : describe(answer.reason).c_str());
-            EXPECT_EQ(answer.error, attached ? 0 : -EBUSY);
-            expect_both_count(attached ? &answer.probe : nullptr, &theirs, "both");
+            Probe ours = device_.must_attach(at(kTarget, 0, mode));
+            std::printf("before, at +%lu, mode %d: %s\n", place, mode,
+                        describe(static_cast<djprobe_reason>(ours.settle().reason)).c_str());
+            expect_both_count(&ours, &theirs, "both");
             if (place % 2) {
                 theirs.link.reset();
-                expect_both_count(attached ? &answer.probe : nullptr, nullptr, "theirs removed");
-                answer.probe.detach();
+                expect_both_count(&ours, nullptr, "theirs removed");
+                ours.detach();
             } else {
-                answer.probe.detach();
+                ours.detach();
                 expect_both_count(nullptr, &theirs, "ours removed");
                 theirs.link.reset();
             }
@@ -113,6 +109,34 @@ TEST_F(Mainline, KprobesThatComeAfter) {
                 expect_mechanism(again, mode);
                 expect_both_count(&again, nullptr, "again");
             }
+}
+
+// It has written nothing, and what it does later does not hurt us.
+TEST_F(Mainline, ADisabledKprobeIsNoObstacle) {
+    const std::vector<uint64_t> all = places();
+    int tried = 0;
+    for (const uint64_t theirs_at : all)
+        for (const uint64_t ours_at : all)
+            for (const djprobe_mode mode : kBothModes) {
+                SCOPED_TRACE("theirs +" + std::to_string(theirs_at) + " ours +" +
+                             std::to_string(ours_at) + " mode " + std::to_string(mode));
+                KprobeEvent theirs("disabled");
+                ASSERT_EQ(theirs.add(address_of(kTarget) + theirs_at), 0);
+                Probe ours = device_.must_attach(at(kTarget, ours_at, mode));
+                ours.settle();
+                expect_both_count(&ours, nullptr, "theirs disabled");
+                ASSERT_EQ(theirs.enable(true), 0);
+                expect_both_count(&ours, nullptr, "theirs enabled");
+                EXPECT_EQ(theirs.counts().hits, kCalls);
+                ASSERT_EQ(theirs.enable(false), 0);
+                expect_both_count(&ours, nullptr, "theirs disabled again");
+                ours.detach();
+                ASSERT_EQ(theirs.enable(true), 0);
+                call();
+                EXPECT_EQ(theirs.counts().hits, 2 * kCalls);
+                ++tried;
+            }
+    EXPECT_GE(tried, 8);
 }
 
 bool is_optimized(uint64_t address) {

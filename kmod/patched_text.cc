@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "patched_text.h"
+
+namespace djprobe::kmod {
+namespace {
+
+static_assert(x86::kMaxRegion <= DJK_PATCH_MAX && x86::kMaxInsnLength <= DJK_PATCH_MAX);
+
+void show(djk_patch& patch, u64 address, Span<const u8> original) {
+    patch.original = original.data();
+    patch.address = address;
+    patch.length = static_cast<unsigned int>(original.size());
+    patch.ours = {};
+    patch.jump = 0;
+    djk_show_patch(&patch);
+}
+
+void hide(djk_patch& patch) {
+    if (!patch.length) return;
+    djk_hide_patch(&patch);
+    patch = {};
+}
+
+/// The bytes on which the kernel may put no kprobe of its own: those that differ from the original
+/// ones and, once hits at the IA's int3 continue behind the region, all that such a hit skips. An
+/// int3 alone does not make the bytes around it ours.
+Range bytes_of(const Site& site) {
+    const Range ia = {site.address(), site.address() + 1};
+    switch (site.state) {
+        case State::Disarmed:
+        case State::Gone:
+            return {};
+        case State::Optimized:
+        case State::Unoptimizing:
+            return site.region();
+        case State::Optimizing:
+            return site.quiescence == Quiescence::Running ? site.region() : ia;
+        case State::Armed:
+            return ia;
+    }
+    return {};
+}
+
+}  // namespace
+
+void show_patch(KernelText&, Site& site) {
+    const x86::Plan& plan = site.plan;
+    if (site.joins_kprobe()) return;
+    if (plan.may_jump())
+        show(site.patch, plan.anchor, {plan.region.bytes, plan.region.length});
+    else
+        show(site.patch, plan.site, {plan.first_bytes, plan.first.length});
+}
+
+void update_patch(KernelText&, Site& site) {
+    if (!site.patch.length) return;
+    const Range ours = bytes_of(site);
+    site.patch.ours = {ours.begin, ours.end};
+    site.patch.jump = site.state == State::Optimized ? site.plan.anchor : 0;
+    if (site.written_board.length && !site.board_patch.length) {
+        show(site.board_patch, site.plan.board, site.plan.board_bytes);
+        site.board_patch.ours = {site.plan.board, site.plan.board + x86::kJumpLength};
+        site.board_patch.jump = site.plan.board;
+    }
+}
+
+void hide_patch(KernelText&, Site& site) {
+    hide(site.patch);
+}
+
+void hide_board(KernelText&, Site& site) {
+    hide(site.board_patch);
+}
+
+}  // namespace djprobe::kmod
