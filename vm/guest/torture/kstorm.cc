@@ -104,9 +104,10 @@ KstormTown explore(const Device& device) {
         }
         if (!house.sites.empty()) town.houses.push_back(std::move(house));
     }
-    const auto others = std::ranges::stable_partition(
-        town.houses, [](const KstormHouse& house) { return !house.hiding.empty(); });
-    town.meetings = town.houses.size() - others.size();
+    const auto others =
+        std::stable_partition(town.houses.begin(), town.houses.end(),
+                              [](const KstormHouse& house) { return !house.hiding.empty(); });
+    town.meetings = static_cast<size_t>(others - town.houses.begin());
     if (town.houses.size() < 10 || town.meetings < 5) throw std::runtime_error("too few functions");
     return town;
 }
