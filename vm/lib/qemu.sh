@@ -12,9 +12,9 @@ SPLAT+='|INFO: task .* blocked for more than|list_(add|del) corruption|kmemleak:
 # echoed at boot and may hold any word.
 NO_SPLAT='ommand line|RCU lockdep checking is enabled'
 
-# Prints the console from its first splat on; fails if there is none.
+# splat_of CONSOLE [LINES]: prints it from its first splat on, and so many lines before; fails if there is none.
 splat_of() {
-    grep -avE "$NO_SPLAT" "$1" | tr -d '\r' | grep -aE -m 1 -A 60 "$SPLAT"
+    grep -avE "$NO_SPLAT" "$1" | tr -d '\r' | grep -aE -m 1 -B "${2:-0}" -A 60 "$SPLAT"
 }
 
 # qemu_command DIR ACCEL IMAGE INITRD APPEND CPUS MEM CPU: fills QEMU.

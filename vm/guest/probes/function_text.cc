@@ -22,17 +22,42 @@ bool is_called(std::string_view symbol, std::string_view name) {
             (symbol[name.size()] == '.' && symbol.find(".cold") == symbol.npos));
 }
 
-void decode_all(const std::vector<uint8_t>& bytes, FunctionText& text) {
+/// From `start` to the symbol behind it.
+class Reader {
+  public:
+    std::vector<x86::Insn> read(uint64_t start) const {
+        const auto next = std::ranges::upper_bound(functions_, start);
+        if (next == functions_.end()) return {};
+        return decode_all(start, memory_.read(start, *next - start));
+    }
+    const std::vector<Symbol>& symbols() const { return symbols_.symbols(); }
+
+  private:
+    static std::vector<x86::Insn> decode_all(uint64_t start, const std::vector<uint8_t>& bytes);
+
+    const Kallsyms symbols_ = Kallsyms::read();
+    const std::vector<uint64_t> functions_ = kernel_functions(symbols_);
+    const loader::Kcore memory_;
+};
+
+std::vector<x86::Insn> Reader::decode_all(uint64_t start, const std::vector<uint8_t>& bytes) {
+    std::vector<x86::Insn> insns;
     x86::Insn insn;
     for (size_t at = 0; at < bytes.size(); at += insn.length) {
-        if (!x86::decode({bytes.data() + at, bytes.size() - at}, text.start + at, insn)) break;
-        text.insns.push_back(insn);
+        if (!x86::decode({bytes.data() + at, bytes.size() - at}, start + at, insn)) break;
+        insns.push_back(insn);
     }
     // Between functions.
-    while (!text.insns.empty() &&
-           (text.insns.back().kind == x86::Kind::Int3 || text.insns.back().kind == x86::Kind::Nop))
-        text.insns.pop_back();
-    text.end = text.insns.empty() ? text.start : text.insns.back().end();
+    while (!insns.empty() &&
+           (insns.back().kind == x86::Kind::Int3 || insns.back().kind == x86::Kind::Nop))
+        insns.pop_back();
+    return insns;
+}
+
+bool leads_into(const std::vector<x86::Insn>& insns, const FunctionText& text) {
+    return std::ranges::any_of(insns, [&](const x86::Insn& insn) {
+        return is_branch(insn) && insn.target > text.start && insn.target < text.end;
+    });
 }
 
 }  // namespace
@@ -59,20 +84,24 @@ const x86::Insn* FunctionText::branch_into_jump(uint64_t address) const {
 }
 
 std::vector<FunctionText> read_functions(const std::vector<std::string>& names) {
-    const Kallsyms symbols = Kallsyms::read();
-    const std::vector<uint64_t> all = kernel_functions(symbols);
-    const loader::Kcore memory;
+    const Reader reader;
     std::vector<FunctionText> functions;
     for (const std::string& name : names)
-        for (const Symbol& symbol : symbols.symbols()) {
+        for (const Symbol& symbol : reader.symbols()) {
             if (!symbol.module.empty() || !symbol.is_text() || !is_called(symbol.name, name))
                 continue;
-            const auto next = std::ranges::upper_bound(all, symbol.address);
-            if (next == all.end()) continue;
-            FunctionText text{std::string(symbol.name), symbol.address, 0, {}};
-            decode_all(memory.read(symbol.address, *next - symbol.address), text);
+            FunctionText text;
+            text.name = symbol.name;
+            text.start = symbol.address;
+            text.insns = reader.read(symbol.address);
+            if (text.insns.empty()) continue;
+            text.end = text.insns.back().end();
             functions.push_back(std::move(text));
         }
+    for (FunctionText& text : functions)
+        for (const Symbol& symbol : reader.symbols())
+            if (symbol.is_text() && symbol.name.starts_with(text.name + ".cold"))
+                text.is_entered_from_cold |= leads_into(reader.read(symbol.address), text);
     return functions;
 }
 

@@ -17,6 +17,9 @@ struct FunctionText {
     uint64_t start = 0;
     uint64_t end = 0;  ///< of the last instruction that could be decoded
     std::vector<x86::Insn> insns;
+    /// Its NAME.cold jumps back into it. The kernel's own optimizer does not look there, and may
+    /// write a jump where that leads, also without us.
+    bool is_entered_from_cold = false;
 
     /// Null: no instruction begins there.
     const x86::Insn* at(uint64_t address) const;
