@@ -2,44 +2,33 @@
 /* Loading and unloading: each part started once, stopped in reverse. */
 #include <linux/module.h>
 
-#include "abi.h"
+#include "assume.h"
 #include "debugfs.h"
 #include "device.h"
 #include "fragile.h"
+#include "helpers.h"
 #include "hit.h"
-#include "imports.h"
 #include "kernel.h"
 #include "runtime.h"
 #include "shadow.h"
 
-static int start_policy(void)
-{
-	const int reason = djp_start();
-
-	if (!reason)
-		return 0;
-	if (reason == DJPROBE_REASON_NO_MEMORY) {
-		pr_err("out of memory\n");
-		return -ENOMEM;
-	}
-	pr_err("cannot tell which code runs on every int3 (%s): no site would be safe\n",
-	       djk_reason_name(reason));
-	return -EOPNOTSUPP;
-}
-
 static int __init djprobe_init(void)
 {
-	int error = djk_resolve_imports();
+	int error = djk_assume(DJK_BEFORE_ALL);
 
 	if (error)
 		return error;
 	djk_fragile_init();
+	djk_helpers_init();
 	error = djk_shadow_init();
 	if (error)
 		return error;
-	error = start_policy();
+	error = djk_assume(DJK_WITH_POLICY);
 	if (error)
 		goto exit_shadow;
+	error = djk_assume(DJK_AFTER_START);
+	if (error)
+		goto stop_policy;
 	error = djk_runtime_start();
 	if (error)
 		goto stop_policy;
