@@ -276,6 +276,7 @@ void Registry::leave_text(Range text) {
 void Registry::forget(Range text) {
     RegistryLock lock;
     __atomic_store_n(&unloads_, unloads_ + 1, __ATOMIC_RELEASE);
+    analyst_.forget(text);
     leave_text(text);
     for (Site* site = sites_.first(); site;) {
         Site* next = site->next;

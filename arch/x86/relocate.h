@@ -17,7 +17,7 @@ inline constexpr size_t kMaxRelocated = 5 + 8 + kMaxInsnLength;
 /// "push the original return address; jump to the target": no task ever has an address of the
 /// copy on its stack, so stack traces stay true and the copy can be freed after quiescence.
 /// Falls through behind the copy where the original falls through (a call does not); the caller
-/// appends a jump back there.
+/// appends a jump back there. A return is a jump to Emitter::return_thunk() if there is one.
 ///
 /// OUT_OF_REACH when a displacement does not fit, NOT_RELOCATABLE for what the plan refuses anyway.
 Refusal relocate(const Insn& insn, Span<const u8> bytes, Emitter& out);

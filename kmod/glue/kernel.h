@@ -194,9 +194,14 @@ struct djk_machine {
 	unsigned int pad; /* bytes before each function that its callers run; 0: they do not */
 	struct djk_extent indirect_thunks, return_thunks; /* what the compiler jumps to */
 	struct djk_extent boot_thunks[2]; /* where boot may lead jumps to indirect thunks instead */
-	bool aligned_branches; /* returns and indirect branches are safe only where they lie in a
-				* cache line (ITS): no copy of an indirect branch is */
-	unsigned long return_thunk; /* with it: jumped to instead of a return */
+	/* Calls are counted, so that returns do not run out of what the CPU foresees (call depth
+	 * tracking): a call that is made of a push and a jump is counted, and foreseen by nobody.
+	 */
+	bool counts_calls;
+	/* Returns and indirect branches are safe only where they lie in a cache line (ITS): no
+	 * copy is. Returns jump to return_thunk instead. */
+	bool aligned_branches;
+	unsigned long return_thunk;
 	unsigned long hit_handler;  /* bool (struct pt_regs *, struct djk_site *) */
 	unsigned long slow_thunk;   /* see hit.h */
 	unsigned long shadow_entry; /* void (struct pt_regs *, struct djk_probe *); reads sp only */

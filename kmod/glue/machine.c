@@ -94,8 +94,10 @@ void djk_get_machine(struct djk_machine *machine)
 	machine->aligned_branches = has_its();
 	machine->return_thunk = machine->aligned_branches ? chosen_return_thunk() : 0;
 #if defined(X86_FEATURE_CALL_DEPTH) && defined(CONFIG_FUNCTION_PADDING_BYTES)
-	if (boot_cpu_has(X86_FEATURE_CALL_DEPTH))
+	if (boot_cpu_has(X86_FEATURE_CALL_DEPTH)) {
 		machine->pad = CONFIG_FUNCTION_PADDING_BYTES;
+		machine->counts_calls = true;
+	}
 #endif
 	djk_get_guard(machine);
 }
