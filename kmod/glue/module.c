@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Loading and unloading: each part started once, stopped in reverse. */
 #include <linux/module.h>
+#include <linux/utsname.h>
 
+#include "../../uapi/djprobe_tested.h"
 #include "assume.h"
 #include "debugfs.h"
 #include "device.h"
@@ -37,6 +39,9 @@ static int __init djprobe_init(void)
 	if (error)
 		goto stop_hit;
 	djk_debugfs_start();
+	if (!djprobe_is_tested(init_utsname()->release))
+		pr_notice("%s is none of the kernels that djprobe's tests have run on\n",
+			  init_utsname()->release);
 	return 0;
 
 stop_hit:
