@@ -36,6 +36,7 @@ Refusal Registry::emit(const Site& site, const SiteCode& code, u64 address, Span
         .cs = machine.cs,
         .ss = machine.ss,
         .smap = machine.smap,
+        .return_thunk = machine.return_thunk,
     };
     if (!site.plan.may_jump()) return emit_out_of_line(site.plan, config, address, out, layout);
     x86::DirectConfig direct;

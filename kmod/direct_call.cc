@@ -64,6 +64,7 @@ bool DirectCalls::describe(const djk_machine& machine, const djk_probe* handler,
         .cs = machine.cs,
         .ss = machine.ss,
         .smap = machine.smap,
+        .return_thunk = machine.return_thunk,
     };
     return true;
 }

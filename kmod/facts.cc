@@ -2,6 +2,7 @@
 #include "facts.h"
 
 #include "../arch/x86/scan.h"
+#include "jump_tables.h"
 #include "text_facts.h"
 
 namespace djprobe::kmod {
@@ -128,6 +129,13 @@ Analyst::~Analyst() = default;
 
 Refusal Analyst::start() {
     djk_get_machine(&machine_);
+    if (machine_.no_jump_tables && has_jump_tables(core_text())) {
+        machine_.no_jump_tables = false;
+        djk_warn(
+            "jump tables, which this kernel's configuration excludes: functions that jump "
+            "through a register get no jump",
+            core_text().begin);
+    }
     scratch_ = Box<Scratch>::create();
     decoded_ = Array<x86::Insn>(kMaxDecoded);
     if (!scratch_ || !decoded_) return Refusal{Reason::NO_MEMORY};
@@ -177,8 +185,25 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     if (!plan.may_jump())
         if (const Refusal refusal = decide_within(reach, x86::kAllTactics, sites, plan))
             return refusal;
+    if (const Refusal refusal = check_copies(plan)) return refusal;
     if (const Refusal refusal = refuse_kprobe_jump(site, plan)) return refusal;
     share_kprobe(site, plan);
+    return {};
+}
+
+Refusal Analyst::check_copies(Plan& plan) const {
+    const auto is_indirect = [](const x86::Insn& insn) {
+        return insn.kind == x86::Kind::IndirectCall || insn.kind == x86::Kind::IndirectJump;
+    };
+    if (machine_.aligned_branches && is_indirect(plan.first))
+        return Refusal{Reason::NOT_RELOCATABLE, plan.site};
+    if (!plan.may_jump()) return {};
+    // At int3 a call is what the kernel's kprobes make of it as well.
+    for (const x86::Insn& insn : plan.region.all())
+        if ((machine_.aligned_branches && is_indirect(insn)) ||
+            (machine_.counts_calls && insn.is_call()))
+            plan.jump = Refusal{Reason::REGION_RESERVED, insn.address,
+                                static_cast<u64>(Reason::NOT_RELOCATABLE)};
     return {};
 }
 
@@ -194,7 +219,9 @@ Refusal Analyst::decide_within(Range known, u8 tactics, const SiteTable& sites, 
     const Refusal unknown = neighbours.collect(text, snapshot.function.range(), known, sites);
     snapshot.neighbours = {neighbours.code, neighbours.count};
     landings.count = 0;
-    const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, landings);
+    const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, modules_, landings);
+    if (const ModuleIndex* module = modules_.find(text); module && module->jump_tables)
+        snapshot.no_jump_tables = false;
     reserved.collect(known, snapshot.site, index_, sites);
     snapshot.landings = {landings.all, landings.count};
     snapshot.reserved = {reserved.all, reserved.count};
@@ -214,7 +241,7 @@ x86::Live Analyst::find_live(u64 site, const SiteTable& sites) const {
 Refusal Analyst::check_no_landing(u64 address, const SiteTable& sites) {
     Landings& landings = scratch_->landings;
     landings.count = 0;
-    if (const Refusal refusal = index_.find({address, address + 1}, sites, landings))
+    if (const Refusal refusal = index_.find({address, address + 1}, sites, modules_, landings))
         return refusal;
     if (!landings.count) return {};
     return Refusal{Reason::ENTRY_AGAIN, landings.all[0].source, address};

@@ -29,6 +29,9 @@ class Analyst {
     /// ENTRY_AGAIN when anything but falling through leads to `address`.
     Refusal check_no_landing(u64 address, const SiteTable& sites);
 
+    /// The text is about to be freed.
+    void forget(Range text) { modules_.forget(text); }
+
     const djk_machine& machine() const { return machine_; }
 
     /// Who may land where in the core kernel's text. The first one that is built stays.
@@ -47,11 +50,15 @@ class Analyst {
     /// `tactics`.
     Refusal decide_within(Range known, u8 tactics, const SiteTable& sites, x86::Plan& plan);
 
+    /// No copy of an instruction is less safe than the kernel has made the original for this CPU.
+    Refusal check_copies(x86::Plan& plan) const;
+
     Box<Scratch> scratch_;
     Array<x86::Insn> decoded_;  ///< the first instructions of that function
     djk_machine machine_{};
     TrapPath trap_path_;
     LandingIndex index_;
+    ModuleIndexes modules_;
 };
 
 }  // namespace djprobe::kmod

@@ -3,6 +3,7 @@
 
 #include "../arch/x86/scan.h"
 #include "function.h"
+#include "jump_tables.h"
 #include "text_facts.h"
 #include "text_port.h"
 
@@ -110,17 +111,61 @@ void find_displaced_branches(Range targets, const SiteTable& sites, Landings& ou
         }
 }
 
-/// A module is small and only its own text branches into its functions: no index.
-Refusal find_in_module(Range module, Range targets, const SiteTable& sites, Landings& out) {
+/// Only a module's own text branches into its functions, and some modules are large.
+Refusal build_module_index(Range module, ModuleIndex& index) {
+    index.jump_tables = has_jump_tables(module);
+    // Between the passes nothing may change.
+    KernelText unchanged;
+    return index.build(module, [&](auto&& add) {
+        for_each_piece(module, [&](const Code& piece) {
+            x86::find_long_branches(piece, module, [&](u64 field, u64 target) {
+                if (x86::looks_like_branch(piece, field, target)) add(field, target);
+                return true;
+            });
+        });
+        return for_each_hidden(module, unchanged, [&](const x86::Insn& insn) {
+            if (const u64 field = x86::long_branch_field(insn)) add(field, insn.target);
+            if (insn.taken_offset) add(insn.address + insn.taken_offset, insn.taken);
+        });
+    });
+}
+
+Refusal ensure_module_index(Range module, ModuleIndexes& modules, const ModuleIndex*& out) {
+    out = modules.find(module);
+    if (out) return {};
+    Box<ModuleIndex> index = Box<ModuleIndex>::create();
+    if (!index) return Refusal{Reason::NO_MEMORY};
+    if (const Refusal refusal = build_module_index(module, *index)) return refusal;
+    out = index.get();
+    modules.keep(static_cast<Box<ModuleIndex>&&>(index));
+    return {};
+}
+
+/// What the four bytes at `field` lead to in `targets`: as LandingIndex::check().
+Refusal check_field(u64 field, Range line, Range targets, const SiteTable& sites,
+                    const KernelText& text, Landings& out) {
+    bool changed = true;
+    bool leads = false;
+    const Refusal hidden = find_kprobe_over({field, field + 4});
+    x86::find_long_branches({field, in_place<u8>(field, field + 4)}, line, [&](u64, u64 target) {
+        changed = false;
+        leads |= targets.contains(target);
+        return true;
+    });
+    if (!leads && !changed && !hidden) return {};
+    return find_arrivals(field, targets, sites, text, out);
+}
+
+Refusal find_in_module(Range module, Range targets, const SiteTable& sites, ModuleIndexes& modules,
+                       Landings& out) {
+    const ModuleIndex* index = nullptr;
+    if (const Refusal refusal = ensure_module_index(module, modules, index)) return refusal;
     find_displaced_branches(targets, sites, out);
     // What an optimized kprobe hides when the text is read may be back when kprobes are asked for.
     KernelText unchanged;
     Refusal unknown;
-    for_each_piece(module, [&](const Code& piece) {
-        x86::find_long_branches(piece, targets, [&](u64 field, u64) {
-            if (!unknown) unknown = find_arrivals(field, targets, sites, unchanged, out);
-            return !unknown;
-        });
+    index->for_each(targets, [&](u64 field, Range line) {
+        if (!unknown) unknown = check_field(field, line, targets, sites, unchanged, out);
     });
     if (unknown) return unknown;
     Search search{targets, &out};
@@ -278,11 +323,12 @@ Refusal LandingIndex::find_in_core(Range targets, const SiteTable& sites, Landin
     return {};
 }
 
-Refusal LandingIndex::find(Range targets, const SiteTable& sites, Landings& out) const {
+Refusal LandingIndex::find(Range targets, const SiteTable& sites, ModuleIndexes& modules,
+                           Landings& out) const {
     djk_extent text;
     if (!djk_text_extent(targets.begin, &text)) return Refusal{Reason::NOT_TEXT};
     if (text.begin != core_text().begin)
-        return find_in_module({text.begin, text.end}, targets, sites, out);
+        return find_in_module({text.begin, text.end}, targets, sites, modules, out);
     if (!is_built()) return unknown_;
     return find_in_core(targets, sites, out);
 }

@@ -4,6 +4,7 @@
 
 #include "../arch/x86/landing.h"
 #include "memory.h"
+#include "module_index.h"
 #include "site.h"
 #include "text_port.h"
 
@@ -40,7 +41,8 @@ class LandingIndex {
     /// the function that they lie in. `targets` may be core or module text. Branches that `sites`
     /// have displaced count as if they were still in the text. At most Landings::kMax addresses.
     /// NO_INDEX or NO_MEMORY when that is not known.
-    Refusal find(Range targets, const SiteTable& sites, Landings& out) const;
+    Refusal find(Range targets, const SiteTable& sites, ModuleIndexes& modules,
+                 Landings& out) const;
 
     /// Calls visit() at least for the jump labels and static calls that have a byte in `range`, all
     /// of it core text or of one module.

@@ -337,6 +337,7 @@ void Registry::forget(Range text) {
     RegistryLock lock;
     // No module is pinned while it leaves: no site comes to this text any more.
     __atomic_store_n(&unloads_, unloads_ + 1, __ATOMIC_RELEASE);
+    analyst_.forget(text);
     Portions portions;
     for_each_site(
         portions, [&](const Site& site) { return text.contains(site.address()); },

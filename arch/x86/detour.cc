@@ -126,6 +126,7 @@ Refusal emit_detour(const Plan& plan, const DetourConfig& config, u64 address, S
                     DetourLayout& layout) {
     if (const Refusal refusal = check_after(plan, config)) return refusal;
     Emitter out(buffer, address);
+    out.return_through(config.return_thunk);
     FrameCall call(config, plan.site);
     return emit_with(call, plan, out, layout);
 }
@@ -133,6 +134,7 @@ Refusal emit_detour(const Plan& plan, const DetourConfig& config, u64 address, S
 Refusal emit_direct_detour(const Plan& plan, const DirectConfig& config, const Live& live,
                            u64 address, Span<u8> buffer, DetourLayout& layout) {
     Emitter out(buffer, address);
+    out.return_through(config.return_thunk);
     DirectOnly call{{}, DirectCall(config, live, plan.site)};
     return emit_with(call, plan, out, layout);
 }
@@ -141,6 +143,7 @@ Refusal emit_out_of_line(const Plan& plan, const DetourConfig& config, u64 addre
                          DetourLayout& layout) {
     if (const Refusal refusal = check_after(plan, config)) return refusal;
     Emitter out(buffer, address);
+    out.return_through(config.return_thunk);
     layout = DetourLayout{};
     FrameCall call(config, plan.site);
     if (const Refusal refusal = emit_first(plan, call, out)) return refusal;

@@ -25,6 +25,7 @@ struct DetourConfig {
     u16 ss = 0;  ///< Frame::ss
     bool smap =
         false;  ///< the CPU has clac: the handler must not inherit an open user-access window
+    u64 return_thunk = 0;  ///< see Emitter::return_through()
 };
 
 /// Offsets within the slot.

@@ -33,7 +33,8 @@ struct DirectConfig {
 
     u16 cs = 0;  ///< Frame::cs, a constant of the environment
     u16 ss = 0;
-    bool smap = false;  ///< the CPU has clac
+    bool smap = false;     ///< the CPU has clac
+    u64 return_thunk = 0;  ///< see Emitter::return_through()
 };
 
 /// Emit the call, from the site's registers to the site's registers, and what belongs to it but

@@ -33,6 +33,11 @@ class Emitter {
     /// Where the next byte will run.
     u64 here() const { return address_ + size_; }
 
+    /// Relocated returns shall jump there, where a return of its own is no return that is safe on
+    /// this CPU; 0: they return.
+    void return_through(u64 thunk) { return_thunk_ = thunk; }
+    u64 return_thunk() const { return return_thunk_; }
+
     void byte(u8 value);
     void bytes(Span<const u8> values);
     // Always inline: the kernel's build has no room for a function that several objects hold.
@@ -61,6 +66,7 @@ class Emitter {
     Span<u8> buffer_;
     u64 address_;
     size_t size_ = 0;
+    u64 return_thunk_ = 0;
     bool ok_ = true;
 };
 

@@ -4,6 +4,8 @@
 namespace djprobe::x86 {
 namespace {
 
+constexpr u8 kPlainReturn = 0xc3;
+
 /// Copy with the RIP-relative displacement, if any, corrected for the new place.
 void copy_adjusted(const Insn& insn, Span<const u8> bytes, Emitter& out) {
     if (!insn.rip_disp_offset) {
@@ -54,12 +56,21 @@ Refusal relocate(const Insn& insn, Span<const u8> bytes, Emitter& out) {
             copy_adjusted(insn, bytes, out);
             break;
         case Kind::IndirectJump:
-        case Kind::Return:
             copy_adjusted(insn, bytes, out);
             stop_speculation(out);
             break;
         case Kind::Jump:
             out.jump(insn.target);
+            break;
+        case Kind::Return:
+            if (!out.return_thunk()) {
+                copy_adjusted(insn, bytes, out);
+                stop_speculation(out);
+            } else if (bytes[insn.length - 1u] == kPlainReturn) {
+                out.jump(out.return_thunk());
+            } else {
+                return Refusal{Reason::NOT_RELOCATABLE, insn.address};
+            }
             break;
         case Kind::CondJump: {
             // 7x rel8 and 0f 8x rel32 share the condition in the low nibble.

@@ -17,8 +17,9 @@ inline constexpr size_t kMaxRelocated = 5 + 8 + kMaxInsnLength + 1;
 /// "push the original return address; jump to the target": no task ever has an address of the
 /// copy on its stack, so stack traces stay true and the copy can be freed after quiescence.
 /// Falls through behind the copy where the original falls through (a call does not); the caller
-/// appends a jump back there. Behind a return or an indirect jump of its own it has an int3, which
-/// stops straight-line speculation.
+/// appends a jump back there. A return is a jump to Emitter::return_thunk() if there is one. Behind
+/// a plain return or an indirect jump of its own it has an int3, which stops straight-line
+/// speculation.
 ///
 /// OUT_OF_REACH when a displacement does not fit, NOT_RELOCATABLE for what the plan refuses anyway.
 Refusal relocate(const Insn& insn, Span<const u8> bytes, Emitter& out);

@@ -17,8 +17,6 @@
 #include <linux/ptrace.h>
 #include <linux/types.h>
 
-struct djp_probe;
-
 /* Flags of struct djprobe. */
 #define DJPROBE_INT3_ONLY 1 /* never a jump */
 #define DJPROBE_DISABLED 2  /* register without arming; enable_djprobe() arms */
@@ -66,8 +64,6 @@ struct djprobe {
 	 * success why it will stay at int3, or 0 */
 	unsigned int reason;
 	unsigned long detail[2];
-
-	struct djp_probe *attached; /* private */
 };
 
 /*
@@ -75,7 +71,7 @@ struct djprobe {
  *   -ENOENT, -ENOTUNIQ, -ERANGE, -EILSEQ, -EBUSY, -EACCES, -ENOMEM as
  *   DJPROBE_IOC_ATTACH, with its `reason`;
  *   -EINVAL: no handler, unknown flags, symbol_name and addr together, an offset
- *   without symbol_name; `reason` is as it was, that is 0, and so it is with
+ *   without symbol_name, or it is registered already; `reason` is as it was, that is 0, and so it is with
  *   -ENOMEM when memory runs out before the site is looked at.
  */
 int register_djprobe(struct djprobe *probe);
@@ -86,14 +82,18 @@ int register_djprobe(struct djprobe *probe);
  */
 int register_djprobes(struct djprobe **probes, int num);
 
-/* When it returns no handler is running or will run any more. May sleep: tens of milliseconds. */
+/*
+ * When it returns no handler is running or will run any more. May sleep: tens of milliseconds.
+ * With a probe that is not registered nothing is done but a line in the log.
+ */
 void unregister_djprobe(struct djprobe *probe);
 void unregister_djprobes(struct djprobe **probes, int num);
 
 /*
  * A disabled probe's site holds its original bytes. Enabling decides anew and
  * may fail as registering may; twice is no error. When disable_djprobe() returns
- * no handler is running any more. May sleep.
+ * no handler is running any more. May sleep. With a probe that is not registered
+ * nothing is done but a line in the log; enable_djprobe() returns -EINVAL.
  */
 int enable_djprobe(struct djprobe *probe);
 void disable_djprobe(struct djprobe *probe);
@@ -126,8 +126,6 @@ struct djretprobe {
 
 	unsigned int reason; /* out: as in struct djprobe */
 	unsigned long detail[2];
-
-	struct djp_probe *attached; /* private */
 };
 #define DJPROBE_RETURN_DATA_MAX 2048
 #define DJPROBE_RETURN_ACTIVE_MAX (1u << 18)
@@ -135,7 +133,7 @@ struct djretprobe {
 /*
  * As register_djprobe() and unregister_djprobe(), with the refusals of
  * DJPROBE_ATTACH_SHADOW; -EINVAL: no handler, unknown flags, symbol_name and addr
- * together or neither, data_size or maxactive above its maximum. Calls that are under
+ * together or neither, data_size or maxactive above its maximum, registered already. Calls that are under
  * way when it is unregistered return unseen, even after this module and djprobe have gone.
  */
 int register_djretprobe(struct djretprobe *probe);

@@ -9,6 +9,7 @@
 #include "abi.h"
 #include "handler.h"
 #include "kernel.h"
+#include "registered.h"
 
 static int fill_request(struct djp_request *request, struct djprobe *probe)
 {
@@ -55,7 +56,6 @@ static int attach(struct djprobe **probes, struct djp_request *requests,
 		for (i = 0; i < num; i++) {
 			take_answer(&requests[i], &probes[i]->reason, probes[i]->detail);
 			probes[i]->addr = (void *)requests[i].address;
-			probes[i]->attached = attached[i];
 		}
 		return 0;
 	}
@@ -64,6 +64,24 @@ static int attach(struct djprobe **probes, struct djp_request *requests,
 destroy:
 	while (i--)
 		djk_probe_destroy(requests[i].handler);
+	return error;
+}
+
+/* The same for probes that are not registered yet, which they are then. */
+static int register_all(struct djprobe **probes, struct djp_request *requests,
+			struct djp_probe **attached, int num)
+{
+	int i, reserved, error = 0;
+
+	for (reserved = 0; reserved < num; reserved++) {
+		error = djk_registered_reserve(probes[reserved]);
+		if (error)
+			break;
+	}
+	if (!error)
+		error = attach(probes, requests, attached, num);
+	for (i = 0; i < reserved; i++)
+		djk_registered_settle(probes[i], error ? NULL : attached[i]);
 	return error;
 }
 
@@ -78,7 +96,7 @@ int register_djprobes(struct djprobe **probes, int num)
 	requests = kvcalloc(num, sizeof(*requests), GFP_KERNEL);
 	attached = kvcalloc(num, sizeof(*attached), GFP_KERNEL);
 	if (requests && attached)
-		error = attach(probes, requests, attached, num);
+		error = register_all(probes, requests, attached, num);
 	kvfree(attached);
 	kvfree(requests);
 	return error;
@@ -97,10 +115,11 @@ void unregister_djprobes(struct djprobe **probes, int num)
 	struct djp_probe *portion[32];
 	int i, count;
 
-	for (i = 0; i < num; i += count) {
-		for (count = 0; count < ARRAY_SIZE(portion) && i + count < num; count++) {
-			portion[count] = probes[i + count]->attached;
-			probes[i + count]->attached = NULL;
+	for (i = 0; i < num;) {
+		for (count = 0; count < ARRAY_SIZE(portion) && i < num; i++) {
+			portion[count] = djk_registered_take(probes[i]);
+			if (portion[count])
+				count++;
 		}
 		djp_detach(portion, count);
 	}
@@ -114,50 +133,63 @@ void unregister_djprobe(struct djprobe *probe)
 }
 EXPORT_SYMBOL_GPL(unregister_djprobe);
 
-static int enable(struct djp_probe *attached, unsigned int *reason, unsigned long detail[2])
+static int enable(const void *probe, unsigned int *reason, unsigned long detail[2])
 {
+	struct djp_probe *attached = djk_registered_lock(probe);
 	struct djp_request refused = {};
-	const size_t enabled = djp_enable(&attached, 1, &refused);
+	size_t enabled;
 
+	if (!attached)
+		return -EINVAL;
+	enabled = djp_enable(&attached, 1, &refused);
+	djk_registered_unlock();
 	take_answer(&refused, reason, detail);
 	return enabled == 1 ? 0 : djk_errno_of(refused.reason);
 }
 
-static void disable(struct djp_probe *attached)
+static void disable(const void *probe)
 {
+	struct djp_probe *attached = djk_registered_lock(probe);
+
+	if (!attached)
+		return;
 	djp_disable(&attached, 1);
+	djk_registered_unlock();
 	djk_quiesce();
 }
 
 int enable_djprobe(struct djprobe *probe)
 {
-	return enable(probe->attached, &probe->reason, probe->detail);
+	return enable(probe, &probe->reason, probe->detail);
 }
 EXPORT_SYMBOL_GPL(enable_djprobe);
 
 void disable_djprobe(struct djprobe *probe)
 {
-	disable(probe->attached);
+	disable(probe);
 }
 EXPORT_SYMBOL_GPL(disable_djprobe);
 
-static void count(const struct djp_probe *attached, unsigned long *hits, unsigned long *missed)
+static void count(const void *probe, unsigned long *hits, unsigned long *missed)
 {
-	unsigned long kinds[8];
+	const struct djp_probe *attached;
+	unsigned long kinds[8] = {};
 	int i;
 
-	/* A handler may ask before its own registration has returned. */
 	*hits = *missed = 0;
-	if (!attached)
-		return;
-	djk_probe_count(djp_handler(attached), hits, kinds);
+	rcu_read_lock();
+	/* A handler may ask before its own registration has returned. */
+	attached = djk_registered_find(probe);
+	if (attached)
+		djk_probe_count(djp_handler(attached), hits, kinds);
+	rcu_read_unlock();
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
 		*missed += kinds[i];
 }
 
 void djprobe_counts(const struct djprobe *probe, unsigned long *hits, unsigned long *missed)
 {
-	count(probe->attached, hits, missed);
+	count(probe, hits, missed);
 }
 EXPORT_SYMBOL_GPL(djprobe_counts);
 
@@ -180,48 +212,56 @@ int register_djretprobe(struct djretprobe *probe)
 	};
 	struct djp_probe *attached = NULL;
 	bool done = false;
+	int error;
 
 	if (!is_sound(probe))
 		return -EINVAL;
+	error = djk_registered_reserve(probe);
+	if (error)
+		return error;
 	if (djp_find_shadow_entry(&request)) {
 		request.handler = djk_handler_of_c_return(probe);
-		if (!request.handler)
+		if (!request.handler) {
+			djk_registered_settle(probe, NULL);
 			return -ENOMEM;
+		}
 		done = djp_attach(&request, 1, &attached);
 		if (!done)
 			djk_probe_destroy(request.handler);
 	}
 	take_answer(&request, &probe->reason, probe->detail);
-	if (!done)
-		return djk_errno_of(request.reason);
-	probe->addr = (void *)request.address;
-	probe->attached = attached;
-	return 0;
+	if (done)
+		probe->addr = (void *)request.address;
+	djk_registered_settle(probe, done ? attached : NULL);
+	return done ? 0 : djk_errno_of(request.reason);
 }
 EXPORT_SYMBOL_GPL(register_djretprobe);
 
 void unregister_djretprobe(struct djretprobe *probe)
 {
-	djp_detach(&probe->attached, 1);
-	probe->attached = NULL;
+	struct djp_probe *attached = djk_registered_take(probe);
+
+	if (!attached)
+		return;
+	djp_detach(&attached, 1);
 	djk_quiesce();
 }
 EXPORT_SYMBOL_GPL(unregister_djretprobe);
 
 int enable_djretprobe(struct djretprobe *probe)
 {
-	return enable(probe->attached, &probe->reason, probe->detail);
+	return enable(probe, &probe->reason, probe->detail);
 }
 EXPORT_SYMBOL_GPL(enable_djretprobe);
 
 void disable_djretprobe(struct djretprobe *probe)
 {
-	disable(probe->attached);
+	disable(probe);
 }
 EXPORT_SYMBOL_GPL(disable_djretprobe);
 
 void djretprobe_counts(const struct djretprobe *probe, unsigned long *hits, unsigned long *nmissed)
 {
-	count(probe->attached, hits, nmissed);
+	count(probe, hits, nmissed);
 }
 EXPORT_SYMBOL_GPL(djretprobe_counts);

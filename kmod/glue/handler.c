@@ -235,26 +235,6 @@ void djk_probe_set_plain(struct djk_probe *probe)
 	handler->plain = !handler->shadow;
 }
 
-bool djk_needs_run_context(int helper)
-{
-	/* The cookie and the probed function are found through what hit.c sets up. */
-	static const char *const names[] = { "bpf_get_attach_cookie_trace",
-					     "bpf_get_attach_cookie_pe",
-					     "bpf_get_attach_cookie_kprobe_multi",
-					     "bpf_get_attach_cookie_tracing",
-					     "bpf_get_func_ip_kprobe",
-					     "bpf_get_func_ip_kprobe_multi",
-					     "bpf_get_func_ip_tracing",
-					     "bpf_override_return" };
-	const unsigned long address = djk_imports.__bpf_call_base + helper;
-	size_t i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		if (address == djk_lookup(names[i]))
-			return true;
-	return false;
-}
-
 bool djk_probe_may_be_at(const struct djk_probe *probe, unsigned long address, bool entry)
 {
 	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);

@@ -59,7 +59,8 @@
 	X(__stop_static_call_sites)                                                                \
 	X(__bpf_call_base)                                                                         \
 	X(bpf_stats_enabled_key)                                                                   \
-	X(kallsyms_show_value)
+	X(kallsyms_show_value)                                                                     \
+	X(find_vm_area)
 /* clang-format on */
 
 struct djk_imports {
@@ -69,11 +70,21 @@ struct djk_imports {
 };
 extern struct djk_imports djk_imports;
 
-/* Resolve them all. 0, or -ENOENT after naming the first missing one in the log. */
-int djk_resolve_imports(void);
+struct djk_doubt;
 
-/* The address of any other symbol, 0 when the kernel has none of that name. */
+/* Resolve them all: each is one symbol, and of its kind. An error with the doubt. */
+int djk_resolve_imports(struct djk_doubt *doubt);
+
+/* The address of another symbol of the kernel itself;
+ * 0 when there is none of that name, or several (static ones of different files), which refuses
+ * the load. May sleep. */
 unsigned long djk_lookup(const char *name);
+/* Of which djk_lookup() has found several, or NULL. */
+const char *djk_ambiguous_name(void);
+/* How many there are, which may be more than `max`, and where. */
+size_t djk_lookup_all(const char *name, unsigned long *addresses, size_t max);
+/* What a user names, "MODULE:NAME" too; the first of several. */
+unsigned long djk_lookup_anywhere(const char *name);
 
 /*
  * Call a function by address. With IBT an indirect call must land on endbr64,

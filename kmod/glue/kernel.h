@@ -232,8 +232,16 @@ struct djk_machine {
 	unsigned int pad; /* bytes before each function that its callers run; 0: they do not */
 	struct djk_extent indirect_thunks, return_thunks; /* what the compiler jumps to */
 	struct djk_extent boot_thunks[2]; /* where boot may lead jumps to indirect thunks instead */
-	unsigned long hit_handler;	  /* bool (struct pt_regs *, struct djk_site *) */
-	unsigned long slow_thunk;	  /* see hit.h */
+	/* Calls are counted, so that returns do not run out of what the CPU foresees (call depth
+	 * tracking): a call that is made of a push and a jump is counted, and foreseen by nobody.
+	 */
+	bool counts_calls;
+	/* Returns and indirect branches are safe only where they lie in a cache line (ITS): no
+	 * copy is. Returns jump to return_thunk instead. */
+	bool aligned_branches;
+	unsigned long return_thunk;
+	unsigned long hit_handler;  /* bool (struct pt_regs *, struct djk_site *) */
+	unsigned long slow_thunk;   /* see hit.h */
 	unsigned long shadow_entry; /* void (struct pt_regs *, struct djk_probe *); reads sp only */
 	/* What a program's direct call needs: per-CPU counters by their offset from %gs, 0 for
 	 * none. Of int size: BPF programs and our handlers running, the preemption count. */
@@ -273,8 +281,8 @@ bool djk_probe_is_shadow(const struct djk_probe *probe);
 bool djk_probe_enters_shadow(const struct djk_probe *probe);
 /* Note that the program calls no helper that djk_needs_run_context() names. */
 void djk_probe_set_plain(struct djk_probe *probe);
-/* Whether a helper, named as the verifier has left it in a call, reads more than its arguments:
- * what only djk_machine.hit_handler prepares. */
+/* Whether a helper, named as the verifier has left it in a call, may read more than its arguments:
+ * what only djk_machine.hit_handler prepares. False only for those that are known not to. */
 bool djk_needs_run_context(int helper);
 /* False: it overrides what the function returns, which is allowed at entries of some functions
  * only. */

@@ -29,6 +29,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "assume.h"
 #include "imports.h"
 #include "kernel.h"
 
@@ -205,7 +206,7 @@ static struct ftrace_ops ops = {
 	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT,
 };
 
-static int find_originals(void)
+static int find_originals(struct djk_doubt *doubt)
 {
 	unsigned long location;
 	enum hooked hooked;
@@ -215,33 +216,38 @@ static int find_originals(void)
 		location = djk_lookup(hooks[hooked].name);
 		location = location ? djk_call1(ftrace_location, location) : 0;
 		if (!location) {
-			pr_err("ftrace cannot follow the kernel's %s: kprobes would not see our "
-			       "patches\n",
-			       hooks[hooked].name);
+			djk_doubt(doubt, "ftrace cannot follow %s; use a kernel with "
+					 "CONFIG_DYNAMIC_FTRACE_WITH_REGS and CONFIG_OPTPROBES",
+				  hooks[hooked].name);
 			return -EOPNOTSUPP;
 		}
 		originals[hooked] = location + MCOUNT_INSN_SIZE;
 		error = ftrace_set_filter_ip(&ops, location, 0, 0);
-		if (error)
+		if (error) {
+			djk_doubt(doubt, "ftrace refuses to follow %s (%d)", hooks[hooked].name,
+				  error);
 			return error;
+		}
 	}
 	return 0;
 }
 
-int djk_kprobe_view_start(void)
+int djk_kprobe_view_start(struct djk_doubt *doubt)
 {
-	int error = find_originals();
+	int error = find_originals(doubt);
 
-	if (!error)
+	if (!error) {
 		error = register_ftrace_function(&ops);
+		if (error)
+			djk_doubt(doubt, "ftrace does not lead them here (%d): set "
+					 "kernel.ftrace_enabled to 1, and unload a live patch of them",
+				  error);
+	}
 	if (error) {
-		pr_err("ftrace does not lead the kernel's kprobes to us (%d): is "
-		       "kernel.ftrace_enabled 0, or a live patch of kprobes loaded?\n",
-		       error);
 		ftrace_free_filter(&ops);
 		return error;
 	}
-	error = djk_kprobe_view_check();
+	error = djk_kprobe_view_check(doubt);
 	if (error)
 		djk_kprobe_view_stop();
 	return error;

@@ -3,14 +3,15 @@
 #ifndef DJPROBE_KMOD_KPROBE_VIEW_H
 #define DJPROBE_KMOD_KPROBE_VIEW_H
 
+struct djk_doubt;
+
 /*
- * From here on the kernel's kprobes see our patches (djk_show_patch()). Sleeps. 0, or -errno after
- * one line in the log: the module must not load then.
+ * From here on the kernel's kprobes see our patches (djk_show_patch()). Sleeps. 0, or -errno and
+ * the doubt: the module must not load then.
  */
-int djk_kprobe_view_start(void);
-/* Prove that the kernel decides by what it is told. Sleeps. 0, or -errno after one line in the log.
- */
-int djk_kprobe_view_check(void);
+int djk_kprobe_view_start(struct djk_doubt *doubt);
+/* Prove that the kernel decides by what it is told. Sleeps. 0, or -errno and the doubt. */
+int djk_kprobe_view_check(struct djk_doubt *doubt);
 /* No patch is shown any more. Sleeps until no task is in here. */
 void djk_kprobe_view_stop(void);
 

@@ -6,8 +6,8 @@
  */
 #include <linux/errno.h>
 #include <linux/kprobes.h>
-#include <linux/printk.h>
 
+#include "assume.h"
 #include "imports.h"
 #include "kernel.h"
 #include "kprobe_view.h"
@@ -56,7 +56,7 @@ static enum answer ask_about(unsigned long place, unsigned long address, const u
 	return answer;
 }
 
-int djk_kprobe_view_check(void)
+int djk_kprobe_view_check(struct djk_doubt *doubt)
 {
 	const unsigned long target = djk_function_entry((unsigned long)djk_view_target);
 	/* A 5-byte mov of four nops, then another mov. */
@@ -64,14 +64,14 @@ int djk_kprobe_view_check(void)
 	static const u8 nop[] = { 0x90 }, jump_into_second[] = { 0xeb, 0x05 };
 
 	if (ask(within) != REFUSED || ask_about(within, target, nop, sizeof(nop)) == REFUSED) {
-		pr_err("the kernel does not ask for the original text when it looks for an "
-		       "instruction's first byte: a kprobe beside a djprobe could crash\n");
+		djk_doubt(doubt, "it is not asked for when the kernel looks for an instruction's "
+				 "first byte; report it with this kernel's release");
 		return -EOPNOTSUPP;
 	}
 	if (ask(second) != JUMP_READY ||
 	    ask_about(second, target, jump_into_second, sizeof(jump_into_second)) == JUMP_READY) {
-		pr_err("the kernel does not ask for the original text when it looks for branches: "
-		       "an optimized kprobe beside a djprobe could crash\n");
+		djk_doubt(doubt, "it is not asked for when the kernel looks for branches; report "
+				 "it with this kernel's release");
 		return -EOPNOTSUPP;
 	}
 	return 0;

@@ -1,49 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Loading and unloading: each part started once, stopped in reverse. */
 #include <linux/module.h>
+#include <linux/utsname.h>
 
-#include "abi.h"
+#include "../../uapi/djprobe_tested.h"
+#include "assume.h"
 #include "debugfs.h"
 #include "device.h"
 #include "fragile.h"
+#include "helpers.h"
 #include "hit.h"
-#include "imports.h"
 #include "kernel.h"
 #include "kprobe_view.h"
 #include "runtime.h"
 #include "shadow.h"
 
-static int start_policy(void)
-{
-	const int reason = djp_start();
-
-	if (!reason)
-		return 0;
-	if (reason == DJPROBE_REASON_NO_MEMORY) {
-		pr_err("out of memory\n");
-		return -ENOMEM;
-	}
-	pr_err("cannot tell which code runs on every int3 (%s): no site would be safe\n",
-	       djk_reason_name(reason));
-	return -EOPNOTSUPP;
-}
-
 static int __init djprobe_init(void)
 {
-	int error = djk_resolve_imports();
+	int error = djk_assume(DJK_BEFORE_ALL);
 
 	if (error)
 		return error;
 	djk_fragile_init();
-	error = djk_kprobe_view_start();
+	djk_helpers_init();
+	error = djk_assume(DJK_WITH_KPROBES);
 	if (error)
 		return error;
 	error = djk_shadow_init();
 	if (error)
 		goto stop_view;
-	error = start_policy();
+	error = djk_assume(DJK_WITH_POLICY);
 	if (error)
 		goto exit_shadow;
+	error = djk_assume(DJK_AFTER_START);
+	if (error)
+		goto stop_policy;
 	error = djk_runtime_start();
 	if (error)
 		goto stop_policy;
@@ -52,6 +43,9 @@ static int __init djprobe_init(void)
 	if (error)
 		goto stop_hit;
 	djk_debugfs_start();
+	if (!djprobe_is_tested(init_utsname()->release))
+		pr_notice("%s is none of the kernels that djprobe's tests have run on\n",
+			  init_utsname()->release);
 	return 0;
 
 stop_hit:

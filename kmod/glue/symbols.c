@@ -43,7 +43,7 @@ unsigned int djk_symbol_find(const char *name, unsigned long *address, unsigned 
 		return DJPROBE_REASON_AMBIGUOUS_SYMBOL;
 	}
 	/* What the kernel itself does not have may be a module's, "MODULE:NAME" anyway. */
-	*address = matches.count ? matches.address[0] : djk_lookup(name);
+	*address = matches.count ? matches.address[0] : djk_lookup_anywhere(name);
 	if (!*address)
 		return DJPROBE_REASON_NO_SUCH_SYMBOL;
 	return DJPROBE_REASON_NONE;
@@ -153,6 +153,18 @@ bool djk_is_part(unsigned long symbol)
 	return part;
 }
 
+static bool is_named(unsigned long function, const char *name)
+{
+	unsigned long all[16];
+	size_t i, count = djk_lookup_all(name, all, ARRAY_SIZE(all));
+
+	/* With more than fit any function may be one of them. */
+	for (i = 0; i < count && i < ARRAY_SIZE(all); i++)
+		if (all[i] == function)
+			return true;
+	return count > ARRAY_SIZE(all);
+}
+
 unsigned int djk_unshadowable(unsigned long function)
 {
 	/* The kernel's own list for kretprobes: who changes `current`, and with it the list of what
@@ -163,10 +175,10 @@ unsigned int djk_unshadowable(unsigned long function)
 	if (!djk_shadow_is_there())
 		return DJPROBE_REASON_NO_SHADOW;
 	for (; point && point->name; point++)
-		if (point->addr == (void *)function || djk_lookup(point->name) == function)
+		if (point->addr == (void *)function || is_named(function, point->name))
 			return DJPROBE_REASON_SPECIAL_RETURN;
 	for (i = 0; i < ARRAY_SIZE(djprobe_no_return); i++)
-		if (djk_lookup(djprobe_no_return[i]) == function)
+		if (is_named(function, djprobe_no_return[i]))
 			return DJPROBE_REASON_SPECIAL_RETURN;
 	return DJPROBE_REASON_NONE;
 }

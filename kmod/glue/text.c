@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Writing kernel text, waiting for it, and executable memory. */
+/* Writing kernel text and waiting for it. */
 #include <linux/cpu.h>
 #include <linux/mutex.h>
 #include <linux/rcupdate.h>
 #include <linux/rcupdate_wait.h>
 #include <linux/sched.h>
-#include <linux/set_memory.h>
 #include <linux/smp.h>
-#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/sync_core.h>
 
@@ -84,30 +82,6 @@ void djk_quiesce(void)
 #else
 	synchronize_rcu_mult(call_rcu_tasks, DJK_CALL_RCU);
 #endif
-}
-
-void *djk_exec_alloc(size_t size)
-{
-	/* The JIT's allocator keeps its name across kernels and serves the +-2 GiB that we need. */
-	void *memory = (void *)djk_call1(bpf_jit_alloc_exec, size);
-	const int pages = size / PAGE_SIZE;
-
-	if (!memory)
-		return NULL;
-	memset(memory, 0xcc, size);
-	/* Read-only before executable: never both writable and executable. */
-	if (djk_int(djk_call2(set_memory_ro, memory, pages)) ||
-	    djk_int(djk_call2(set_memory_x, memory, pages))) {
-		djk_call1(bpf_jit_free_exec, memory);
-		return NULL;
-	}
-	return memory;
-}
-
-void djk_exec_free(void *memory, size_t size)
-{
-	/* Allocated with VM_FLUSH_RESET_PERMS: freeing makes the pages ordinary again. */
-	djk_call1(bpf_jit_free_exec, memory);
 }
 
 bool djk_read(void *to, unsigned long address, size_t size)

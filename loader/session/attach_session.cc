@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "session/attach_session.h"
 
+#include <djprobe_tested.h>
 #include <fmt/core.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,6 +113,13 @@ Loss find_loss(const Object& object, const EventReader& events, std::uint64_t hi
     return Loss{std::nullopt, hits > events.received() ? hits - events.received() : 0};
 }
 
+void note_untested_kernel() {
+    utsname name;
+    if (uname(&name) == 0 && !djprobe_is_tested(name.release))
+        say("probeload: {} is none of the kernels that djprobe's tests have run on\n",
+            name.release);
+}
+
 }  // namespace
 
 int run_attach(const AttachOptions& options) {
@@ -126,6 +135,7 @@ int run_attach(const AttachOptions& options) {
     const std::vector<Target> targets =
         choose_targets(options, object.choose(options.program, several));
     const Device device = Device::open();
+    note_untested_kernel();
     stop.check();
     object.load();
 

@@ -40,6 +40,25 @@ TEST(RelocateTest, PlaceIndependentInstructionIsCopied) {
     EXPECT_EQ(relocated(code, kFar).bytes, code);
 }
 
+TEST(RelocateTest, AReturnGoesThroughTheThunkWhereThereIsOne) {
+    const auto through_thunk = [](const Bytes& code) {
+        Insn insn;
+        EXPECT_TRUE(decode(view(code), kText, insn));
+        Bytes buffer(64);
+        Emitter out({buffer.data(), buffer.size()}, kNear);
+        out.return_through(kNear + 0x105);
+        const Refusal refusal = relocate(insn, view(code), out);
+        buffer.resize(out.size());
+        return Relocated{refusal, buffer};
+    };
+    EXPECT_EQ(relocated({0xc3}).bytes, Bytes({0xc3}));
+    EXPECT_EQ(through_thunk({0xc3}).bytes, Bytes({0xe9, 0, 1, 0, 0}));
+    EXPECT_EQ(through_thunk({0xf3, 0xc3}).bytes, Bytes({0xe9, 0, 1, 0, 0}));
+    // The thunk takes nothing off the stack.
+    EXPECT_EQ(through_thunk({0xc2, 8, 0}).refusal, Refusal(Reason::NOT_RELOCATABLE, kText));
+    EXPECT_EQ(through_thunk({0x90}).bytes, Bytes({0x90}));
+}
+
 TEST(RelocateTest, OnlyTheInstructionIsCopied) {
     EXPECT_EQ(relocated(CODE("push rbp; mov rbp, rsp")).bytes, CODE("push rbp"));
 }

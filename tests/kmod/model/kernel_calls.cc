@@ -264,6 +264,7 @@ void djk_get_machine(djk_machine* machine) {
     machine->mark = -128;
     machine->stats = kernel->image.rodata().begin + 1024;
     machine->resched = outside + 32;
+    if (change_machine) change_machine(*machine);
 }
 
 size_t djk_trap_roots(unsigned long* addresses, size_t) {

@@ -14,6 +14,8 @@ namespace djprobe::model {
 
 /// djk_machine.pad of the kernels to come.
 inline unsigned int pad_size = 0;
+/// What else is different about their machine.
+inline void (*change_machine)(djk_machine&) = nullptr;
 
 enum class ModuleState { Live, Going, Gone };
 

@@ -2,6 +2,7 @@
 // A module with probes that goes: nothing of its text is looked at or written any more.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <vector>
 
 #include "sites.h"
@@ -115,6 +116,33 @@ TEST(Module, NothingIsKeptOfAModuleWhoseKprobesTheIndexSaw) {
         session.finish();
     }
     EXPECT_GT(seen, 10);
+}
+
+/// A long jump from another function of the module to `target`; false: there is no room for one.
+bool write_jump(TextImage& image, u64 target) {
+    for (const Place& place : image.places) {
+        if (!image.module().contains(place.start()) || place.insn.length < 5) continue;
+        if (place.insn.kind != x86::Kind::Plain) continue;
+        if (image.function_at(place.start()) == image.function_at(target)) continue;
+        const auto distance = static_cast<i32>(target - place.start() - 5);
+        u8 jump[x86::kMaxInsnLength] = {0xe9};
+        memcpy(jump + 1, &distance, 4);
+        memset(jump + 5, 0x90, sizeof(jump) - 5);
+        memcpy(image.text(place.start()), jump, place.insn.length);
+        return true;
+    }
+    return false;
+}
+
+TEST(Module, WhatIsKnownOfAModulesTextGoesWithIt) {
+    const Found found = find_image(true, DJPROBE_TACTIC_WINDOW, 1);
+    Session session(found.seed);
+    ASSERT_TRUE(covers(session, found.address, found.inside[0]));
+    session.kernel.module_goes();
+    session.module_leaves();
+    session.kernel.module_comes();
+    ASSERT_TRUE(write_jump(session.kernel.image, found.inside[0]));
+    EXPECT_FALSE(covers(session, found.address, found.inside[0]));
 }
 
 }  // namespace

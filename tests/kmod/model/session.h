@@ -2,6 +2,7 @@
 // The real policy on the model kernel, next to what anybody would expect of it: a set of probes.
 #pragma once
 
+#include <functional>
 #include <list>
 #include <set>
 #include <vector>
@@ -35,7 +36,8 @@ using Group = std::vector<Probe*>;
 
 class Session {
   public:
-    explicit Session(u64 seed);
+    /// `change` is what is different about its text when the policy starts.
+    explicit Session(u64 seed, const std::function<void(TextImage&)>& change = {});
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;

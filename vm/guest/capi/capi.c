@@ -388,6 +388,91 @@ static int test_bounds(void)
 	return 0;
 }
 
+/* ---- Callers that are wrong about what is registered ---- */
+
+static struct djprobe raced = { .addr = target, .pre_handler = count };
+
+static int unregister_raced(void *unused)
+{
+	unregister_djprobe(&raced);
+	return 0;
+}
+
+/* One of them does it, the other is told that there is nothing to do. */
+static int unregister_twice_at_once(void)
+{
+	struct task_struct *task;
+	int i;
+
+	for (i = 0; i < 20; i++) {
+		raced.addr = target;
+		EXPECT(register_djprobe(&raced) == 0);
+		task = kthread_create(unregister_raced, NULL, "unregister");
+		EXPECT(!IS_ERR(task));
+		get_task_struct(task);
+		wake_up_process(task);
+		unregister_djprobe(&raced);
+		kthread_stop(task);
+		put_task_struct(task);
+	}
+	return 0;
+}
+
+static int test_unregistered(void)
+{
+	struct djprobe never = { .addr = target, .pre_handler = count }, garbage = never, failed,
+		       twice = never;
+	struct djretprobe never_return = { .addr = target, .handler = count_return },
+			  return_twice = never_return;
+	struct djprobe *same[] = { &twice, &twice }, *mixed[] = { &never, &twice };
+	unsigned long hits = 1, missed = 1;
+
+	calls = 0;
+	EXPECT(enable_djprobe(&never) == -EINVAL);
+	disable_djprobe(&never);
+	unregister_djprobe(&never);
+	djprobe_counts(&never, &hits, &missed);
+	EXPECT(hits == 0 && missed == 0);
+	EXPECT(enable_djretprobe(&never_return) == -EINVAL);
+	disable_djretprobe(&never_return);
+	unregister_djretprobe(&never_return);
+
+	/* Whatever memory held before. */
+	memset(&garbage, 0x5a, sizeof(garbage));
+	EXPECT(enable_djprobe(&garbage) == -EINVAL);
+	disable_djprobe(&garbage);
+	unregister_djprobe(&garbage);
+	djprobe_counts(&garbage, &hits, &missed);
+	EXPECT(hits == 0 && missed == 0);
+
+	failed = (struct djprobe){ .symbol_name = "no_such_function", .pre_handler = count };
+	EXPECT(register_djprobe(&failed) == -ENOENT);
+	unregister_djprobe(&failed);
+
+	EXPECT(register_djprobe(&twice) == 0);
+	EXPECT(register_djprobe(&twice) == -EINVAL);
+	EXPECT(target(7) == 22 && calls == 1);
+	unregister_djprobe(&twice);
+	unregister_djprobe(&twice);
+	EXPECT(enable_djprobe(&twice) == -EINVAL);
+	EXPECT(target(7) == 22 && calls == 1);
+	twice.addr = target;
+	EXPECT(register_djprobes(same, 2) == -EINVAL);
+	EXPECT(target(7) == 22 && calls == 1);
+	EXPECT(register_djprobe(&twice) == 0);
+	unregister_djprobes(mixed, 2);
+	EXPECT(target(7) == 22 && calls == 1);
+
+	ended = 0;
+	EXPECT(register_djretprobe(&return_twice) == 0);
+	EXPECT(register_djretprobe(&return_twice) == -EINVAL);
+	EXPECT(target(7) == 22 && ended == 1);
+	unregister_djretprobe(&return_twice);
+	unregister_djretprobe(&return_twice);
+	EXPECT(target(7) == 22 && ended == 1);
+	return unregister_twice_at_once();
+}
+
 static int run(const char *value, const struct kernel_param *parameter)
 {
 	int error = test_handlers();
@@ -400,6 +485,8 @@ static int run(const char *value, const struct kernel_param *parameter)
 		error = test_disabling();
 	if (!error)
 		error = test_bounds();
+	if (!error)
+		error = test_unregistered();
 	return error ? error : test_refusals();
 }
 

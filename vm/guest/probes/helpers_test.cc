@@ -157,5 +157,34 @@ TEST_F(Helpers, EveryKindOfMap) {
     }
 }
 
+// Some helpers find what they tell in the run context: a new one would find another's there, or
+// none.
+TEST_F(Helpers, OnlyHelpersThatAreKnownRunWithoutARunContext) {
+    constexpr uint32_t kCalls = 100;
+    for (const djprobe_mode mode : kBothModes) {
+        const Object object("run_context");
+        struct Globals {
+            uint32_t observed_tgid;
+            uint32_t known_hits, known_contexts, unknown_hits, unknown_contexts;
+        };
+        Globals watched{};
+        watched.observed_tgid = static_cast<uint32_t>(getpid());
+        object.set("run_cont.bss", 0, watched);
+        for (const char* program : {"calls_known", "calls_unknown"}) {
+            Request request = at(kGetpgid, 0, mode);
+            request.prog_fd = object.program(program);
+            const Probe probe = device_.must_attach(request);
+            expect_mechanism(probe, mode);
+            EXPECT_EQ(call_getpgid(kCalls), 0u);
+        }
+        const auto globals = object.get<Globals>("run_cont.bss", 0);
+        EXPECT_EQ(globals.known_hits, kCalls);
+        EXPECT_EQ(globals.unknown_hits, kCalls);
+        EXPECT_EQ(globals.unknown_contexts, kCalls);
+        // What spares a hit its context is that its helpers are known.
+        EXPECT_EQ(globals.known_contexts, 0u);
+    }
+}
+
 }  // namespace
 }  // namespace djprobe::vm

@@ -9,12 +9,16 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <list>
 #include <map>
+#include <optional>
 #include <thread>
 
+#include "arch/x86/decode.h"
 #include "crowd.h"
+#include "kernel/kcore.h"
 #include "observer.h"
 #include "random_functions.h"
 
@@ -75,6 +79,60 @@ TEST_F(Return, StacksOfNestedReturnsAreTrue) {
         EXPECT_EQ(symbol_at(seen(3).stack[1]), kGetpgid);
         EXPECT_EQ(symbol_at(seen(3).stack[2]), "do_syscall_64");
     }
+}
+
+/// What the text jumps to: the first byte of our code for a site.
+std::optional<uint64_t> jump_target(const loader::Kcore& memory, uint64_t address) {
+    const std::vector<uint8_t> bytes = memory.read(address, 5);
+    int32_t distance;
+    memcpy(&distance, bytes.data() + 1, 4);
+    if (bytes[0] != 0xe9) return {};
+    return address + 5 + static_cast<uint64_t>(int64_t{distance});
+}
+
+/// Returns and indirect branches among the instructions from `address` on.
+int branches_of_their_own(const loader::Kcore& memory, uint64_t address) {
+    const std::vector<uint8_t> bytes = memory.read(address, 512);
+    int found = 0;
+    for (size_t at = 0; at < bytes.size() && bytes[at] != 0xcc;) {
+        x86::Insn insn;
+        if (!x86::decode({bytes.data() + at, bytes.size() - at}, address + at, insn)) break;
+        found += insn.kind == x86::Kind::Return || insn.kind == x86::Kind::IndirectJump ||
+                 insn.kind == x86::Kind::IndirectCall;
+        at += insn.length;
+    }
+    return found;
+}
+
+// Where a CPU predicts returns wrongly that end in the lower half of a cache line (ITS) the kernel
+// leaves those alone that end in the upper one; in a slot they would lie anywhere.
+TEST_F(Return, NoReturnRunsInASlotWhereItsPlaceInACacheLineCounts) {
+    std::ifstream file("/sys/devices/system/cpu/vulnerabilities/indirect_target_selection");
+    std::string state;
+    std::getline(file, state);
+    if (state != "Mitigation: Aligned branch/return thunks") GTEST_SKIP() << "not on this CPU";
+    const loader::Kcore memory;
+    int bare = 0;
+    for (const char* function : {"vfs_read", "vfs_write", "vfs_open", "vfs_getattr", "vfs_statx",
+                                 "do_filp_open", "rw_verify_area", "ksys_read", "getname_flags"}) {
+        const djprobe_query entry = device_.must_attach(at(function)).settle();
+        const uint64_t begin = entry.address - entry.offset;
+        const std::vector<uint8_t> text = memory.read(begin, 2048);
+        for (size_t at = 0; at < 1024; ++at) {
+            // A return, padding behind it up to the next function's place.
+            if (text[at] != 0xc3 || text[at + 1] != 0xcc || text[at + 4] != 0xcc) continue;
+            Request request = Return::at(function, at);
+            const Answer answer = device_.attach(request);
+            if (answer.error) continue;
+            const Probe& probe = answer.probe;
+            if (probe.settle().mechanism != DJPROBE_MECHANISM_JUMP) continue;
+            const auto slot = jump_target(memory, probe.query().anchor);
+            if (!slot) continue;  // by a springboard
+            EXPECT_EQ(branches_of_their_own(memory, *slot), 0) << function << "+" << at;
+            ++bare;
+        }
+    }
+    EXPECT_GT(bare, 0) << "no function returns by itself";
 }
 
 TEST_F(Return, SleepersAreCountedWhenTheyReturn) {

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Makes this kernel one of those on which djprobe must not be loaded, or must not trust what others
+ * have: functions of the kernel are replaced as far as djprobe can see.
+ */
+#include <asm/pgtable_types.h>
+#include <linux/kallsyms.h>
+#include <linux/kprobes.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/utsname.h>
+#include <linux/vmalloc.h>
+
+static char *twice = "";
+module_param(twice, charp, 0400);
+MODULE_PARM_DESC(twice, "a symbol that this kernel has twice");
+
+static char *data = "";
+module_param(data, charp, 0400);
+MODULE_PARM_DESC(data, "a function whose name some data have instead");
+
+static bool bare;
+module_param(bare, bool, 0400);
+MODULE_PARM_DESC(bare, "the JIT's allocator leaves it to its callers what is done on freeing");
+
+static bool readonly;
+module_param(readonly, bool, 0400);
+MODULE_PARM_DESC(readonly, "its memory is read-only code from the start");
+
+static bool keeps;
+module_param(keeps, bool, 0400);
+MODULE_PARM_DESC(keeps, "what it frees stays as it is");
+
+static char *release = "";
+module_param(release, charp, 0400);
+MODULE_PARM_DESC(release, "what it calls itself");
+static char true_release[__NEW_UTS_LEN + 1];
+
+static unsigned long (*lookup_name)(const char *name);
+static struct vm_struct *(*find_area)(const void *address);
+static int (*make_readonly)(unsigned long address, int pages);
+static int (*make_executable)(unsigned long address, int pages);
+
+/* Who runs the original from within its replacement. */
+static struct task_struct *inside;
+
+/* Pages that were freed, held to be looked at. */
+static struct page *freed[512];
+static size_t freed_count;
+
+static void *replaced_alloc(unsigned long size)
+{
+	void *(*const original)(unsigned long) = (void *)lookup_name("bpf_jit_alloc_exec");
+	struct vm_struct *area;
+	void *memory;
+
+	inside = current;
+	memory = original(size);
+	inside = NULL;
+	if (!memory)
+		return NULL;
+	area = find_area(memory);
+	if (bare)
+		area->flags &= ~VM_FLUSH_RESET_PERMS;
+	if (readonly) {
+		area->flags |= VM_FLUSH_RESET_PERMS;
+		memset(memory, 0xcc, PAGE_ALIGN(size));
+		make_readonly((unsigned long)memory, PAGE_ALIGN(size) / PAGE_SIZE);
+		make_executable((unsigned long)memory, PAGE_ALIGN(size) / PAGE_SIZE);
+	}
+	return memory;
+}
+
+static void replaced_free(void *memory)
+{
+	void (*const original)(void *) = (void *)lookup_name("bpf_jit_free_exec");
+	struct vm_struct *const area = find_area(memory);
+	unsigned int i;
+
+	for (i = 0; area && i < area->nr_pages && freed_count < ARRAY_SIZE(freed); i++) {
+		get_page(area->pages[i]);
+		freed[freed_count++] = area->pages[i];
+	}
+	if (area && keeps)
+		area->flags &= ~VM_FLUSH_RESET_PERMS;
+	inside = current;
+	original(memory);
+	inside = NULL;
+}
+
+typedef int (*match_visit)(void *, unsigned long);
+
+static int replaced_match(match_visit visit, const char *name, void *context)
+{
+	int (*const original)(match_visit, const char *, void *) =
+		(void *)lookup_name("kallsyms_on_each_match_symbol");
+	int result;
+
+	if (!strcmp(name, data))
+		return visit(context, (unsigned long)&freed_count);
+	inside = current;
+	result = original(visit, name, context);
+	inside = NULL;
+	return !result && !strcmp(name, twice) ? visit(context, lookup_name("vfs_read")) : result;
+}
+
+static int lead_to_replacement(struct kprobe *probe, struct pt_regs *regs);
+
+static struct replacement {
+	struct kprobe probe;
+	void *function;
+} replacements[] = {
+	{ { .symbol_name = "bpf_jit_alloc_exec", .pre_handler = lead_to_replacement },
+	  replaced_alloc },
+	{ { .symbol_name = "bpf_jit_free_exec", .pre_handler = lead_to_replacement },
+	  replaced_free },
+	{ { .symbol_name = "kallsyms_on_each_match_symbol", .pre_handler = lead_to_replacement },
+	  replaced_match },
+};
+
+static int lead_to_replacement(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (inside == current)
+		return 0;
+	regs->ip = (unsigned long)container_of(probe, struct replacement, probe)->function;
+	return 1;
+}
+
+/* How many of the freed pages nobody could write to. Those are not given back: whoever got one
+ * would crash. */
+static int let_go(void)
+{
+	int stuck = 0;
+	unsigned int level;
+
+	while (freed_count) {
+		struct page *const page = freed[--freed_count];
+		const pte_t *const entry =
+			lookup_address((unsigned long)page_address(page), &level);
+
+		if (entry && (pte_flags(*entry) & _PAGE_RW))
+			put_page(page);
+		else
+			stuck++;
+	}
+	return stuck;
+}
+
+static int show_stuck(char *buffer, const struct kernel_param *parameter)
+{
+	const size_t count = freed_count;
+
+	return sysfs_emit(buffer, "%d of %zu\n", let_go(), count);
+}
+
+static const struct kernel_param_ops stuck_ops = { .get = show_stuck };
+module_param_cb(stuck, &stuck_ops, NULL, 0400);
+
+static unsigned long find_lookup(void)
+{
+	struct kprobe probe = { .symbol_name = "kallsyms_lookup_name",
+				.flags = KPROBE_FLAG_DISABLED };
+
+	if (register_kprobe(&probe))
+		return 0;
+	unregister_kprobe(&probe);
+	return (unsigned long)probe.addr;
+}
+
+static int __init doubt_init(void)
+{
+	size_t i;
+	int error = 0;
+
+	lookup_name = (void *)find_lookup();
+	if (!lookup_name)
+		return -ENOENT;
+	find_area = (void *)lookup_name("find_vm_area");
+	make_readonly = (void *)lookup_name("set_memory_ro");
+	make_executable = (void *)lookup_name("set_memory_x");
+	strscpy(true_release, init_utsname()->release, sizeof(true_release));
+	if (*release)
+		strscpy(init_utsname()->release, release, sizeof(true_release));
+	for (i = 0; i < ARRAY_SIZE(replacements) && !error; i++)
+		error = register_kprobe(&replacements[i].probe);
+	if (error) {
+		strscpy(init_utsname()->release, true_release, sizeof(true_release));
+		for (i--; i > 0; i--)
+			unregister_kprobe(&replacements[i - 1].probe);
+	}
+	return error;
+}
+
+static void __exit doubt_exit(void)
+{
+	size_t i;
+
+	strscpy(init_utsname()->release, true_release, sizeof(true_release));
+	for (i = 0; i < ARRAY_SIZE(replacements); i++)
+		unregister_kprobe(&replacements[i].probe);
+	let_go();
+}
+
+module_init(doubt_init);
+module_exit(doubt_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("A kernel that djprobe does not know");
