@@ -101,7 +101,7 @@
 	  "address of the byte")                                                                   \
 	X(79, TEXT_CHANGED, "text-changed", "the text changed while the probe was being optimized",\
 	  "address of the differing byte")                                                         \
-	X(80, OPTIMIZATION_OFF, "optimization-off", "jumps are switched off (debugfs djprobe)",    \
+	X(80, OPTIMIZATION_OFF, "optimization-off", "jumps are switched off for all probes",       \
 	  "-")                                                                                     \
 	/* 128..: the request, not the site. */                                                    \
 	X(128, PROG_FD, "prog-fd", "not a file descriptor of a BPF program", "-")                  \
@@ -120,7 +120,11 @@
 	X(136, NO_SHADOW, "no-shadow", "this kernel has no rethook to replace return addresses by", \
 	  "-")                                                                                     \
 	X(137, PROG_EXTENDED, "prog-extended",                                                     \
-	  "a program extension (freplace) is attached to it: detach that first", "-")
+	  "a program extension (freplace) is attached to it: detach that first", "-")              \
+	X(138, ADDRESSES_HIDDEN, "addresses-hidden",                                               \
+	  "kernel addresses are hidden from the caller (kernel.kptr_restrict): name the site by "  \
+	  "its symbol",                                                                            \
+	  "-")
 /* clang-format on */
 
 enum djprobe_reason {
