@@ -9,6 +9,7 @@
 #include "hit.h"
 #include "imports.h"
 #include "kernel.h"
+#include "ksym.h"
 #include "runtime.h"
 #include "shadow.h"
 
@@ -34,9 +35,12 @@ static int __init djprobe_init(void)
 	if (error)
 		return error;
 	djk_fragile_init();
-	error = djk_shadow_init();
+	error = djk_ksym_start();
 	if (error)
 		return error;
+	error = djk_shadow_init();
+	if (error)
+		goto stop_ksym;
 	error = start_policy();
 	if (error)
 		goto exit_shadow;
@@ -57,6 +61,8 @@ stop_policy:
 	djp_stop();
 exit_shadow:
 	djk_shadow_exit();
+stop_ksym:
+	djk_ksym_stop();
 	return error;
 }
 
@@ -69,6 +75,7 @@ static void __exit djprobe_exit(void)
 	djp_stop();
 	/* What the last probes left has been freed. */
 	djk_shadow_exit();
+	djk_ksym_stop();
 }
 
 module_init(djprobe_init);
