@@ -18,7 +18,14 @@
  * structs have the same layout for 32- and 64-bit callers.
  *
  * Who may not see kernel addresses (kptr_restrict; see /proc/kallsyms) gets 0
- * in every address and detail that is written back. Sites can be named as ever.
+ * in every address, detail and byte of text that is written back, and may name
+ * sites by their symbols only: any answer about a guessed address would tell
+ * where the kernel lies. It takes the right of both who calls and who opened
+ * the fd (attached the probe).
+ *
+ * Lockdown `confidentiality` forbids kprobes, and with them what each ioctl
+ * says below. `integrity` forbids nothing here. Taking probes away is always
+ * allowed.
  *
  * Errors common to all: EPERM (see above), EFAULT (unreadable or unwritable
  * argument), EINVAL (size below the first published one, reserved not zero),
@@ -178,7 +185,7 @@ enum djprobe_attach_flags {
  *   EBADF       PROG_FD
  *   EOPNOTSUPP  PROG_TYPE, PROG_SLEEPABLE, PROG_OVERRIDE, PROG_ATTACH_TYPE, NO_SHADOW
  *   ENOMEM      NO_MEMORY, NO_INDEX; NONE: no memory for the probe fd
- *   EPERM       LOCKDOWN
+ *   EPERM       LOCKDOWN (confidentiality), ADDRESSES_HIDDEN
  *   EMFILE, ENFILE  NONE: no more fds for this process, no more files for all
  *   EACCES      any other reason: not a site
  */
@@ -207,8 +214,9 @@ enum djprobe_verdict {
 /*
  * Control fd: what would DJPROBE_IOC_ATTACH do? The same decision, nothing is patched or kept.
  * The site is named as there, with the same EINVAL. May sleep. Returns 0 with any verdict; errors
- * as there only for a place that is none (ENOENT, ENOTUNIQ, ERANGE; EACCES with NOT_TEXT), with
- * `reason` and `detail`.
+ * as there only for a place that is none (ENOENT, ENOTUNIQ, ERANGE; EACCES with NOT_TEXT) and for
+ * who may not ask (EPERM with LOCKDOWN, as attaching, or ADDRESSES_HIDDEN), with `reason` and
+ * `detail`.
  * With RETURN the verdict, and all that goes with it, is that of the function's return which does
  * worst; `address` is the function's entry.
  */
@@ -227,12 +235,14 @@ struct djprobe_explain {
 	__u64 board;	  /* out: address of the springboard, or 0 */
 	__u32 region_len; /* out: bytes of the DCR, from the anchor on */
 	__u32 reserved;	  /* 0 */
-	__u8 region[32];  /* out: its original bytes */
+	__u8 region[32];  /* out: its original bytes; 0 where addresses are hidden */
 };
 #define DJPROBE_IOC_EXPLAIN _IO('j', 4)
 
 /*
  * Probe fd: what is this probe, and what has it done? ERANGE: it has no probe `index`.
+ *
+ * Under lockdown `confidentiality` `displaced` is 0.
  *
  * Counters are sums over all CPUs, exact once the callers have stopped; while
  * they run each is a value it had during the call. May sleep.
@@ -311,7 +321,8 @@ struct djprobe_attach_many {
 /*
  * Probe fd: disable or enable all its probes. A site without enabled probes
  * holds its original bytes. Enabling decides anew about each site and may fail
- * as attaching may: all or none, `failed` says which. EINVAL: `enable` above 1.
+ * as attaching may, by lockdown too: all or none, `failed` says which (their
+ * number: it is none of them). EINVAL: `enable` above 1.
  * Doing it twice is no error. Counters go on. May sleep; enabling waits for a
  * quiescence.
  *
@@ -354,5 +365,28 @@ struct djprobe_query_many {
 	__u64 queries;	  /* in: where the answers go */
 };
 #define DJPROBE_IOC_QUERY_MANY _IO('j', 8)
+
+/* The switches for all probes at once. All are on when the module is loaded. */
+enum djprobe_switches {
+	DJPROBE_SWITCH_PROBES = 1, /* off: no probe is in the text; each keeps its own state besides */
+	DJPROBE_SWITCH_JUMPS = 2,  /* off: every site is at int3 and stays there */
+};
+
+/*
+ * Control fd: change switches, and tell how they stand. debugfs djprobe/enabled and
+ * djprobe/optimization are the same ones, where lockdown leaves debugfs open.
+ *
+ * Off is never refused to who may use this fd. On is an attach of all that was off: where lockdown
+ * forbids that, EPERM with LOCKDOWN, and what was to be off is off. A probe that cannot come back
+ * stays disabled, and its DJPROBE_IOC_QUERY tells why. EINVAL: an unknown switch, or one that is to
+ * be on but not to be changed. Twice is no error. May sleep; on waits for a quiescence.
+ */
+struct djprobe_switch {
+	__u32 size;   /* in */
+	__u32 change; /* in: enum djprobe_switches, or-ed; 0: only tell */
+	__u32 on;     /* in: which of those are to be on, the others off; out: all that are on */
+	__u32 reason; /* out: enum djprobe_reason; of a refusal, else NONE */
+};
+#define DJPROBE_IOC_SWITCH _IO('j', 9)
 
 #endif

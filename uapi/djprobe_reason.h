@@ -101,7 +101,7 @@
 	  "address of the byte")                                                                   \
 	X(79, TEXT_CHANGED, "text-changed", "the text changed while the probe was being optimized",\
 	  "address of the differing byte")                                                         \
-	X(80, OPTIMIZATION_OFF, "optimization-off", "jumps are switched off (debugfs djprobe)",    \
+	X(80, OPTIMIZATION_OFF, "optimization-off", "jumps are switched off for all probes",       \
 	  "-")                                                                                     \
 	X(81, SHARED_KPROBE, "shared-kprobe",                                                      \
 	  "the kernel has a kprobe of its own at this instruction: the probe takes part in it",    \
@@ -123,8 +123,12 @@
 	X(136, NO_SHADOW, "no-shadow", "this kernel has no rethook to replace return addresses by", \
 	  "-")                                                                                     \
 	X(137, PROG_EXTENDED, "prog-extended",                                                     \
-	  "a program extension (freplace) is attached to it: detach that first", "-")         \
-	X(138, INTERRUPTED, "interrupted", "the caller was killed meanwhile", "-")
+	  "a program extension (freplace) is attached to it: detach that first", "-")              \
+	X(138, INTERRUPTED, "interrupted", "the caller was killed meanwhile", "-")               \
+	X(139, ADDRESSES_HIDDEN, "addresses-hidden",                                               \
+	  "kernel addresses are hidden from the caller (kernel.kptr_restrict): name the site by "  \
+	  "its symbol",                                                                            \
+	  "-")
 /* clang-format on */
 
 enum djprobe_reason {

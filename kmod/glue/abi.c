@@ -5,6 +5,8 @@
 
 #include <linux/capability.h>
 #include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/security.h>
 #include <linux/uaccess.h>
 
 #include "../../uapi/djprobe.h"
@@ -15,9 +17,15 @@ bool djk_may_probe(void)
 	return capable(CAP_SYS_ADMIN); /* which the kernel takes for CAP_BPF and CAP_PERFMON, too */
 }
 
-bool djk_may_see_addresses(void)
+bool djk_may_see_addresses(const struct file *file)
 {
-	return djk_bool(djk_call1(kallsyms_show_value, current_cred()));
+	return djk_bool(djk_call1(kallsyms_show_value, current_cred())) &&
+	       djk_bool(djk_call1(kallsyms_show_value, file->f_cred));
+}
+
+bool djk_may_touch_text(void)
+{
+	return !security_locked_down(LOCKDOWN_KPROBES);
 }
 
 int djk_errno_of(unsigned int reason)
@@ -51,6 +59,7 @@ int djk_errno_of(unsigned int reason)
 	case DJPROBE_REASON_INTERRUPTED:
 		return -EINTR;
 	case DJPROBE_REASON_LOCKDOWN:
+	case DJPROBE_REASON_ADDRESSES_HIDDEN:
 		return -EPERM;
 	default:
 		return -EACCES;

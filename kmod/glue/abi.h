@@ -5,11 +5,23 @@
 
 #include <linux/types.h>
 
+struct file;
+
 /* The capability that every open and every ioctl needs. */
 bool djk_may_probe(void);
 
-/* Whether the caller may see kernel addresses, as /proc/kallsyms would show them to him. */
-bool djk_may_see_addresses(void);
+/*
+ * Whether addresses may be told through this file: both who opened it and who calls now may see
+ * them in /proc/kallsyms. So neither gets them by handing the file to the other. Ask once for a
+ * request: security modules see who asks, and may be probed.
+ */
+bool djk_may_see_addresses(const struct file *file);
+
+/*
+ * Whether text may be written, or its bytes be told: lockdown has not forbidden kprobes. A task
+ * that is refused is named in the kernel log.
+ */
+bool djk_may_touch_text(void);
 
 /* The errno that the ABI promises for a reason. */
 int djk_errno_of(unsigned int reason);

@@ -8,7 +8,6 @@
 #include <linux/file.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
-#include <linux/security.h>
 #include <linux/slab.h>
 
 #include "../../uapi/djprobe.h"
@@ -42,7 +41,7 @@ struct file *djk_attach_file(struct djk_request_list *list, struct djk_programs 
 
 	*failed = count;
 	refusal->reason = DJPROBE_REASON_LOCKDOWN;
-	if (security_locked_down(LOCKDOWN_KPROBES))
+	if (!djk_may_touch_text())
 		return ERR_PTR(-EPERM);
 	refusal->reason = DJPROBE_REASON_NO_MEMORY;
 	group = kvzalloc(struct_size(group, probes, count), GFP_KERNEL_ACCOUNT);
@@ -83,13 +82,13 @@ destroy_handlers:
 }
 
 static struct file *attach_site(struct djp_request *site, u32 flags, struct djk_programs programs,
-				struct djp_request *refusal)
+				struct djp_request *refusal, bool addresses)
 {
 	struct djk_request_list list = {};
 	struct file *file;
 	size_t failed;
 
-	if (!djk_add_site(&list, site, flags)) {
+	if (!djk_may_name(site, addresses) || !djk_add_site(&list, site, flags)) {
 		*refusal = *site;
 		file = ERR_PTR(djk_errno_of(site->reason));
 	} else {
@@ -110,7 +109,7 @@ static bool are_flags(const struct djprobe_attach *wanted)
 	return !wanted->entry_prog_fd && djk_are_site_flags(wanted->flags, wanted->offset);
 }
 
-int djk_attach(void __user *argument)
+int djk_attach(void __user *argument, bool addresses)
 {
 	struct djprobe_attach wanted;
 	struct djp_request request = {}, refusal = {};
@@ -132,10 +131,11 @@ int djk_attach(void __user *argument)
 	if (wanted.flags & DJPROBE_ATTACH_SESSION)
 		programs.entry_fd = &wanted.entry_prog_fd;
 	fd = get_unused_fd_flags(O_CLOEXEC);
-	file = fd < 0 ? ERR_PTR(fd) : attach_site(&request, wanted.flags, programs, &refusal);
+	file = fd < 0 ? ERR_PTR(fd)
+		      : attach_site(&request, wanted.flags, programs, &refusal, addresses);
 	kfree(request.symbol);
-	djk_hide_addresses(&request, 1);
-	djk_hide_addresses(&refusal, 1);
+	djk_hide_addresses(&request, 1, addresses);
+	djk_hide_addresses(&refusal, 1, addresses);
 	djk_write_reason(IS_ERR(file) ? &refusal : &request, &wanted.reason, wanted.detail);
 	wanted.address = request.address;
 	error = djk_write_struct(argument, &wanted, sizeof(wanted));

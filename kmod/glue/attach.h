@@ -25,8 +25,9 @@ struct file *djk_attach_file(struct djk_request_list *list, struct djk_programs 
 /* Give the file to the caller as `fd`, which is returned, or take all back. */
 int djk_install(int fd, struct file *file, int error);
 
-/* DJPROBE_IOC_ATTACH and DJPROBE_IOC_ATTACH_MANY; an fd or an errno. */
-int djk_attach(void __user *argument);
-int djk_attach_many(void __user *argument);
+/* DJPROBE_IOC_ATTACH and DJPROBE_IOC_ATTACH_MANY, for who may or may not see `addresses`; an fd or
+ * an errno. */
+int djk_attach(void __user *argument, bool addresses);
+int djk_attach_many(void __user *argument, bool addresses);
 
 #endif

@@ -20,6 +20,7 @@ struct many {
 	size_t *first;		   /* for each site, and one behind: the first of its requests */
 	struct djk_request_list list;
 	struct djp_request refusal;
+	bool addresses; /* the caller may see them */
 };
 
 static int read_sites(struct many *many)
@@ -47,7 +48,7 @@ static int write_sites(struct many *many, u32 first, u32 last)
 	struct djprobe_site __user *to = u64_to_user_ptr(many->wanted.sites);
 	u32 i;
 
-	djk_hide_addresses(many->asked + first, last - first);
+	djk_hide_addresses(many->asked + first, last - first, many->addresses);
 	for (i = first; i < last; i++) {
 		const struct djp_request *request = &many->asked[i];
 		struct djprobe_site *site = &many->sites[i];
@@ -70,7 +71,8 @@ static u32 add_sites(struct many *many)
 			many->asked[i].reason = DJPROBE_REASON_INTERRUPTED;
 			break;
 		}
-		if (!djk_add_site(&many->list, &many->asked[i], many->sites[i].flags))
+		if (!djk_may_name(&many->asked[i], many->addresses) ||
+		    !djk_add_site(&many->list, &many->asked[i], many->sites[i].flags))
 			break;
 		cond_resched();
 	}
@@ -119,7 +121,7 @@ static int attach_and_tell(struct many *many, void __user *argument)
 	if (fd < 0)
 		wanted->failed = wanted->count;
 	wanted->reason = IS_ERR(file) ? many->refusal.reason : DJPROBE_REASON_NONE;
-	djk_hide_addresses(&many->refusal, 1);
+	djk_hide_addresses(&many->refusal, 1, many->addresses);
 	wanted->detail[0] = many->refusal.detail[0];
 	wanted->detail[1] = many->refusal.detail[1];
 	error = djk_write_struct(argument, wanted, sizeof(*wanted));
@@ -139,9 +141,9 @@ static bool are_in_order(const struct djprobe_attach_many *wanted)
 	       wanted->count <= DJPROBE_MANY_MAX;
 }
 
-int djk_attach_many(void __user *argument)
+int djk_attach_many(void __user *argument, bool addresses)
 {
-	struct many many = {};
+	struct many many = { .addresses = addresses };
 	struct djprobe_attach_many *const wanted = &many.wanted;
 	u32 i;
 	int result = djk_read_struct(wanted, sizeof(*wanted), argument);

@@ -17,10 +17,9 @@
 #include "../../uapi/djprobe.h"
 #include "abi.h"
 #include "kernel.h"
+#include "switch.h"
 
 static struct dentry *folder;
-/* One of the switches at a time: each goes through all sites. */
-static DEFINE_MUTEX(switching);
 
 static const char *mechanism_name(unsigned int mechanism)
 {
@@ -83,7 +82,7 @@ static int list_show(struct seq_file *out, void *unused)
 	if (!listing)
 		return -ENOMEM;
 	listing->out = out;
-	listing->show_addresses = djk_may_see_addresses();
+	listing->show_addresses = djk_may_see_addresses(out->file);
 	djp_list(show_probe, listing);
 	kfree(listing);
 	return 0;
@@ -98,13 +97,7 @@ static int enabled_get(void *unused, u64 *value)
 
 static int enabled_set(void *unused, u64 value)
 {
-	if (value > 1)
-		return -EINVAL;
-	if (mutex_lock_killable(&switching))
-		return -EINTR;
-	djp_set_enabled(value);
-	mutex_unlock(&switching);
-	return 0;
+	return value > 1 ? -EINVAL : djk_set_enabled(value);
 }
 DEFINE_DEBUGFS_ATTRIBUTE(enabled_fops, enabled_get, enabled_set, "%llu\n");
 
@@ -116,13 +109,7 @@ static int optimization_get(void *unused, u64 *value)
 
 static int optimization_set(void *unused, u64 value)
 {
-	if (value > 1)
-		return -EINVAL;
-	if (mutex_lock_killable(&switching))
-		return -EINTR;
-	djp_set_optimization(value);
-	mutex_unlock(&switching);
-	return 0;
+	return value > 1 ? -EINVAL : djk_set_optimization(value);
 }
 DEFINE_DEBUGFS_ATTRIBUTE(optimization_fops, optimization_get, optimization_set, "%llu\n");
 

@@ -14,6 +14,7 @@
 #include "attach.h"
 #include "kernel.h"
 #include "request.h"
+#include "switch.h"
 
 static int info(void __user *argument)
 {
@@ -69,12 +70,12 @@ static bool explain_returns(struct djp_request *site, u32 flags, struct djp_verd
 	return true;
 }
 
-static int explain(void __user *argument)
+static int explain(void __user *argument, bool addresses)
 {
 	struct djprobe_explain answer;
 	struct djp_request request = {};
 	struct djp_verdict verdict = {};
-	bool located;
+	bool located = false;
 	int error;
 
 	BUILD_BUG_ON(sizeof(answer.region) != sizeof(verdict.region));
@@ -85,12 +86,18 @@ static int explain(void __user *argument)
 		error = djk_read_site(&request, answer.symbol, answer.offset, answer.address);
 	if (error)
 		return error;
-	located = answer.flags ? explain_returns(&request, answer.flags, &verdict)
-			       : djp_explain(&request, &verdict);
+	if (!djk_may_touch_text())
+		request.reason = DJPROBE_REASON_LOCKDOWN;
+	else if (djk_may_name(&request, addresses))
+		located = answer.flags ? explain_returns(&request, answer.flags, &verdict)
+				       : djp_explain(&request, &verdict);
 	kfree(request.symbol);
-	djk_hide_addresses(&request, 1);
-	if (!request.address)
+	djk_hide_addresses(&request, 1, addresses);
+	if (!addresses) {
+		/* Displaced instructions may hold addresses. */
 		verdict.anchor = verdict.board = 0;
+		memset(verdict.region, 0, sizeof(verdict.region));
+	}
 	answer.address = request.address;
 	answer.verdict = verdict.verdict;
 	djk_write_reason(&request, &answer.reason, answer.detail);
@@ -114,11 +121,13 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 	case DJPROBE_IOC_INFO:
 		return info((void __user *)argument);
 	case DJPROBE_IOC_EXPLAIN:
-		return explain((void __user *)argument);
+		return explain((void __user *)argument, djk_may_see_addresses(file));
 	case DJPROBE_IOC_ATTACH:
-		return djk_attach((void __user *)argument);
+		return djk_attach((void __user *)argument, djk_may_see_addresses(file));
 	case DJPROBE_IOC_ATTACH_MANY:
-		return djk_attach_many((void __user *)argument);
+		return djk_attach_many((void __user *)argument, djk_may_see_addresses(file));
+	case DJPROBE_IOC_SWITCH:
+		return djk_switch((void __user *)argument);
 	default:
 		return -ENOTTY;
 	}

@@ -12,6 +12,7 @@
 #include "assume.h"
 #include "imports.h"
 #include "kernel.h"
+#include "ksym.h"
 
 /*
  * Making pages read-only makes them so under their direct address, too, and without this flag they
@@ -60,12 +61,19 @@ void *djk_exec_alloc(size_t size)
 		djk_call1(bpf_jit_free_exec, memory);
 		return NULL;
 	}
+	djk_ksym_add(memory, size);
 	return memory;
+}
+
+static void free_exec(void *memory)
+{
+	djk_call1(bpf_jit_free_exec, memory);
 }
 
 void djk_exec_free(void *memory, size_t size)
 {
-	djk_call1(bpf_jit_free_exec, memory);
+	if (!djk_ksym_del(memory, free_exec))
+		free_exec(memory);
 }
 
 /* The flags of a kernel address' page, 0 when none is mapped there. */

@@ -12,6 +12,7 @@
 #include "hit.h"
 #include "kernel.h"
 #include "kprobe_view.h"
+#include "ksym.h"
 #include "runtime.h"
 #include "shadow.h"
 
@@ -23,9 +24,12 @@ static int __init djprobe_init(void)
 		return error;
 	djk_fragile_init();
 	djk_helpers_init();
-	error = djk_assume(DJK_WITH_KPROBES);
+	error = djk_ksym_start();
 	if (error)
 		return error;
+	error = djk_assume(DJK_WITH_KPROBES);
+	if (error)
+		goto stop_ksym;
 	error = djk_shadow_init();
 	if (error)
 		goto stop_view;
@@ -57,6 +61,8 @@ exit_shadow:
 	djk_shadow_exit();
 stop_view:
 	djk_kprobe_view_stop();
+stop_ksym:
+	djk_ksym_stop();
 	return error;
 }
 
@@ -70,6 +76,7 @@ static void __exit djprobe_exit(void)
 	/* What the last probes left has been freed. */
 	djk_shadow_exit();
 	djk_kprobe_view_stop();
+	djk_ksym_stop();
 }
 
 module_init(djprobe_init);

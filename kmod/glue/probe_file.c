@@ -21,8 +21,22 @@
 /* What is at most found out under the registry lock at a time. */
 #define PORTION 16
 
+/* What a caller may be told of text. */
+struct sight {
+	bool addresses;
+	bool bytes; /* which may hold addresses */
+};
+
+static struct sight sight_of(const struct file *file)
+{
+	const bool addresses = djk_may_see_addresses(file);
+	const struct sight sight = { addresses, addresses && djk_may_touch_text() };
+
+	return sight;
+}
+
 static void fill_query(struct djprobe_query *answer, const struct djp_status *status,
-		       bool addresses)
+		       struct sight sight)
 {
 	int i;
 
@@ -38,8 +52,9 @@ static void fill_query(struct djprobe_query *answer, const struct djp_status *st
 		answer->missed[i] = status->missed[i];
 	answer->tactic = status->tactic;
 	answer->displaced_len = status->displaced_len;
-	memcpy(answer->displaced, status->displaced, sizeof(answer->displaced));
-	if (!addresses)
+	if (sight.bytes)
+		memcpy(answer->displaced, status->displaced, sizeof(answer->displaced));
+	if (!sight.addresses)
 		return;
 	answer->address = status->address;
 	answer->anchor = status->anchor;
@@ -57,7 +72,7 @@ static void fill_names(struct djprobe_query *answer, const struct djp_status *st
 	answer->offset = offset;
 }
 
-static int query(const struct djk_group *group, void __user *argument)
+static int query(const struct djk_group *group, void __user *argument, struct sight sight)
 {
 	struct djp_status status = {};
 	struct djprobe_query *answer;
@@ -80,7 +95,7 @@ static int query(const struct djk_group *group, void __user *argument)
 	answer->size = size;
 	answer->index = index;
 	djp_query(&group->probes[index], 1, &status);
-	fill_query(answer, &status, djk_may_see_addresses());
+	fill_query(answer, &status, sight);
 	fill_names(answer, &status);
 	error = djk_write_struct(argument, answer, sizeof(*answer));
 out:
@@ -92,7 +107,7 @@ out:
  */
 static void fill_portion(u8 *answers, struct djp_probe *const *probes,
 			 const struct djprobe_query_many *wanted, u32 first, u32 count,
-			 struct djp_status *statuses, bool addresses)
+			 struct djp_status *statuses, struct sight sight)
 {
 	struct djprobe_query *answer;
 	u32 i;
@@ -103,15 +118,14 @@ static void fill_portion(u8 *answers, struct djp_probe *const *probes,
 		memset(answer, 0, sizeof(*answer));
 		answer->size = wanted->entry_size;
 		answer->index = first + i;
-		fill_query(answer, &statuses[i], addresses);
+		fill_query(answer, &statuses[i], sight);
 		if (wanted->entry_size > offsetof(struct djprobe_query, symbol))
 			fill_names(answer, &statuses[i]);
 	}
 }
 
-static int query_many(const struct djk_group *group, void __user *argument)
+static int query_many(const struct djk_group *group, void __user *argument, struct sight sight)
 {
-	const bool addresses = djk_may_see_addresses();
 	struct djprobe_query_many wanted;
 	struct djp_status *statuses;
 	u8 __user *to;
@@ -136,7 +150,7 @@ static int query_many(const struct djk_group *group, void __user *argument)
 	for (done = 0; done < wanted.count && !error; done += count) {
 		count = min_t(u32, PORTION, wanted.count - done);
 		fill_portion(answers, group->probes, &wanted, wanted.first + done, count, statuses,
-			     addresses);
+			     sight);
 		if (copy_to_user(to + (size_t)done * wanted.entry_size, answers,
 				 (size_t)count * wanted.entry_size))
 			error = -EFAULT;
@@ -157,7 +171,7 @@ static int wait(const struct djk_group *group)
 	return error;
 }
 
-static int enable(struct djk_group *group, void __user *argument)
+static int enable(struct djk_group *group, void __user *argument, bool addresses)
 {
 	struct djprobe_enable wanted;
 	struct djp_request refused = {};
@@ -170,18 +184,21 @@ static int enable(struct djk_group *group, void __user *argument)
 		error = mutex_lock_killable(&group->switching);
 	if (error)
 		return error;
-	if (wanted.enable)
+	/* Taking away is always allowed. */
+	if (!wanted.enable)
+		djp_disable(group->probes, group->count);
+	else if (djk_may_touch_text())
 		enabled = djp_enable(group->probes, group->count, &refused);
 	else
-		djp_disable(group->probes, group->count);
+		refused.reason = DJPROBE_REASON_LOCKDOWN;
 	mutex_unlock(&group->switching);
 	wanted.failed = enabled;
-	djk_hide_addresses(&refused, 1);
+	djk_hide_addresses(&refused, 1, addresses);
 	djk_write_reason(&refused, &wanted.reason, wanted.detail);
 	error = djk_write_struct(argument, &wanted, sizeof(wanted));
 	if (error)
 		return error;
-	return enabled == group->count ? 0 : djk_errno_of(refused.reason);
+	return refused.reason ? djk_errno_of(refused.reason) : 0;
 }
 
 static int total(const struct djk_group *group, void __user *argument)
@@ -218,15 +235,15 @@ static long probe_ioctl(struct file *file, unsigned int command, unsigned long a
 		return -EPERM;
 	switch (command) {
 	case DJPROBE_IOC_QUERY:
-		return query(group, (void __user *)argument);
+		return query(group, (void __user *)argument, sight_of(file));
 	case DJPROBE_IOC_WAIT:
 		return wait(group);
 	case DJPROBE_IOC_ENABLE:
-		return enable(group, (void __user *)argument);
+		return enable(group, (void __user *)argument, djk_may_see_addresses(file));
 	case DJPROBE_IOC_TOTAL:
 		return total(group, (void __user *)argument);
 	case DJPROBE_IOC_QUERY_MANY:
-		return query_many(group, (void __user *)argument);
+		return query_many(group, (void __user *)argument, sight_of(file));
 	default:
 		return -ENOTTY;
 	}

@@ -17,11 +17,11 @@
 /* "MODULE:NAME" with its end. */
 #define SYMBOL_ROOM (MODULE_NAME_LEN + KSYM_NAME_LEN)
 
-void djk_hide_addresses(struct djp_request *requests, size_t count)
+void djk_hide_addresses(struct djp_request *requests, size_t count, bool addresses)
 {
 	size_t i;
 
-	if (djk_may_see_addresses())
+	if (addresses)
 		return;
 	for (i = 0; i < count; i++) {
 		requests[i].address = 0;
@@ -58,6 +58,14 @@ int djk_read_site(struct djp_request *request, u64 symbol, u64 offset, u64 addre
 		return PTR_ERR(name);
 	request->symbol = name;
 	return 0;
+}
+
+bool djk_may_name(struct djp_request *site, bool addresses)
+{
+	if (site->symbol || addresses)
+		return true;
+	site->reason = DJPROBE_REASON_ADDRESSES_HIDDEN;
+	return false;
 }
 
 bool djk_are_site_flags(u32 flags, u64 offset)

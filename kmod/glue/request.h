@@ -13,8 +13,8 @@ struct djk_request_list {
 	size_t count, room;
 };
 
-/* What the caller may not see is 0. Asks once: security modules see who asks, and may be probed. */
-void djk_hide_addresses(struct djp_request *requests, size_t count);
+/* Where the caller may not see `addresses`, they are 0. */
+void djk_hide_addresses(struct djp_request *requests, size_t count, bool addresses);
 
 /* Why, as an ioctl answers; and as another request has it. */
 void djk_write_reason(const struct djp_request *request, u32 *reason, u64 detail[2]);
@@ -22,6 +22,12 @@ void djk_copy_reason(struct djp_request *to, const struct djp_request *from);
 
 /* One way to name the site. Fills the request; the name is the caller's to free. */
 int djk_read_site(struct djp_request *request, u64 symbol, u64 offset, u64 address);
+
+/*
+ * False, with the site's reason: it is named by an address, and the caller may not see `addresses`.
+ * Any answer about a guessed one would tell where the kernel lies.
+ */
+bool djk_may_name(struct djp_request *site, bool addresses);
 
 /* No flags, RETURN, or RETURN and SHADOW; the latter at no offset. */
 bool djk_are_site_flags(u32 flags, u64 offset);

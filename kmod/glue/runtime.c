@@ -2,6 +2,7 @@
 /* Memory, locks, the optimizer's worker, other modules' comings and goings. */
 #include "runtime.h"
 
+#include <linux/kallsyms.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
@@ -107,7 +108,15 @@ void djk_breathe(void)
 
 void djk_warn(const char *what, unsigned long address)
 {
-	pr_warn("%pS: %s\n", (void *)address, what);
+	char *name = kmalloc(KSYM_NAME_LEN + MODULE_NAME_LEN, GFP_KERNEL);
+	unsigned long offset = 0;
+
+	/* Not %pS, which shows the address where there is no symbol: it may be hidden from readers
+	 * of the log. */
+	if (name)
+		djk_symbol_name(address, name, name + KSYM_NAME_LEN, &offset);
+	pr_warn("%s+0x%lx: %s\n", name && *name ? name : "?", offset, what);
+	kfree(name);
 }
 
 /* ---- The optimizer's worker ---- */

@@ -8,9 +8,11 @@
 #include <linux/smp.h>
 #include <linux/uaccess.h>
 #include <asm/sync_core.h>
+#include <asm/text-patching.h>
 
 #include "imports.h"
 #include "kernel.h"
+#include "ksym.h"
 
 static struct mutex *text_mutex(void)
 {
@@ -45,9 +47,24 @@ void djk_text_unlock(void)
 	mutex_unlock(kprobe_mutex());
 }
 
+/*
+ * Who decodes a trace of the CPU's needs each event on the safe side of its write: he recognizes an
+ * int3 that was run, but not what it has replaced, or will be replaced by.
+ */
 void djk_text_write(unsigned long address, const void *bytes, size_t size)
 {
+	const bool is_trap = *(const u8 *)bytes == INT3_INSN_OPCODE;
+	const bool tell = djk_tells_pokes();
+	u8 old[DJK_POKED_BYTES];
+	/* What a detour replaces is of no use. */
+	const bool known = tell && size <= sizeof(old) && djk_read(old, address, size);
+	const size_t old_size = known ? size : 0;
+
+	if (tell && !is_trap)
+		djk_tell_poke(address, old, old_size, bytes, size);
 	djk_call3(text_poke, address, bytes, size);
+	if (tell && is_trap)
+		djk_tell_poke(address, old, old_size, bytes, size);
 	/* There may be tens of thousands in a row. */
 	cond_resched();
 }

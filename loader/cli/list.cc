@@ -59,7 +59,7 @@ std::string json_line(const ProbeFile& file, const djprobe_query& probe, Symboli
 }
 
 int run(bool json) {
-    (void)Device::open();  // for what it says when that cannot be
+    const std::uint32_t on = Device::open().set_switches(0, 0);
     Output output(STDOUT_FILENO);
     Symbolizer symbolizer;
     std::size_t listed = 0;
@@ -80,6 +80,10 @@ int run(bool json) {
     }
     output.flush();
     if (listed == 0) say("no process has probes\n");
+    if (!(on & DJPROBE_SWITCH_PROBES))
+        say("all probes are switched off: 'probeload on' puts them back\n");
+    if (!(on & DJPROBE_SWITCH_JUMPS))
+        say("jumps are switched off: 'probeload on --jumps' brings them back\n");
     return static_cast<int>(ExitCode::kOk);
 }
 

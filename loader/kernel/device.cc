@@ -140,6 +140,17 @@ djprobe_explain Device::explain(const SiteSpec& site, Symbolizer& symbolizer,
     return explain;
 }
 
+std::uint32_t Device::set_switches(std::uint32_t change, std::uint32_t on) const {
+    djprobe_switch request = {};
+    request.size = sizeof request;
+    request.change = change;
+    request.on = on;
+    if (ioctl(fd_.get(), DJPROBE_IOC_SWITCH, &request) == 0) return request.on;
+    if (request.reason == DJPROBE_REASON_LOCKDOWN)
+        fail(ExitCode::kNoPermission, "kernel lockdown forbids probes: they stay off");
+    fail_request("switching", errno);
+}
+
 bool Probe::wait(const StopSignals& stop) const {
     while (!stop.requested()) {
         if (ioctl(fd_.get(), DJPROBE_IOC_WAIT) == 0) return true;

@@ -84,6 +84,10 @@ class Device {
     [[nodiscard]] djprobe_explain explain(const SiteSpec& site, Symbolizer& symbolizer,
                                           std::uint32_t flags = 0) const;
 
+    /// Sets those of `change` (enum djprobe_switches) to be on that are in `on`, the others off;
+    /// returns all that are on then. Throws Error where lockdown forbids it.
+    std::uint32_t set_switches(std::uint32_t change, std::uint32_t on) const;
+
   private:
     explicit Device(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
 

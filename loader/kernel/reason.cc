@@ -78,6 +78,7 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
         case DJPROBE_REASON_OPTIMIZATION_OFF:
         case DJPROBE_REASON_DISABLED:
         case DJPROBE_REASON_NO_SHADOW:
+        case DJPROBE_REASON_ADDRESSES_HIDDEN:
             return "";
         case DJPROBE_REASON_AMBIGUOUS_SYMBOL:
             return fmt::format(": {:#x}, {:#x}", detail[0], detail[1]);
@@ -147,6 +148,7 @@ ExitCode exit_code(std::uint32_t number, int error) {
         case DJPROBE_REASON_NO_SHADOW:
             return ExitCode::kRefusedSite;
         case DJPROBE_REASON_LOCKDOWN:
+        case DJPROBE_REASON_ADDRESSES_HIDDEN:
             return ExitCode::kNoPermission;
         case DJPROBE_REASON_NONE:
             return error == EPERM || error == EACCES ? ExitCode::kNoPermission : ExitCode::kFailure;

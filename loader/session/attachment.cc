@@ -38,7 +38,7 @@ std::vector<std::uint32_t> ways_to_attach(const Target& target, const AttachOpti
 }
 
 // Asked beforehand: a batch is attached as a whole, so each refusal would cost one more of them.
-std::vector<ManySite> probeable(const std::vector<Symbol>& functions,
+std::vector<ManySite> probeable(const std::string& pattern, const std::vector<Symbol>& functions,
                                 const std::vector<std::uint32_t>& ways, const Device& device,
                                 Symbolizer& symbolizer, const StopSignals& stop,
                                 ReasonCounts& left_out) {
@@ -53,6 +53,11 @@ std::vector<ManySite> probeable(const std::vector<Symbol>& functions,
             try {
                 answer = device.explain(site, symbolizer, way);
             } catch (const Error& error) {
+                if (error.code() == ExitCode::kNoPermission) {
+                    // Not this function's fault: the message names what was asked for.
+                    const std::string why = std::string(error.what()).substr(site.str().size());
+                    fail(error.code(), "{}{}", pattern, why);
+                }
                 if (error.code() != ExitCode::kRefusedSite) throw;
                 // Since its name was read, its module has been unloaded.
                 answer = {};
@@ -81,8 +86,8 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
         if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", pattern, module);
         fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
     }
-    std::vector<ManySite> sites = probeable(functions, ways_to_attach(target, options), device,
-                                            symbolizer, stop, about.left_out);
+    std::vector<ManySite> sites = probeable(pattern, functions, ways_to_attach(target, options),
+                                            device, symbolizer, stop, about.left_out);
     if (sites.size() > DJPROBE_MANY_MAX) {
         fail(ExitCode::kUsage, "'{}': {} functions, more than {}: choose a narrower pattern",
              pattern, sites.size(), DJPROBE_MANY_MAX);

@@ -75,7 +75,7 @@ TEST(App, help_tells_examples_and_every_exit_status) {
 }
 
 TEST(App, help_of_each_command_fits_a_terminal_and_hides_the_parser) {
-    for (const char* command : {"attach", "explain", "survey", "bench"}) {
+    for (const char* command : {"attach", "list", "off", "on", "explain", "survey", "bench"}) {
         const Result result = run({command, "--help"});
         EXPECT_EQ(result.status, 0);
         std::istringstream lines(result.out);

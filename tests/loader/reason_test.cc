@@ -192,6 +192,7 @@ TEST(Refusal, busy_sites_and_lockdown_have_their_own_codes) {
     EXPECT_EQ(refuse("f", DJPROBE_REASON_OVERLAP, EBUSY).code(), ExitCode::kBusySite);
     EXPECT_EQ(refuse("f", DJPROBE_REASON_MODULE_LEAVING, EBUSY).code(), ExitCode::kBusySite);
     EXPECT_EQ(refuse("f", DJPROBE_REASON_LOCKDOWN, EPERM).code(), ExitCode::kNoPermission);
+    EXPECT_EQ(refuse("f", DJPROBE_REASON_ADDRESSES_HIDDEN, EPERM).code(), ExitCode::kNoPermission);
     EXPECT_EQ(refuse("f", DJPROBE_REASON_NO_MEMORY, ENOMEM).code(), ExitCode::kFailure);
 }
 

@@ -123,6 +123,41 @@ TEST_F(Abi, WhatIsReservedMustBeZero) {
     EXPECT_EQ(explain.verdict, DJPROBE_VERDICT_JUMP);
 }
 
+TEST_F(Abi, SwitchesTakeAllProbesOutAndPutThemBack) {
+    const auto set = [&](uint32_t change, uint32_t on, uint32_t* stand = nullptr) {
+        djprobe_switch request = {};
+        request.size = sizeof request;
+        request.change = change;
+        request.on = on;
+        const int error = call_ioctl(device_.fd(), DJPROBE_IOC_SWITCH, &request);
+        if (stand) *stand = request.on;
+        return error;
+    };
+    constexpr uint32_t kProbes = DJPROBE_SWITCH_PROBES, kJumps = DJPROBE_SWITCH_JUMPS;
+    uint32_t stand = 0;
+    EXPECT_EQ(set(4, 0), -EINVAL);
+    EXPECT_EQ(set(kProbes, kJumps), -EINVAL);
+    EXPECT_EQ(set(0, 0, &stand), 0);
+    EXPECT_EQ(stand, kProbes | kJumps);
+
+    const Probe probe = device_.must_attach(at(kGetpgid));
+    expect_mechanism(probe, DJPROBE_MODE_AUTO);
+    EXPECT_EQ(set(kJumps, 0, &stand), 0);
+    EXPECT_EQ(stand, kProbes);
+    EXPECT_EQ(probe.settle().mechanism, uint32_t{DJPROBE_MECHANISM_INT3});
+    EXPECT_EQ(set(kProbes, 0, &stand), 0);
+    EXPECT_EQ(stand, 0u);
+    EXPECT_EQ(probe.query().mechanism, uint32_t{DJPROBE_MECHANISM_NONE});
+    EXPECT_EQ(probe.query().reason, uint32_t{DJPROBE_REASON_DISABLED});
+    EXPECT_EQ(call_getpgid(10), 0u);
+    EXPECT_EQ(probe.hits(), 0u);
+    EXPECT_EQ(set(kProbes | kJumps, kProbes | kJumps, &stand), 0);
+    EXPECT_EQ(stand, kProbes | kJumps);
+    expect_mechanism(probe, DJPROBE_MODE_AUTO);
+    EXPECT_EQ(call_getpgid(10), 0u);
+    EXPECT_EQ(probe.hits(), 10u);
+}
+
 TEST_F(Abi, SessionsNeedBothProgramsAndShadows) {
     const auto session = [&](int entry_prog_fd) {
         return attach([&](djprobe_attach& request) {

@@ -40,6 +40,7 @@ enum class FieldKind : uint8_t {
     Mode,       ///< enum djprobe_mode
     Any,        ///< every value is right
     OnOff,      ///< 0 or 1, else EINVAL
+    Switches,   ///< __u32 change, on: sets of DJPROBE_SWITCH_*, on within change, else EINVAL
     Index,      ///< of a probe
     SiteList,   ///< pointer to djprobe_site, then a __u32 count
     Answers,    ///< __u32 count and bytes of each, then a pointer to where they go

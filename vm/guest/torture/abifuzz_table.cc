@@ -49,6 +49,10 @@ constexpr Field kQueryMany[] = {
     FIELD(Index, djprobe_query_many, first),
     FIELD(Answers, djprobe_query_many, count),
 };
+constexpr Field kSwitch[] = {
+    {FieldKind::Switches, offsetof(djprobe_switch, change), 8},
+    FIELD(Any, djprobe_switch, reason),
+};
 constexpr Field kInfo[] = {FIELD(Any, djprobe_info, abi_version)};
 #undef FIELD
 
@@ -94,6 +98,15 @@ const Command kCommands[] = {
      false,
      kQueryMany,
      {ENOMEM}},
+    {"SWITCH",
+     DJPROBE_IOC_SWITCH,
+     Side::Control,
+     sizeof(djprobe_switch),
+     2,
+     true,
+     false,
+     kSwitch,
+     {}},
     {"number 99", _IO('j', 99), Side::Nobody, 8, 2, false, false, {}, {}},
     {"another driver's", 0x5401, Side::Nobody, 64, 2, false, false, {}, {}},
     {"with a direction",
@@ -294,6 +307,16 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
             value = mistake ? 2 + dice.below(1u << 31) : dice.below(2);
             if (mistake) model.must_fail(EINVAL);
             break;
+        case FieldKind::Switches: {
+            constexpr uint32_t kAll = DJPROBE_SWITCH_PROBES | DJPROBE_SWITCH_JUMPS;
+            uint64_t change = dice.below(kAll + 1), on = change & dice.below(kAll + 1);
+            if (mistake) {
+                (dice.one_in(2) ? change : on) |= uint64_t{kAll + 1} << dice.below(30);
+                model.must_fail(EINVAL);
+            }
+            value = change | on << 32;
+            break;
+        }
         case FieldKind::Return: {
             static constexpr uint64_t kBad[] = {DJPROBE_ATTACH_SHADOW, 4};
             value = mistake ? dice.of(kBad) | dice.below(1u << 29) << 2 : dice.of(kSiteFlags);
