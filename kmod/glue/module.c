@@ -5,7 +5,6 @@
 #include "abi.h"
 #include "debugfs.h"
 #include "device.h"
-#include "fragile.h"
 #include "hit.h"
 #include "imports.h"
 #include "kernel.h"
@@ -22,8 +21,10 @@ static int start_policy(void)
 		pr_err("out of memory\n");
 		return -ENOMEM;
 	}
-	pr_err("cannot tell which code runs on every int3 (%s): no site would be safe\n",
-	       djk_reason_name(reason));
+	/* Which has been named. */
+	if (reason != DJPROBE_REASON_NO_SUCH_SYMBOL)
+		pr_err("cannot tell which code must not be probed (%s): no site would be safe\n",
+		       djk_reason_name(reason));
 	return -EOPNOTSUPP;
 }
 
@@ -33,7 +34,6 @@ static int __init djprobe_init(void)
 
 	if (error)
 		return error;
-	djk_fragile_init();
 	error = djk_shadow_init();
 	if (error)
 		return error;

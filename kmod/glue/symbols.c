@@ -49,6 +49,34 @@ unsigned int djk_symbol_find(const char *name, unsigned long *address, unsigned 
 	return DJPROBE_REASON_NONE;
 }
 
+struct places {
+	unsigned long *addresses;
+	size_t count, max;
+};
+
+static int add_place(void *context, unsigned long address)
+{
+	struct places *places = context;
+
+	if (places->count < places->max)
+		places->addresses[places->count] = address;
+	places->count++;
+	return 0;
+}
+
+size_t djk_find_symbols(const char *name, unsigned long *addresses, size_t max)
+{
+	struct places places = { addresses, 0, max };
+
+	djk_call3(kallsyms_on_each_match_symbol, add_place, name, &places);
+	/* Not for what compiler and build make of a name: each look-up reads all modules' symbols. */
+	if (!places.count && max && !strchr(name, '.') && !strstarts(name, "__pi_")) {
+		addresses[0] = djk_lookup(name);
+		places.count = !!addresses[0];
+	}
+	return places.count;
+}
+
 bool djk_symbol_range(unsigned long address, unsigned long *start, unsigned long *size)
 {
 	unsigned long offset;
