@@ -139,6 +139,7 @@ Refusal Analyst::start() {
     scratch_ = Box<Scratch>::create();
     decoded_ = Array<x86::Insn>(kMaxDecoded);
     if (!scratch_ || !decoded_) return Refusal{Reason::NO_MEMORY};
+    if (const Refusal refusal = fragile_.compute()) return refusal;
     return trap_path_.compute();
 }
 

@@ -4,6 +4,7 @@
 
 #include "../arch/x86/plan.h"
 #include "flow.h"
+#include "fragile.h"
 #include "function.h"
 #include "index.h"
 #include "trap_path.h"
@@ -57,6 +58,7 @@ class Analyst {
     Array<x86::Insn> decoded_;  ///< the first instructions of that function
     djk_machine machine_{};
     TrapPath trap_path_;
+    Fragile fragile_;
     LandingIndex index_;
     ModuleIndexes modules_;
 };

@@ -1,34 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "trap_path.h"
 
-#include "function.h"
+#include "../arch/x86/trap_path.h"
+#include "kernel_functions.h"
 
 namespace djprobe::kmod {
 namespace {
 
-struct KernelFunctions {
-    mutable FunctionCopy copy;
-
-    bool function_at(u64 address, Code& out) const {
-        if (!copy.load(address)) return false;
-        out = copy.code();
-        return true;
-    }
-    bool start_of(u64 address, u64& start) const {
-        u64 size;
-        return djk_symbol_range(address, &start, &size);
-    }
-    bool is_leaf(const Code& code) const { return djk_trap_leaf(code.address); }
-};
+struct Kernel : KernelFunctions {};
 
 }  // namespace
 
 Refusal TrapPath::compute() {
-    u64 roots[128];
-    const size_t count = djk_trap_roots(roots, sizeof(roots) / sizeof(*roots));
-    if (count == 0) return Refusal{Reason::NO_SUCH_SYMBOL};
-    const Refusal refusal = x86::find_closure(KernelFunctions{}, {roots, count}, members_, count_);
-    if (refusal)
+    const Kernel kernel;
+    if (!kernel.is_ready()) return Refusal{Reason::NO_MEMORY};
+    const djprobe_root* lacking = nullptr;
+    const Refusal refusal = x86::find_trap_path(kernel, members_, count_, lacking);
+    if (lacking)
+        djk_lacks(lacking->name, lacking->of);
+    else if (refusal)
         djk_warn("the code that runs on every int3 is not known from here on", refusal.detail[0]);
     return refusal;
 }

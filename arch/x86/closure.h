@@ -22,6 +22,8 @@ Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64
 /// Room for what runs on every int3: a third of it on Debian's kernels; more where calls come
 /// through pads.
 inline constexpr size_t kMaxTrapPath = 512;
+/// And for its roots, with all their forms.
+inline constexpr size_t kMaxTrapRoots = 128;
 
 }  // namespace djprobe::x86
 

@@ -34,13 +34,14 @@ static int check_no_cfi(struct djk_doubt *doubt)
 	return -EOPNOTSUPP;
 }
 
-static int check_trap_path(struct djk_doubt *doubt)
+static int check_no_probe_text(struct djk_doubt *doubt)
 {
 	const int reason = djp_start();
 
 	if (!reason)
 		return 0;
-	djk_doubt(doubt, "%s; report it with this kernel's release", djk_reason_name(reason));
+	djk_doubt(doubt, "%s; report it, the line before and this kernel's release",
+		  djk_reason_name(reason));
 	return reason == DJPROBE_REASON_NO_MEMORY ? -ENOMEM : -EOPNOTSUPP;
 }
 
@@ -79,8 +80,10 @@ static const struct assumption {
 	  djk_check_mitigations },
 	{ DJK_WITH_KPROBES, "kprobe-view",
 	  "the kernel's kprobes decide by the text as it is without us", djk_kprobe_view_start },
-	{ DJK_WITH_POLICY, "trap-path", "the code that runs on every int3 is known",
-	  check_trap_path },
+	{ DJK_WITH_POLICY, "no-probe-text",
+	  "the code that must hold no probe is known: what runs on every int3, and on a CPU that "
+	  "comes or goes",
+	  check_no_probe_text },
 	{ DJK_AFTER_START, "names", "each name that the module looks for has one meaning",
 	  check_names },
 };

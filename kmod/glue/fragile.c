@@ -1,52 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Where arch/x86/fragile_names.h lies in this kernel. */
-#include <linux/cache.h>
-#include <linux/kernel.h>
+/* What must not be probed although the kernel does not say so: see kmod/fragile.h. */
+#include <linux/printk.h>
 
-#include "../../arch/x86/fragile_names.h"
 #include "fragile.h"
-#include "imports.h"
 #include "kernel.h"
 
-/* Static functions of several files may have one name: all of them are meant. */
-#define MAX_OF_A_NAME 4
-static struct djk_extent ranges[ARRAY_SIZE(djprobe_fragile) * MAX_OF_A_NAME] __ro_after_init;
-static size_t range_count __ro_after_init;
+static const struct djk_extent *fragile;
+static size_t fragile_count;
 
-static void add_range(unsigned long begin, const char *to)
+void djk_set_fragile(const struct djk_extent *ranges, size_t count)
 {
-	struct djk_extent *const range = &ranges[range_count++];
-	unsigned long size;
-
-	range->begin = begin;
-	range->end = *to ? djk_lookup(to) : 0;
-	if (!range->end && djk_symbol_range(begin, &range->begin, &size))
-		range->end = range->begin + size;
-}
-
-void djk_fragile_init(void)
-{
-	const struct djprobe_fragile *name;
-	unsigned long all[MAX_OF_A_NAME];
-	size_t i, count;
-
-	for (name = djprobe_fragile; name < djprobe_fragile + ARRAY_SIZE(djprobe_fragile); name++) {
-		count = djk_lookup_all(name->from, all, MAX_OF_A_NAME);
-		/* More than fit: the load is refused, for djk_lookup() notes the name. */
-		if (count > MAX_OF_A_NAME)
-			djk_lookup(name->from);
-		else
-			for (i = 0; i < count; i++)
-				add_range(all[i], name->to);
-	}
+	fragile = ranges;
+	fragile_count = count;
 }
 
 bool djk_is_fragile(unsigned long address)
 {
 	size_t i;
 
-	for (i = 0; i < range_count; i++)
-		if (address >= ranges[i].begin && address < ranges[i].end)
+	for (i = 0; i < fragile_count; i++)
+		if (address >= fragile[i].begin && address < fragile[i].end)
 			return true;
 	return false;
+}
+
+void djk_lacks(const char *name, const char *of)
+{
+	pr_err("this kernel has no %s%s%s%s: what must not be probed is not known here\n", name,
+	       *of ? " (" : "", of, *of ? ")" : "");
+}
+
+void djk_lacks_call(const char *name, const char *const callees[2])
+{
+	pr_err("%s calls neither %s nor %s in this kernel: what must not be probed is not known here\n",
+	       name, callees[0], callees[1]);
 }

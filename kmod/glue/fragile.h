@@ -5,9 +5,7 @@
 
 #include <linux/types.h>
 
-/* Looks the names up; once, when the module is loaded. */
-void djk_fragile_init(void);
-/* Any context. */
+/* Of what djk_set_fragile() has been told. */
 bool djk_is_fragile(unsigned long address);
 
 #endif

@@ -3,10 +3,9 @@
  * The boundary between the module's C++ (policy) and its C (kernel headers).
  *
  * C++ never includes a kernel header and C never includes arch/x86 (but for
- * trap_names.h, fragile_names.h and no_return_names.h, lists that the survey
- * shares): both include this file, which needs neither. djk_* is the kernel as
- * the policy sees it (implemented in C; by a model in userspace tests); djp_* is
- * the policy as the kernel calls it (implemented in C++).
+ * no_return_names.h, a list that the survey shares): both include this file, which needs neither.
+ * djk_* is the kernel as the policy sees it (implemented in C; by a model in userspace tests);
+ * djp_* is the policy as the kernel calls it (implemented in C++).
  *
  * Reasons travel as the numbers of uapi/djprobe_reason.h. errno stays on the C
  * side. Unless said otherwise a function may sleep and holds no lock on return.
@@ -128,6 +127,10 @@ void djk_exec_free(void *memory, size_t size);
 /* Resolve "NAME" or "MODULE:NAME" to a text address. Reason NONE, NO_SUCH_SYMBOL
  * or AMBIGUOUS_SYMBOL (then two candidates in `other`). */
 unsigned int djk_symbol_find(const char *name, unsigned long *address, unsigned long other[2]);
+
+/* All symbols of that name in the kernel, else one in a module. Returns how many there are, which
+ * may be more than `max`. */
+size_t djk_find_symbols(const char *name, unsigned long *addresses, size_t max);
 
 /* Extent [start, start + size) of the function that holds `address`: what its symbol covers, but
  * for functions without a symbol behind it, each of which has an extent of its own; false: none. */
@@ -252,9 +255,12 @@ struct djk_machine {
 };
 void djk_get_machine(struct djk_machine *machine);
 
-/* Roots of the trap path, and the functions on it whose callees cannot run in NMI context. */
-size_t djk_trap_roots(unsigned long *addresses, size_t max);
-bool djk_trap_leaf(unsigned long function);
+/* From now on djk_forbidden() says FRAGILE_TEXT there. They are the caller's. */
+void djk_set_fragile(const struct djk_extent *ranges, size_t count);
+/* Tell the log why the module does not load: this kernel has no symbol `name` (`of` what, or ""),
+ * or what has that name calls neither of the two. */
+void djk_lacks(const char *name, const char *of);
+void djk_lacks_call(const char *name, const char *const callees[2]);
 
 /* Keep the module that holds `address` from unloading; false: it is going. No-op for the kernel. */
 bool djk_pin_target(unsigned long address);

@@ -7,7 +7,6 @@
 #include "assume.h"
 #include "debugfs.h"
 #include "device.h"
-#include "fragile.h"
 #include "helpers.h"
 #include "hit.h"
 #include "kernel.h"
@@ -22,7 +21,6 @@ static int __init djprobe_init(void)
 
 	if (error)
 		return error;
-	djk_fragile_init();
 	djk_helpers_init();
 	error = djk_ksym_start();
 	if (error)

@@ -74,6 +74,18 @@ static void leave_out_nameless(unsigned long address, unsigned long *start, unsi
 	*size = end - *start;
 }
 
+size_t djk_find_symbols(const char *name, unsigned long *addresses, size_t max)
+{
+	size_t count = djk_lookup_all(name, addresses, max);
+
+	/* Not for what compiler and build make of a name: each look-up reads all modules' symbols. */
+	if (!count && max && !strchr(name, '.') && !strstarts(name, "__pi_")) {
+		addresses[0] = djk_lookup_anywhere(name);
+		count = !!addresses[0];
+	}
+	return count;
+}
+
 bool djk_symbol_range(unsigned long address, unsigned long *start, unsigned long *size)
 {
 	unsigned long offset;

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "survey/blacklist.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <unordered_set>
 
-#include "../../arch/x86/fragile_names.h"
+#include "../../arch/x86/fragile.h"
 #include "base/error.h"
+#include "survey/image_functions.h"
 
 namespace djprobe::loader {
 namespace {
@@ -94,13 +98,20 @@ std::vector<Range> read_blacklist(const KernelImage& image) {
 }
 
 std::vector<Range> read_fragile(const KernelImage& image) {
-    std::vector<Range> ranges;
-    for (const auto& name : djprobe_fragile) {
-        const auto from = image.address_of(name.from);
-        if (!from) continue;
-        const auto to = image.address_of(name.to);
-        ranges.push_back({*from, to ? *to : next_symbol(image.symbols().symbols(), *from)});
-    }
+    const ImageFunctions kernel(image);
+    const auto text = std::make_unique<x86::FragileText>();
+    const Refusal refusal = x86::find_fragile(kernel, Span{djprobe_fragile}, *text);
+    if (text->lacking) reject_lacking(image, *text->lacking);
+    if (text->unmarked)
+        image.reject(fmt::format("its {} calls neither {} nor {}, so that no site is safe",
+                                 text->unmarked->name, text->unmarked->mark[0],
+                                 text->unmarked->mark[1]));
+    if (refusal)
+        image.reject(
+            fmt::format("the code of a CPU that comes or goes is not known from {:#x} on, so "
+                        "that no site is safe",
+                        refusal.detail[0]));
+    std::vector<Range> ranges(text->ranges, text->ranges + text->count);
     std::ranges::sort(ranges, {}, &Range::begin);
     return ranges;
 }

@@ -14,7 +14,7 @@ namespace djprobe::loader {
 /// Error when that is not there.
 std::vector<Range> read_blacklist(const KernelImage& image);
 
-/// What arch/x86/fragile_names.h names, sorted by begin.
+/// What arch/x86/fragile.h finds, sorted by begin. Throws Error when it is not known.
 std::vector<Range> read_fragile(const KernelImage& image);
 
 }  // namespace djprobe::loader

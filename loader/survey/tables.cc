@@ -116,8 +116,8 @@ void read_smp_locks(const KernelImage& image, Range table, TextFacts& facts) {
     });
 }
 
-/// Whether a function may begin at text[at]: one does that has a symbol. Those without are aligned,
-/// and padding or a return stands before them.
+/// Whether a function may begin at text[at]: one does that has a symbol. Those without (weak ones
+/// that another stands for) are aligned, and padding, a return or a jump stands before them.
 bool may_begin(const KernelImage& image, std::span<const std::uint8_t> text, std::uint64_t begin,
                std::size_t at) {
     const auto& symbols = image.symbols().symbols();
@@ -125,7 +125,8 @@ bool may_begin(const KernelImage& image, std::span<const std::uint8_t> text, std
     if (symbol != symbols.end() && symbol->address == begin + at) return true;
     if ((begin + at) % 16) return false;
     const std::uint8_t before = at ? text[at - 1] : 0xcc;
-    return before == 0xcc || before == 0xc3 || before == 0x90 || before == 0x00;
+    if (before == 0xcc || before == 0xc3 || before == 0x90 || before == 0x00) return true;
+    return (at >= 5 && text[at - 5] == 0xe9) || (at >= 2 && text[at - 2] == 0xeb);
 }
 
 /// Code outside the core text: init, exit, and what alternatives put in or jump out to, which jumps

@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "../../arch/x86/arrival.h"
-#include "../../arch/x86/closure.h"
 #include "../../arch/x86/landing.h"
-#include "../../arch/x86/trap_names.h"
+#include "../../arch/x86/trap_path.h"
+#include "survey/image_functions.h"
 
 namespace djprobe::loader {
 namespace {
@@ -162,48 +162,21 @@ void TextMap::scan(Function& function) {
 }
 
 void TextMap::find_trap_path(const KernelImage& image) {
-    struct Functions {
-        const TextMap& map;
-
-        bool start_of(u64 address, u64& start) const {
-            const std::size_t index = map.find(address);
-            if (index == map.functions_.size()) return false;
-            start = map.functions_[index].code.address;
-            return true;
-        }
-        bool function_at(u64 address, Code& out) const {
-            const std::size_t index = map.find(address);
-            if (index == map.functions_.size()) return false;
-            out = map.functions_[index].code;
-            return true;
-        }
-        bool is_leaf(const Code& code) const {
-            const std::string_view name = map.functions_[map.find(code.address)].name;
-            return std::ranges::find(djprobe_trap_leaves, name) != std::end(djprobe_trap_leaves) ||
-                   std::ranges::find(djprobe_trap_tracers, name) !=
-                       std::end(djprobe_trap_tracers) ||
-                   name.find(DJPROBE_TRAP_LEAF_PART) != name.npos ||
-                   name.starts_with(DJPROBE_TRAP_LEAF_PREFIX);
-        }
-    };
-    std::vector<u64> roots;
-    const auto is_root = [](std::string_view name) {
-        return std::ranges::find(djprobe_trap_roots, name) != std::end(djprobe_trap_roots) ||
-               std::ranges::find(djprobe_trap_tracers, name) != std::end(djprobe_trap_tracers);
-    };
-    for (const Function& function : functions_)
-        if (is_root(function.name)) roots.push_back(function.code.address);
+    // Nothing of a module's runs there.
+    if (!facts_.module.empty()) return;
     u64 members[x86::kMaxTrapPath];
     std::size_t count = 0;
-    const Refusal unknown =
-        x86::find_closure(Functions{*this}, {roots.data(), roots.size()}, members, count);
+    const djprobe_root* lacking = nullptr;
+    const Refusal unknown = x86::find_trap_path(ImageFunctions(image), members, count, lacking);
+    if (lacking) reject_lacking(image, *lacking);
     if (unknown)
         image.reject(
             fmt::format("the code that runs on every int3 is not known from {} on, so that no site "
                         "is safe",
                         describe(unknown.detail[0])));
     for (std::size_t i = 0; i < count; ++i)
-        functions_[find(members[i])].trap_path = true;
+        if (const std::size_t index = find(members[i]); index < functions_.size())
+            functions_[index].trap_path = true;
 }
 
 std::span<const Landing> TextMap::arrivals(Range range) const {

@@ -90,6 +90,20 @@ function notifier_chain
 	mov eax, 1
 	ret
 
+/* What every kernel has. */
+function start_secondary
+	call rcu_cpu_starting
+	ret
+function rcu_cpu_starting
+	ret
+	.irp name, secondary_startup_64, native_write_cr0, native_write_cr4, rcu_report_dead, \
+		native_send_call_func_single_ipi, arch_cpu_idle, ret_from_fork, ftrace_caller, \
+		ftrace_regs_caller, sched_clock, native_sched_clock, rcu_is_watching, \
+		arch_ftrace_ops_list_func
+	.globl \name
+	.set \name, rcu_cpu_starting
+	.endr
+
 function blacklisted
 	mov eax, 1
 	ret

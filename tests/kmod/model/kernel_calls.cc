@@ -267,13 +267,23 @@ void djk_get_machine(djk_machine* machine) {
     if (change_machine) change_machine(*machine);
 }
 
-size_t djk_trap_roots(unsigned long* addresses, size_t) {
+size_t djk_find_symbols(const char* name, unsigned long* addresses, size_t) {
+    // Every name is that of one function; compiler and build have made nothing else of it.
+    if (kernel->lacks == name || strchr(name, '.') || strncmp(name, "__pi_", 5) == 0) return 0;
     addresses[0] = kernel->image.functions[0].start;
     return 1;
 }
 
-bool djk_trap_leaf(unsigned long) {
-    return false;
+void djk_set_fragile(const djk_extent* ranges, size_t count) {
+    kernel->fragile = {ranges, ranges + count};
+}
+
+void djk_lacks(const char* name, const char*) {
+    kernel->told = name;
+}
+
+void djk_lacks_call(const char* name, const char* const callees[2]) {
+    kernel->told = std::string(name) + " " + callees[0] + " " + callees[1];
 }
 
 bool djk_pin_target(unsigned long address) {

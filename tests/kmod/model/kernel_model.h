@@ -6,6 +6,7 @@
 #include <array>
 #include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "watch.h"
@@ -77,6 +78,11 @@ class Kernel {
     static constexpr int kPrograms = 4;
     Handler* make_handler(int kind, unsigned int wants);
     void destroy(Handler& handler);
+
+    /// A name that this kernel does not have; what the policy has told of one.
+    std::string lacks, told;
+    /// What it has found that must not be probed.
+    std::vector<djk_extent> fragile;
 
     // Locks.
     bool registry_locked = false, text_locked = false;

@@ -42,6 +42,30 @@ TEST(Site, TheTrapPathIsRefused) {
               static_cast<unsigned>(DJPROBE_REASON_TRAP_PATH));
 }
 
+// One line in the log names it: code that must not be probed is not known in such a kernel.
+TEST(Site, AKernelThatLacksANameWhichItMustHaveIsRefused) {
+    for (const char* name : {"start_secondary", "secondary_startup_64", "notify_die", "sched_clock",
+                             "cpuhp_report_idle_dead", "function_trace_call"}) {
+        Kernel kernel(1);
+        kernel.lacks = name;
+        EXPECT_EQ(djp_start(), static_cast<int>(DJPROBE_REASON_NO_SUCH_SYMBOL));
+        EXPECT_EQ(kernel.told, name);
+        EXPECT_EQ(kernel.watch.count_allocations(), (std::pair<size_t, size_t>()));
+    }
+}
+
+TEST(Site, AKernelMayLackWhatBelongsToAFeatureThatItLacks) {
+    for (const char* name : {"hibernate", "rcu_cpu_starting", "rcutree_report_cpu_starting",
+                             "xen_pv_play_dead", "kvm_sched_clock_read"}) {
+        Kernel kernel(1);
+        kernel.lacks = name;
+        EXPECT_EQ(djp_start(), 0) << kernel.told;
+        EXPECT_FALSE(kernel.fragile.empty());
+        djp_stop();
+        EXPECT_TRUE(kernel.fragile.empty());
+    }
+}
+
 /// An image's site in a function right before one that must not be probed.
 const Function* find_pad(Session& session, u64& site) {
     const auto& functions = session.kernel.image.functions;
