@@ -144,9 +144,8 @@ bool Registry::join(Probes probes, Refusal& refusal, size_t& joined) {
     // Programs may have gone while others had the lock.
     calls_.forget();
     for (djp_probe* probe : probes) {
-        if (!enabled_) break;
         // Some that could not come back before may have done so since.
-        if (!probe->site) refusal = join(*probe);
+        if (enabled_ && !probe->site) refusal = join(*probe);
         if (refusal) break;
         ++joined;
         djk_breathe();

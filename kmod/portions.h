@@ -7,6 +7,9 @@
 
 namespace djprobe::kmod {
 
+/// What a walk does with the object that it stands on.
+enum class Taken { Counts, Skipped, Not };
+
 /// How much one request does while it holds the registry lock, which its owner has taken.
 class Portions {
   public:
@@ -33,15 +36,25 @@ class Portions {
         return true;
     }
 
-    /// A portion of a walk, of `most` objects: choose(object) -> it counts. Ends, too, when there
-    /// is little to choose.
-    template <class Cursor, class Choose>
-    void take(Cursor& cursor, size_t most, Choose&& choose) const {
+    /// A portion of a walk, of `most` objects that count. Ends, too, when few of them do.
+    template <class Cursor, class Take>
+    void take_while(Cursor& cursor, size_t most, Take&& take) const {
         constexpr size_t kLooksEach = 32;
         if (most > size()) most = size();
         size_t looks = size() * kLooksEach;
-        for (; most > 0 && looks > 0 && !cursor.at_end(); --looks)
-            if (choose(*cursor.take())) --most;
+        for (; most > 0 && looks > 0 && !cursor.at_end(); --looks) {
+            const Taken taken = take(*cursor.peek());
+            if (taken == Taken::Not) return;
+            (void)cursor.take();
+            if (taken == Taken::Counts) --most;
+        }
+    }
+    /// The same; choose(object) -> it counts.
+    template <class Cursor, class Choose>
+    void take(Cursor& cursor, size_t most, Choose&& choose) const {
+        take_while(cursor, most, [&](auto& object) {
+            return choose(object) ? Taken::Counts : Taken::Skipped;
+        });
     }
 
   private:

@@ -292,18 +292,24 @@ void Registry::switch_on(Portions& portions) {
     while (!cursor.at_end()) {
         djp_probe* some[kMost];
         size_t count = 0;
-        portions.take(cursor, kMost, [&](djp_probe& probe) {
-            const bool away = probe.enabled && !probe.site &&
-                              probe.refused.reason != Reason::MODULE_GONE;
-            if (away) some[count++] = &probe;
-            return away;
+        bool waits = false;
+        // One at a time, since no pointer to a probe of others survives a wait: it may be detached.
+        portions.take_while(cursor, kMost, [&](djp_probe& probe) {
+            const bool away =
+                probe.enabled && !probe.site && probe.refused.reason != Reason::MODULE_GONE;
+            waits = away && !is_free(probe);
+            if (away && !waits) some[count++] = &probe;
+            return waits ? Taken::Not : away ? Taken::Counts : Taken::Skipped;
         });
         // What cannot come back does not keep the others away: it is tried alone then.
         Refusal refusal;
         (void)place_at_once({some, count}, refusal);
         for (djp_probe* probe : Probes{some, count})
             finish(*probe);
-        if (!cursor.at_end()) portions.pause();
+        if (waits)
+            quiesce();
+        else if (!cursor.at_end())
+            portions.pause();
     }
 }
 

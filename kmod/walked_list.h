@@ -30,6 +30,7 @@ class WalkedList {
         Cursor& operator=(const Cursor&) = delete;
 
         bool at_end() const { return !at_; }
+        T* peek() const { return at_; }
         /// The next one, which may leave the list then; nullptr: there is none.
         T* take() {
             T* const taken = at_;

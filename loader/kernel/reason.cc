@@ -79,6 +79,7 @@ std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
         case DJPROBE_REASON_DISABLED:
         case DJPROBE_REASON_NO_SHADOW:
         case DJPROBE_REASON_ADDRESSES_HIDDEN:
+        case DJPROBE_REASON_INTERRUPTED:
             return "";
         case DJPROBE_REASON_AMBIGUOUS_SYMBOL:
             return fmt::format(": {:#x}, {:#x}", detail[0], detail[1]);
@@ -143,6 +144,7 @@ ExitCode exit_code(std::uint32_t number, int error) {
         case DJPROBE_REASON_MODULE_GONE:
             return ExitCode::kBusySite;
         case DJPROBE_REASON_NO_MEMORY:
+        case DJPROBE_REASON_INTERRUPTED:
             return ExitCode::kFailure;
         // Not the program's fault, though the module answers it before it looks for a site.
         case DJPROBE_REASON_NO_SHADOW:

@@ -133,10 +133,12 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
     if (count > wishes.size()) fail("djp_attach() returns %zu of %zu", count, wishes.size());
     for (size_t i = 0; i < wishes.size(); ++i) {
         const djp_request& request = requests[i];
-        const bool gone = before.leaves != events_.leaves &&
-                          kernel.image.module().contains(request.address);
+        const bool in_module = kernel.image.module().contains(request.address);
+        const bool gone = before.leaves != events_.leaves && in_module;
+        // It may have begun to leave meanwhile, and nothing is said of it then.
+        const bool leaving = gone || (in_module && kernel.module != ModuleState::Live);
         // While all are disabled nobody looks.
-        if (enabled_ && !gone && before.switches == events_.switches && pristine(request.address).verdict == DJPROBE_VERDICT_REFUSED)
+        if (enabled_ && !leaving && before.switches == events_.switches && pristine(request.address).verdict == DJPROBE_VERDICT_REFUSED)
             fail("%#lx: is a site now, but none when nothing is attached", request.address);
         probes_.push_back({});
         Probe& probe = probes_.back();
@@ -350,6 +352,8 @@ void Session::check_refusal(const char* what, u64 address, unsigned int wants, u
     if (in_module && kernel.module == ModuleState::Gone &&
         (reason == DJPROBE_REASON_NOT_TEXT || reason == DJPROBE_REASON_NO_SUCH_SYMBOL))
         return;
+    // It may have begun to leave since the refusal, and nothing is said of it now.
+    if (in_module && kernel.module != ModuleState::Live) return;
     const Place* place = kernel.image.place_at(address);
     const bool straight =
         place && (place->insn.kind == x86::Kind::Plain || place->insn.kind == x86::Kind::Nop);

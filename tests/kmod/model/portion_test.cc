@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0
+// Requests that give the registry lock away between two portions.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "sites.h"
+
+namespace djprobe::model {
+namespace {
+
+/// A jump, the two sites behind it that it covers, and another probe that is there already.
+struct Batch {
+    explicit Batch(const Found& found) : session(found.seed) {
+        session.kernel.portion = 1;
+        other = session.attach_one({.address = found.inside[0], .program = 0});
+        session.settle();
+        wishes = {{.address = found.inside[1], .program = 1},
+                  {.address = found.address, .program = 2},
+                  {.address = found.inside[0], .wants = DJK_WANTS_REDIRECT}};
+    }
+    Session session;
+    Probe* other = nullptr;
+    std::vector<Wish> wishes;
+};
+
+TEST(Portions, ACallerThatIsKilledBetweenTwoOfThemLeavesNothing) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 2);
+    int refused = 0;
+    for (int looks = 1;; ++looks) {
+        Batch batch(found);
+        const unsigned int state = state_of(batch.session, *batch.other);
+        const size_t handlers = batch.session.kernel.handlers;
+        batch.session.kernel.dies_after = looks;
+        const auto answer = batch.session.attach(batch.wishes);
+        batch.session.kernel.dies_after = -1;
+        batch.session.settle();
+        if (answer.reason) {
+            ++refused;
+            EXPECT_EQ(answer.reason, static_cast<unsigned>(DJPROBE_REASON_INTERRUPTED));
+            EXPECT_EQ(state_of(batch.session, *batch.other), state);
+            EXPECT_EQ(batch.session.kernel.handlers, handlers);
+        }
+        batch.session.finish();
+        if (!answer.reason) break;
+    }
+    // One look for each request, and two for each portion of one.
+    EXPECT_EQ(refused, 9);
+}
+
+TEST(Portions, OthersMayAttachDetachAndSwitchBetweenAnyTwoOfThem) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 2);
+    for (int what = 0; what < 5; ++what) {
+        size_t pauses = 0;
+        for (size_t at = 0; at <= pauses; ++at) {
+            Batch batch(found);
+            Session& session = batch.session;
+            size_t seen = 0;
+            session.kernel.on_pause = [&] {
+                if (seen++ != at) return;
+                if (what == 0) session.attach_one({.address = found.address, .int3_only = true});
+                if (what == 1) session.detach({batch.other});
+                if (what == 2) session.set_enabled(false);
+                if (what == 3) session.set_optimization(false);
+                if (what == 4) session.run_optimizer();
+            };
+            const auto answer = session.attach(batch.wishes);
+            EXPECT_EQ(answer.reason, 0u) << what << ", pause " << at;
+            pauses = seen;
+            session.kernel.on_pause = nullptr;
+            session.set_enabled(true);
+            session.set_optimization(true);
+            session.settle();
+            session.finish();
+        }
+        EXPECT_GE(pauses, 5u);
+    }
+}
+
+TEST(Portions, AModuleThatGoesBetweenTwoOfThemTakesItsSitesAlong) {
+    const Found found = find_image(true, DJPROBE_TACTIC_WINDOW, 2);
+    size_t pauses = 0;
+    bool refused = false, attached = false;
+    for (size_t at = 0; at <= pauses; ++at) {
+        Batch batch(found);
+        Session& session = batch.session;
+        size_t seen = 0;
+        session.kernel.on_pause = [&] {
+            if (seen++ != at || session.kernel.module != ModuleState::Live) return;
+            session.kernel.module_goes();
+            session.module_leaves();
+        };
+        const auto answer = session.attach(batch.wishes);
+        if (seen > pauses) pauses = seen;
+        session.kernel.on_pause = nullptr;
+        refused |= answer.reason != 0;
+        attached |= answer.reason == 0;
+        session.settle();
+        session.finish();
+    }
+    EXPECT_TRUE(refused) << "before its handlers are there";
+    EXPECT_TRUE(attached) << "when nothing is undone any more";
+}
+
+}  // namespace
+}  // namespace djprobe::model
