@@ -518,8 +518,8 @@ void Session::finish() {
     if (kernel.handlers) fail("%zu handlers are left", kernel.handlers);
     if (kernel.kept || kernel.pins) fail("references to modules are left");
     const auto [objects, arrays] = kernel.watch.count_allocations();
-    // What is known of a module's text is one, until the module goes.
-    const size_t index = kernel.module == ModuleState::Live && objects > objects_at_start_;
+    // What is known of a module's text is one, until the module leaves.
+    const size_t index = kernel.module != ModuleState::Gone && objects > objects_at_start_;
     if (objects != objects_at_start_ + index || arrays > kKeptArrays + 2 * index)
         fail("%zu objects and %zu arrays are left; at the start there were %zu objects", objects,
              arrays, objects_at_start_);
