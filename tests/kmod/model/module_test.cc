@@ -39,13 +39,12 @@ TEST(Module, AModuleGoesWhileItsSpringboardIsStuck) {
     for_each_jump(DJPROBE_TACTIC_SPRINGBOARD, true, [&](u64 seed, u64 site, djp_verdict verdict) {
         Session session(seed);
         Kernel& kernel = session.kernel;
+        const u64 board = pad_with_nop(kernel.image, site, verdict.board);
+        if (!board) return false;
         Probe* probe = session.attach_one({.address = site});
         session.settle();
-        if (!kernel.kprobes.add(verdict.board, false)) {
-            session.finish();
-            return false;
-        }
-        session.disturbed(verdict.board);
+        EXPECT_TRUE(kernel.kprobes.add(board, false));
+        session.disturbed(board);
         session.detach({probe});
         session.settle();
         EXPECT_EQ(kernel.kept, 1);

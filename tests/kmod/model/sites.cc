@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <utility>
 
 namespace djprobe::model {
@@ -68,6 +69,17 @@ Found find_image(bool in_module, unsigned int tactic, size_t inside) {
 
 unsigned int state_of(Session& session, const Probe& probe) {
     return session.query(probe).state;
+}
+
+u64 pad_with_nop(TextImage& image, u64 site, u64 board) {
+    const u8 nop[] = {0x66, 0x0f, 0x1f, 0x44, 0x00, 0x00};
+    const u64 padding = board - 1;
+    // Nor in a function with an int3 of ours.
+    if (image.function_at(board) == image.function_at(site)) return 0;
+    if (image.place_of(padding) || !image.place_of(padding - 1)) return 0;
+    memcpy(image.text(padding), nop, sizeof nop);
+    memcpy(const_cast<u8*>(image.original(padding)), nop, sizeof nop);
+    return padding;
 }
 
 bool covers(Session& session, u64 site, u64 place) {

@@ -28,6 +28,11 @@ Found find_image(bool in_module, unsigned int tactic, size_t inside);
 
 unsigned int state_of(Session& session, const Probe& probe);
 
+/// The kernel takes no kprobe on an int3, nor behind one that is none of its own: let the padding
+/// with the springboard, which begins behind an int3, be a long nop. Returns where the springboard
+/// of `site` lies then; 0: this one does not serve.
+u64 pad_with_nop(TextImage& image, u64 site, u64 board);
+
 /// Whether the jump of a probe at `site` would overwrite `place` and not begin there.
 bool covers(Session& session, u64 site, u64 place);
 

@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <cstring>
 #include <set>
 #include <vector>
 
@@ -17,24 +16,19 @@ TEST(Springboard, NoSpringboardOverAKprobeThatIsNotInTheText) {
     for_each_jump(DJPROBE_TACTIC_SPRINGBOARD, false, [&](u64 seed, u64 site, djp_verdict verdict) {
         Session session(seed);
         Kernel& kernel = session.kernel;
-        // The kernel takes no kprobe on an int3: let the padding be a long nop.
-        const u8 nop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-        // Nor behind an int3 of ours in the same function.
-        if (kernel.image.function_at(verdict.board) == kernel.image.function_at(site)) return false;
-        if (kernel.image.place_of(verdict.board - 1) == nullptr) return false;
-        memcpy(kernel.image.text(verdict.board), nop, sizeof nop);
-        memcpy(const_cast<u8*>(kernel.image.original(verdict.board)), nop, sizeof nop);
+        const u64 board = pad_with_nop(kernel.image, site, verdict.board);
+        if (!board) return false;
         Probe* probe = session.attach_one({.address = site});
         EXPECT_TRUE(probe);
-        EXPECT_EQ(session.explain(site).board, verdict.board);
+        EXPECT_EQ(session.explain(site).board, board);
         EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZING);
-        EXPECT_TRUE(kernel.kprobes.add(verdict.board, false));
-        session.disturbed(verdict.board);
+        EXPECT_TRUE(kernel.kprobes.add(board, false));
+        session.disturbed(board);
         session.settle();
         EXPECT_EQ(state_of(session, *probe), DJPROBE_STATE_ARMED);
         // The model knows whether that would overwrite anything.
-        kernel.kprobes.arm(verdict.board);
-        kernel.kprobes.remove(verdict.board);
+        kernel.kprobes.arm(board);
+        kernel.kprobes.remove(board);
         session.finish();
         return ++seen == 3;
     });
@@ -68,12 +62,14 @@ TEST(Springboard, AKprobeOnASpringboardThatIsAboutToGoKeepsTheModule) {
                       [&](u64 seed, u64 site, djp_verdict verdict) {
                           Session session(seed);
                           Kernel& kernel = session.kernel;
+                          const u64 board = pad_with_nop(kernel.image, site, verdict.board);
+                          if (!board) return false;
                           Probe* probe = session.attach_one({.address = site});
                           session.settle();
-                          session.disturbed(verdict.board);
+                          session.disturbed(board);
                           const auto add = [&] {
-                              if (!kernel.kprobes.find(verdict.board)) {
-                                  EXPECT_TRUE(kernel.kprobes.add(verdict.board, false));
+                              if (!kernel.kprobes.find(board)) {
+                                  EXPECT_TRUE(kernel.kprobes.add(board, false));
                               }
                           };
                           if (late)
@@ -88,7 +84,7 @@ TEST(Springboard, AKprobeOnASpringboardThatIsAboutToGoKeepsTheModule) {
                           session.settle();
                           kernel.on_quiesce = {};
                           EXPECT_EQ(kernel.kept, 1);
-                          kernel.kprobes.remove(verdict.board);
+                          kernel.kprobes.remove(board);
                           session.settle();
                           EXPECT_EQ(kernel.kept, 0);
                           session.finish();
@@ -142,12 +138,26 @@ TEST(Springboard, UntilADetachedSpringboardIsRestoredItCountsAsPadding) {
     EXPECT_GT(seen, 16u);
 }
 
+/// A site whose springboard the kernel takes a kprobe on, once pad_with_nop() has been there.
+Found find_padded(u64& board) {
+    Found found;
+    for_each_jump(DJPROBE_TACTIC_SPRINGBOARD, false, [&](u64 seed, u64 site, djp_verdict verdict) {
+        Session session(seed);
+        found = {seed, site, {}};
+        board = verdict.board;
+        return pad_with_nop(session.kernel.image, site, board) != 0;
+    });
+    return found;
+}
+
 TEST(Springboard, ASpringboardUnderAKprobeIsTakenBackWhenThatLeaves) {
     // A kprobe can be where the instructions of the padding begin.
-    const Found found = find_image(false, DJPROBE_TACTIC_SPRINGBOARD, 0);
+    u64 behind_int3 = 0;
+    const Found found = find_padded(behind_int3);
     for (const bool armed : {false, true}) {
         Session session(found.seed);
         Kernel& kernel = session.kernel;
+        pad_with_nop(kernel.image, found.address, behind_int3);
         Probe* probe = session.attach_one({.address = found.address});
         session.settle();
         ASSERT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZED);
@@ -170,9 +180,11 @@ TEST(Springboard, ASpringboardUnderAKprobeIsTakenBackWhenThatLeaves) {
 }
 
 TEST(Springboard, AKprobeComesOntoASpringboardRightBeforeTheModuleGoes) {
-    const Found found = find_image(false, DJPROBE_TACTIC_SPRINGBOARD, 0);
+    u64 behind_int3 = 0;
+    const Found found = find_padded(behind_int3);
     Session session(found.seed);
     Kernel& kernel = session.kernel;
+    pad_with_nop(kernel.image, found.address, behind_int3);
     Probe* probe = session.attach_one({.address = found.address});
     session.settle();
     const u64 board = session.explain(found.address).board;
