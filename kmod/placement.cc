@@ -50,11 +50,11 @@ Refusal Registry::analyse(u64 address, x86::Plan& plan) {
     return {};
 }
 
-/// In the kernel's kprobe only its own way on from the int3 is there, and no return address may be
-/// replaced while the kernel may have made a jump of it within an NMI.
+/// In the kernel's kprobe only its own way on from the int3 is there: as a jump it takes a handler's
+/// registers but neither its answer nor its ip. And no return address may be replaced while the
+/// kernel may have made a jump of it within an NMI.
 static Refusal check_may_join(const djp_probe& probe) {
-    const bool special =
-        (probe.handler->wants & DJK_WANTS_AFTER) != 0 || djk_probe_is_shadow(probe.handler);
+    const bool special = probe.handler->wants != 0 || djk_probe_is_shadow(probe.handler);
     return special ? Refusal{Reason::FOREIGN_PATCH, probe.address} : Refusal{};
 }
 
