@@ -17,7 +17,9 @@
  *   arch_check_optimized_kprobe    the last look before a kprobe that was prepared earlier becomes
  *                                  a jump; refused on our bytes
  *
- * The kernel calls all of them with text_mutex held, which also guards the patches.
+ * The kernel calls all of them with kprobe_mutex held, which djk_text_lock() takes too and which
+ * guards the patches. Not always with text_mutex: optimize_all_kprobes() and the end of one of
+ * several kprobes at a place ask the last question without it.
  */
 #include "kprobe_view.h"
 
@@ -32,7 +34,7 @@
 #include "imports.h"
 #include "kernel.h"
 
-/* ---- The patches. Under text_mutex. ---- */
+/* ---- The patches. Under djk_text_lock(). ---- */
 
 #define LINE_SHIFT 6
 #define LINES 8192
@@ -251,7 +253,7 @@ void djk_kprobe_view_stop(void)
 {
 	unregister_ftrace_function(&ops);
 	ftrace_free_filter(&ops);
-	/* A task that ftrace has led here holds text_mutex until it has returned. */
+	/* A task that ftrace has led here holds kprobe_mutex until it has returned. */
 	djk_text_lock();
 	djk_text_unlock();
 }
