@@ -219,7 +219,8 @@ void Registry::back_to_int3(KernelText& text, const SiteList& sites) {
         if (site.anchor_armed) sites_.remove(site.anchor);
         site.anchor_armed = false;
         // Only now are the bytes behind the first instruction the original ones again.
-        set_resume(site, site.out_of_line());
+        // One in the kernel's kprobe has no code of its own.
+        if (!site.joins_kprobe()) set_resume(site, site.out_of_line());
         set_state(site, State::Armed);
         update_patch(text, site);
         // Others that overlap may have waited for that, and not only those near the reason for it.

@@ -17,7 +17,9 @@
  *   arch_check_optimized_kprobe    the last look before a kprobe that was prepared earlier becomes
  *                                  a jump; refused on our bytes
  *
- * The kernel calls all of them with text_mutex held, which also guards the patches.
+ * The kernel calls all of them with kprobe_mutex held, which djk_text_lock() takes too and which
+ * guards the patches. Not always with text_mutex: optimize_all_kprobes() and the end of one of
+ * several kprobes at a place ask the last question without it.
  */
 #include "kprobe_view.h"
 
@@ -33,7 +35,7 @@
 #include "imports.h"
 #include "kernel.h"
 
-/* ---- The patches. Under text_mutex. ---- */
+/* ---- The patches. Under djk_text_lock(). ---- */
 
 #define LINE_SHIFT 6
 #define LINES 8192
@@ -232,6 +234,22 @@ static int find_originals(struct djk_doubt *doubt)
 	return 0;
 }
 
+/*
+ * ftrace that has found itself broken leaves its calls in the text. No CPU is on one of them while
+ * we hold the locks with which these functions are called.
+ */
+static void take_calls_away(void)
+{
+	static const u8 nop[MCOUNT_INSN_SIZE] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	enum hooked hooked;
+
+	djk_text_lock();
+	for (hooked = 0; hooked < HOOKED; hooked++)
+		djk_text_write(originals[hooked] - MCOUNT_INSN_SIZE, nop, sizeof(nop));
+	djk_text_sync();
+	djk_text_unlock();
+}
+
 int djk_kprobe_view_start(struct djk_doubt *doubt)
 {
 	int error = find_originals(doubt);
@@ -255,9 +273,10 @@ int djk_kprobe_view_start(struct djk_doubt *doubt)
 
 void djk_kprobe_view_stop(void)
 {
-	unregister_ftrace_function(&ops);
+	if (unregister_ftrace_function(&ops))
+		take_calls_away();
 	ftrace_free_filter(&ops);
-	/* A task that ftrace has led here holds text_mutex until it has returned. */
+	/* A task that ftrace has led here holds kprobe_mutex until it has returned. */
 	djk_text_lock();
 	djk_text_unlock();
 }

@@ -7,6 +7,7 @@
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
@@ -71,7 +72,9 @@ void djk_registry_pause(struct djk_portion *portion)
 	/* A waiter that finds the lock taken again when it wakes up is handed it by the next unlock:
 	 * nobody waits for more than two portions of another. */
 	djk_registry_unlock();
-	cond_resched();
+	/* A quiescence waits for tasks that leave the CPU of their own will, and a long request of
+	 * ours would be one that does not. */
+	cond_resched_tasks_rcu_qs();
 	djk_registry_lock();
 	portion->begun = ktime_get_ns();
 }
