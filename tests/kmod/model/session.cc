@@ -372,6 +372,11 @@ djp_status Session::query(const Probe& probe) {
     return status;
 }
 
+void Session::check_shown(Range text) {
+    if (const u64 unshown = kernel.watch.find_unshown(text))
+        fail("%#lx: patched, but the kernel's kprobes do not know", unshown);
+}
+
 void Session::check() {
     if (kernel.registry_locked || kernel.text_locked) fail("a lock is still held");
     if (kernel.pins && kernel.module == ModuleState::Live) fail("a module is still pinned");
@@ -402,10 +407,9 @@ void Session::check() {
     for (Probe& probe : probes_)
         if (is_busy(probe.handler)) probe.hits = probe.handler->hits;
     if (const u64 stray = kernel.watch.find_stray()) fail("%#lx: neither original nor ours", stray);
-    for (const Range text : {kernel.image.core(), kernel.image.module()})
-        if (kernel.is_text(text.begin))
-            if (const u64 unshown = kernel.watch.find_unshown(text))
-                fail("%#lx: patched, but the kernel's kprobes do not know", unshown);
+    check_shown(kernel.image.core());
+    // The kernel registers no kprobe in a module that leaves.
+    if (kernel.module == ModuleState::Live) check_shown(kernel.image.module());
     for (const Probe& probe : probes_)
         if (!is_busy(probe.handler)) check_status(probe);
 }

@@ -95,6 +95,7 @@ class Session {
     Group without_busy(const Group& group) const;
     void check_settled(const Probe& probe);
     bool overlaps_another(u64 address);
+    void check_shown(Range text);
     void check_refusal(const char* what, u64 address, unsigned int wants, unsigned int reason,
                        int failed);
     bool is_disturbed(u64 address) const;
