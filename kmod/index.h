@@ -31,9 +31,10 @@ struct Landings {
 /// pointer; what only looks so is weeded out when somebody asks.
 class LandingIndex {
   public:
-    /// Two passes over text and rodata, some 5 bytes for each branch; while it is built some 8 more.
-    /// The text lock is taken for a piece of text at a time: others may change text in between as
-    /// they may when it is built. NO_MEMORY; NO_INDEX when kprobes of the kernel hide too much.
+    /// Two passes over text and rodata, some 5 bytes for each branch; while it is built some 8
+    /// more. The text lock is taken for a piece of text at a time: others may change text in
+    /// between as they may when it is built. NO_MEMORY; NO_INDEX when kprobes of the kernel hide
+    /// too much.
     Refusal build();
     bool is_built() const { return static_cast<bool>(entries_); }
 

@@ -117,7 +117,8 @@ void Registry::optimize() {
     const bool unsettled = unsettled_;
     unsettled_ = false;
     if (unsettled)
-        for_each_site(portions, [](const Site& site) { return site.has_probes(); }, settle_all);
+        for_each_site(
+            portions, [](const Site& site) { return site.has_probes(); }, settle_all);
     // A second later: the run that follows a failed try at once would fail again.
     if (obstructed_ && unsettled)
         djk_optimizer_kick_later();

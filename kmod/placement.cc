@@ -33,8 +33,8 @@ void set_site(djp_probe& probe, Site* site) {
 
 }  // namespace
 
-/// No hit stands on the probe's link any more, and no springboard on its way out lies where its plan
-/// would use the padding.
+/// No hit stands on the probe's link any more, and no springboard on its way out lies where its
+/// plan would use the padding.
 bool Registry::is_free(const djp_probe& probe) const {
     return clock_.has_passed(probe.left) && !garbage_.has_board_near(probe.address, clock_) &&
            !freeing_.has_board_near(probe.address, clock_);

@@ -52,9 +52,8 @@ class Portions {
     /// The same; choose(object) -> it counts.
     template <class Cursor, class Choose>
     void take(Cursor& cursor, size_t most, Choose&& choose) const {
-        take_while(cursor, most, [&](auto& object) {
-            return choose(object) ? Taken::Counts : Taken::Skipped;
-        });
+        take_while(cursor, most,
+                   [&](auto& object) { return choose(object) ? Taken::Counts : Taken::Skipped; });
     }
 
   private:

@@ -42,8 +42,8 @@ void tell(const Refusal& refusal, Answer& answer) {
 }
 
 /// All public members take the registry lock themselves, in portions where they do many things:
-/// each portion leaves a state behind on which any other request may begin. See docs/architecture.md
-/// for the transitions.
+/// each portion leaves a state behind on which any other request may begin. See
+/// docs/architecture.md for the transitions.
 class Registry {
   public:
     /// A refusal: this kernel cannot be probed safely.

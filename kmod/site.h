@@ -75,13 +75,13 @@ struct Site {
     djk_patch board_patch{};       ///< the springboard, as long as it is written
     djk_seat* seat = nullptr;      ///< its part in the kernel's kprobe, see joins_kprobe()
     bool holds_module = false;     ///< see keep_module()
-    bool only_board = false;  ///< in the table for its springboard only, see SiteTable::remove()
-    bool arming = false;           ///< it is in the list of those to be armed
-    u64 left = 0;                  ///< in the garbage: the quiescence after which nobody is on it
-    Site* next = nullptr;          ///< in the table's list, or in the garbage
-    Site* previous = nullptr;      ///< in the table's list
-    Site* next_near = nullptr;     ///< in the table's line
-    Site* next_picked = nullptr;   ///< in a SiteList
+    bool only_board = false;    ///< in the table for its springboard only, see SiteTable::remove()
+    bool arming = false;        ///< it is in the list of those to be armed
+    u64 left = 0;               ///< in the garbage: the quiescence after which nobody is on it
+    Site* next = nullptr;       ///< in the table's list, or in the garbage
+    Site* previous = nullptr;   ///< in the table's list
+    Site* next_near = nullptr;  ///< in the table's line
+    Site* next_picked = nullptr;  ///< in a SiteList
 
     /// The module must stay while text cannot be given back because somebody else has patched it.
     void keep_module() {

@@ -24,7 +24,6 @@ inline void set_resume(Site& site, u64 address) {
     __atomic_store_n(&site.trap.resume, address, __ATOMIC_RELEASE);
 }
 
-
 /// The patches that `pick(const Site&)` chooses from a list (nullptr: not this one), as the patch
 /// protocol takes them.
 template <class Pick>
@@ -60,9 +59,8 @@ class Picked {
 };
 
 inline auto breakpoints(const SiteList& sites) {
-    return Picked(sites, [](const Site& site) {
-        return site.joins_kprobe() ? nullptr : &site.breakpoint;
-    });
+    return Picked(
+        sites, [](const Site& site) { return site.joins_kprobe() ? nullptr : &site.breakpoint; });
 }
 inline auto jumps(const SiteList& sites) {
     return Picked(sites, [](const Site& site) { return &site.code.jump; });

@@ -368,8 +368,9 @@ struct djprobe_query_many {
 
 /* The switches for all probes at once. All are on when the module is loaded. */
 enum djprobe_switches {
-	DJPROBE_SWITCH_PROBES = 1, /* off: no probe is in the text; each keeps its own state besides */
-	DJPROBE_SWITCH_JUMPS = 2,  /* off: every site is at int3 and stays there */
+	DJPROBE_SWITCH_PROBES =
+		1, /* off: no probe is in the text; each keeps its own state besides */
+	DJPROBE_SWITCH_JUMPS = 2, /* off: every site is at int3 and stays there */
 };
 
 /*

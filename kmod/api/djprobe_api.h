@@ -71,8 +71,8 @@ struct djprobe {
  *   -ENOENT, -ENOTUNIQ, -ERANGE, -EILSEQ, -EBUSY, -EACCES, -ENOMEM as
  *   DJPROBE_IOC_ATTACH, with its `reason`;
  *   -EINVAL: no handler, unknown flags, symbol_name and addr together, an offset
- *   without symbol_name, or it is registered already; `reason` is as it was, that is 0, and so it is with
- *   -ENOMEM when memory runs out before the site is looked at.
+ *   without symbol_name, or it is registered already; `reason` is as it was, that is 0, and so it
+ * is with -ENOMEM when memory runs out before the site is looked at.
  */
 int register_djprobe(struct djprobe *probe);
 
@@ -133,8 +133,8 @@ struct djretprobe {
 /*
  * As register_djprobe() and unregister_djprobe(), with the refusals of
  * DJPROBE_ATTACH_SHADOW; -EINVAL: no handler, unknown flags, symbol_name and addr
- * together or neither, data_size or maxactive above its maximum, registered already. Calls that are under
- * way when it is unregistered return unseen, even after this module and djprobe have gone.
+ * together or neither, data_size or maxactive above its maximum, registered already. Calls that are
+ * under way when it is unregistered return unseen, even after this module and djprobe have gone.
  */
 int register_djretprobe(struct djretprobe *probe);
 void unregister_djretprobe(struct djretprobe *probe);

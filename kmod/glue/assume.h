@@ -8,7 +8,8 @@
 /* When an assumption can be proved. */
 enum djk_assume_when {
 	DJK_BEFORE_ALL,	  /* nothing else may run without it */
-	DJK_WITH_KPROBES, /* by leading the kernel's kprobes here, for djk_kprobe_view_stop() to undo */
+	DJK_WITH_KPROBES, /* by leading the kernel's kprobes here, for djk_kprobe_view_stop() to
+			     undo */
 	DJK_WITH_POLICY,  /* by starting the policy, which is djp_stop() to undo */
 	DJK_AFTER_START,  /* when all parts have looked up what they use */
 };

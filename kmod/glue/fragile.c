@@ -32,6 +32,7 @@ void djk_lacks(const char *name, const char *of)
 
 void djk_lacks_call(const char *name, const char *const callees[2])
 {
-	pr_err("%s calls neither %s nor %s in this kernel: what must not be probed is not known here\n",
+	pr_err("%s calls neither %s nor %s in this kernel: what must not be probed is not known "
+	       "here\n",
 	       name, callees[0], callees[1]);
 }

@@ -384,8 +384,8 @@ bool djp_find_shadow_entry(struct djp_request *request);
 bool djp_explain(struct djp_request *request, struct djp_verdict *verdict);
 /* The handlers may still run until a quiescence that begins afterwards; they are destroyed then. */
 void djp_detach(struct djp_probe *const *probes, size_t count);
-/* Enable all or none: as djp_attach(), the reason and detail in *refused. For some probes one caller
- * at a time enables or disables. */
+/* Enable all or none: as djp_attach(), the reason and detail in *refused. For some probes one
+ * caller at a time enables or disables. */
 size_t djp_enable(struct djp_probe *const *probes, size_t count, struct djp_request *refused);
 /* The handlers may still run until a quiescence that begins afterwards. */
 void djp_disable(struct djp_probe *const *probes, size_t count);

@@ -218,8 +218,9 @@ static int find_originals(struct djk_doubt *doubt)
 		location = djk_lookup(hooks[hooked].name);
 		location = location ? djk_call1(ftrace_location, location) : 0;
 		if (!location) {
-			djk_doubt(doubt, "ftrace cannot follow %s; use a kernel with "
-					 "CONFIG_DYNAMIC_FTRACE_WITH_REGS and CONFIG_OPTPROBES",
+			djk_doubt(doubt,
+				  "ftrace cannot follow %s; use a kernel with "
+				  "CONFIG_DYNAMIC_FTRACE_WITH_REGS and CONFIG_OPTPROBES",
 				  hooks[hooked].name);
 			return -EOPNOTSUPP;
 		}
@@ -257,8 +258,9 @@ int djk_kprobe_view_start(struct djk_doubt *doubt)
 	if (!error) {
 		error = register_ftrace_function(&ops);
 		if (error)
-			djk_doubt(doubt, "ftrace does not lead them here (%d): set "
-					 "kernel.ftrace_enabled to 1, and unload a live patch of them",
+			djk_doubt(doubt,
+				  "ftrace does not lead them here (%d): set "
+				  "kernel.ftrace_enabled to 1, and unload a live patch of them",
 				  error);
 	}
 	if (error) {

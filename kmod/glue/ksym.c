@@ -77,7 +77,8 @@ bool djk_ksym_del(void *memory, void (*free_memory)(void *memory))
 {
 	struct named *named;
 
-	list_for_each_entry(named, &all_named, link) {
+	list_for_each_entry(named, &all_named, link)
+	{
 		if (named->memory != memory)
 			continue;
 		list_del(&named->link);

@@ -69,8 +69,8 @@ void djk_registry_pause(struct djk_portion *portion)
 		portion->size = max_t(unsigned int, portion->size / 2, SMALLEST_PORTION);
 	else if (taken < PORTION_NS / 4)
 		portion->size = min_t(unsigned int, portion->size * 2, LARGEST_PORTION);
-	/* A waiter that finds the lock taken again when it wakes up is handed it by the next unlock:
-	 * nobody waits for more than two portions of another. */
+	/* A waiter that finds the lock taken again when it wakes up is handed it by the next
+	 * unlock: nobody waits for more than two portions of another. */
 	djk_registry_unlock();
 	/* A quiescence waits for tasks that leave the CPU of their own will, and a long request of
 	 * ours would be one that does not. */

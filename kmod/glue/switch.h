@@ -5,7 +5,8 @@
 
 #include <linux/types.h>
 
-/* 0; -EPERM: lockdown forbids to write text, off is always allowed; -EINTR: the caller is being killed. */
+/* 0; -EPERM: lockdown forbids to write text, off is always allowed; -EINTR: the caller is being
+ * killed. */
 int djk_set_enabled(bool enabled);
 int djk_set_optimization(bool optimization);
 

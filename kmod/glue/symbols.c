@@ -78,7 +78,8 @@ size_t djk_find_symbols(const char *name, unsigned long *addresses, size_t max)
 {
 	size_t count = djk_lookup_all(name, addresses, max);
 
-	/* Not for what compiler and build make of a name: each look-up reads all modules' symbols. */
+	/* Not for what compiler and build make of a name: each look-up reads all modules' symbols.
+	 */
 	if (!count && max && !strchr(name, '.') && !strstarts(name, "__pi_")) {
 		addresses[0] = djk_lookup_anywhere(name);
 		count = !!addresses[0];

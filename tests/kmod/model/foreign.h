@@ -26,8 +26,8 @@ struct Kprobe {
     bool theirs = true;        ///< some other user of the kernel's kprobes has registered it
     bool wanted = false;       ///< by that user: it is not disabled
     std::vector<djk_seat*> seats = {};  ///< of our sites
-    u8 saved[16] = {};         ///< text at registration; only the first byte counts for an int3
-    u8 length = 1;             ///< of what its jump replaces
+    u8 saved[16] = {};  ///< text at registration; only the first byte counts for an int3
+    u8 length = 1;      ///< of what its jump replaces
 };
 
 /// What the kernel lets happen; each returns whether it does. The caller holds no text lock.

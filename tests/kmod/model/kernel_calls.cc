@@ -158,7 +158,8 @@ void djk_show_patch(djk_patch* patch) {
 
 void djk_hide_patch(djk_patch* patch) {
     if (!kernel->text_locked) fail("%#lx: a patch is hidden without the text lock", patch->address);
-    if (!kernel->kprobes.patches.erase(patch)) fail("%#lx: a patch is hidden twice", patch->address);
+    if (!kernel->kprobes.patches.erase(patch))
+        fail("%#lx: a patch is hidden twice", patch->address);
 }
 
 bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_BYTES]) {

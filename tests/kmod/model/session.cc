@@ -138,7 +138,8 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
         // It may have begun to leave meanwhile, and nothing is said of it then.
         const bool leaving = gone || (in_module && kernel.module != ModuleState::Live);
         // While all are disabled nobody looks.
-        if (enabled_ && !leaving && before.switches == events_.switches && pristine(request.address).verdict == DJPROBE_VERDICT_REFUSED)
+        if (enabled_ && !leaving && before.switches == events_.switches &&
+            pristine(request.address).verdict == DJPROBE_VERDICT_REFUSED)
             fail("%#lx: is a site now, but none when nothing is attached", request.address);
         probes_.push_back({});
         Probe& probe = probes_.back();
@@ -197,7 +198,8 @@ Session::Answer Session::enable(const Group& wanted) {
         const bool memory = answer.reason == DJPROBE_REASON_NO_MEMORY && kernel.failed > failed;
         const bool leaving =
             answer.reason == DJPROBE_REASON_MODULE_LEAVING && before.leaves != events_.leaves;
-        if (!memory && !leaving && answer.reason != DJPROBE_REASON_INTERRUPTED && probe.gone != (answer.reason == DJPROBE_REASON_MODULE_GONE))
+        if (!memory && !leaving && answer.reason != DJPROBE_REASON_INTERRUPTED &&
+            probe.gone != (answer.reason == DJPROBE_REASON_MODULE_GONE))
             fail("%#lx: enabling is refused with reason %u", probe.address, answer.reason);
         if (!probe.gone)
             check_refusal("enabling", probe.address, probe.handler->link.wants, answer.reason,

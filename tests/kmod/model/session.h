@@ -111,9 +111,7 @@ class Session {
     /// Of calls that are under way: these handlers may run, these probes be in any state.
     std::multiset<const Handler*> busy_;
     bool switching_ = false;  ///< of any probe
-    bool is_busy(const Handler* handler) const {
-        return switching_ || busy_.contains(handler);
-    }
+    bool is_busy(const Handler* handler) const { return switching_ || busy_.contains(handler); }
     /// What may come between two portions of a call.
     struct Events {
         size_t switches = 0, leaves = 0;

@@ -204,8 +204,8 @@ TEST_F(Many, TenThousandAttachAndDetachInSeconds) {
                 attached, optimized, detached);
 }
 
-/// What another one's request may wait for those that take `all` seconds together. A wait for all of
-/// them is longer; a machine that is slow is so for both.
+/// What another one's request may wait for those that take `all` seconds together. A wait for all
+/// of them is longer; a machine that is slow is so for both.
 double most_seconds(double all) {
     return std::max(1.0, all / 4);
 }
@@ -223,23 +223,25 @@ TEST_F(Many, OthersAreServedWhileTheyComeAndGo) {
         detached = seconds_of([&] { many.probes.detach(); });
         done = true;
     });
-    double query = 0, attach = 0;
+    double query = 0, attach = 0, enable = 0;
     size_t rounds = 0;
     for (; !done; ++rounds) {
         query = std::max(query, seconds_of([&] { (void)own.query(); }));
-        attach = std::max(attach, seconds_of([&] {
-                              (void)device_.must_attach(at("__x64_sys_pread64"));
-                          }));
+        attach = std::max(attach,
+                          seconds_of([&] { (void)device_.must_attach(at("__x64_sys_pread64")); }));
+        enable = std::max(enable, seconds_of([&] { EXPECT_EQ(own.enable(false), 0); }));
+        EXPECT_EQ(own.enable(true), 0);
     }
     others.join();
     std::printf(
         "10000 sites attached in %.2f s, detached in %.2f s; meanwhile %zu rounds, the longest "
-        "query %.1f ms, attach and detach %.1f ms\n",
-        attached, detached, rounds, query * 1e3, attach * 1e3);
+        "query %.1f ms, attach and detach %.1f ms, disable %.1f ms\n",
+        attached, detached, rounds, query * 1e3, attach * 1e3, enable * 1e3);
     EXPECT_GT(rounds, 3u);
     const double most = most_seconds(attached + detached);
     EXPECT_LT(query, most);
     EXPECT_LT(attach, most);
+    EXPECT_LT(enable, most);
 }
 
 TEST_F(Many, AKilledCallerIsGoneSoonAndLeavesNothing) {
