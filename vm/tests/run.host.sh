@@ -99,5 +99,9 @@ echo "$@" >"$QEMU_ARGUMENTS"
 PATH=$REAL_PATH exec qemu-system-x86_64 "$@"
 EOF
 chmod +x "$work/bin/qemu-system-x86_64"
-REAL_PATH=$PATH QEMU_ARGUMENTS=$work/arguments PATH=$work/bin:$PATH run 0 --cpus 2 -- true
+(
+    export REAL_PATH=$PATH QEMU_ARGUMENTS=$work/arguments
+    export PATH=$work/bin:$PATH
+    run 0 --cpus 2 -- true
+)
 grep -qE -- '-accel (tcg,thread=single|kvm) ' "$work/arguments" || fail "QEMU runs as: $(<"$work/arguments")"
