@@ -51,7 +51,7 @@ TEST(RelocateTest, AReturnGoesThroughTheThunkWhereThereIsOne) {
         buffer.resize(out.size());
         return Relocated{refusal, buffer};
     };
-    EXPECT_EQ(relocated({0xc3}).bytes, Bytes({0xc3}));
+    EXPECT_EQ(relocated({0xc3}).bytes, Bytes({0xc3, kInt3}));
     EXPECT_EQ(through_thunk({0xc3}).bytes, Bytes({0xe9, 0, 1, 0, 0}));
     EXPECT_EQ(through_thunk({0xf3, 0xc3}).bytes, Bytes({0xe9, 0, 1, 0, 0}));
     // The thunk takes nothing off the stack.
