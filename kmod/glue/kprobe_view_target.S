@@ -5,5 +5,7 @@
 SYM_FUNC_START(djk_view_target)
 	movl	$0x90909090, %eax
 	movl	$0, %ecx
-	RET
+	/* No return: some kernels take the thunk for one as a jump to anywhere, and make no jump
+	 * of a kprobe in its function. */
+	jmp	djk_view_target
 SYM_FUNC_END(djk_view_target)
