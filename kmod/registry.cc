@@ -140,7 +140,7 @@ Refusal Registry::make_probe(djp_request& request, Box<djp_probe>& made) {
 }
 
 /// Place the probes of these requests and keep them, but leave those that are registered as
-/// disabled away from the text. All or none: returns their number, or the index of the one that is
+/// disabled away from the text: they are only checked. All or none: returns their number, or the index of the one that is
 /// refused.
 size_t Registry::place_active(Span<djp_request> requests, Probes probes, Refusal& refusal) {
     Array<djp_probe*> active(probes.size());
@@ -156,6 +156,16 @@ size_t Registry::place_active(Span<djp_request> requests, Probes probes, Refusal
         return i;
     }
     Portions portions;
+    size_t checked = 0;
+    portions.for_each(probes, [&](Probes portion) {
+        for (const djp_probe* probe : portion) {
+            if (!probe->enabled) refusal = check(*probe);
+            if (refusal) return false;
+            ++checked;
+        }
+        return true;
+    });
+    if (refusal) return checked;
     const size_t placed = place({active.data(), count}, portions, refusal);
     if (refusal) return index_of(active[placed], probes);
     // From here on nothing is undone. Handlers run from now on, each from its own portion on.
@@ -233,7 +243,11 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
     }
     Portions portions;
     const size_t placed = place({off.data(), count}, portions, refusal);
-    if (refusal) return index_of(off[placed], probes);
+    if (refusal) {
+        const size_t refused = index_of(off[placed], probes);
+        return_to_sites({off.data(), count}, portions);
+        return refused;
+    }
     portions.for_each(Probes{off.data(), count}, [&](Probes portion) {
         calls_.forget();
         for (djp_probe* probe : portion) {
@@ -243,6 +257,17 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
         return true;
     });
     return probes.size();
+}
+
+/// Of a group that is refused, the probes that are enabled. set_enabled() left them to the group,
+/// if it came between two portions.
+void Registry::return_to_sites(Probes probes, Portions& portions) {
+    portions.for_each(probes, [&](Probes portion) {
+        calls_.forget();
+        for (djp_probe* probe : portion)
+            if (probe->enabled) finish(*probe);
+        return true;
+    });
 }
 
 void Registry::disable(Probes probes) {
@@ -304,8 +329,13 @@ void Registry::switch_on(Portions& portions) {
         // What cannot come back does not keep the others away: it is tried alone then.
         Refusal refusal;
         (void)place_at_once({some, count}, refusal);
-        for (djp_probe* probe : Probes{some, count})
-            finish(*probe);
+        for (djp_probe* probe : Probes{some, count}) {
+            // finish() would wait for it, and give the lock back: the next probe may be gone then.
+            if (probe->linked || is_free(*probe))
+                finish(*probe);
+            else
+                probe->refused = Refusal{Reason::OVERLAP, probe->address};
+        }
         if (waits)
             quiesce();
         else if (!cursor.at_end())

@@ -12,7 +12,7 @@ Refusal check_to_optimize(KernelText& text, const Site& site) {
     const x86::PatchSite& board = site.code.board;
     if (!board.length) return {};
     // A kprobe that is not in the text keeps a copy of what was there.
-    if (const Refusal refusal = find_kprobe({board.address, board.address + board.length}))
+    if (const Refusal refusal = find_kprobe_over({board.address, board.address + board.length}))
         return refusal;
     return site.written_board.length ? check_text(text, site.written_board, TextForm::Jump)
                                      : check_text(text, board, TextForm::Original);
@@ -302,11 +302,12 @@ void Registry::leave_text(SiteList& sites) {
     {
         KernelText port;
         while (Site* site = sites.take_first()) {
+            // A detour's int3 stays, and its trap goes with the site: in any state.
+            bypassed |= site->bypassed;
             if (!is_live(site->state) || check_site_text(port, *site)) {
                 others.add(*site);
                 continue;
             }
-            bypassed |= site->bypassed;
             leaving.add(*site);
         }
         back_to_int3(port, leaving);
