@@ -231,6 +231,7 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
     refusal = off ? learn_landings() : Refusal{Reason::NO_MEMORY};
     if (refusal) return 0;
     RegistryLock lock;
+    const unsigned long switches = switches_;
     size_t count = 0;
     for (size_t i = 0; i < probes.size(); ++i) {
         // What could not come back when all were switched on has no site.
@@ -245,7 +246,7 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
     const size_t placed = place({off.data(), count}, portions, refusal);
     if (refusal) {
         const size_t refused = index_of(off[placed], probes);
-        return_to_sites({off.data(), count}, portions);
+        if (switches != switches_) return_to_sites({off.data(), count}, portions);
         return refused;
     }
     portions.for_each(Probes{off.data(), count}, [&](Probes portion) {
@@ -259,8 +260,8 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
     return probes.size();
 }
 
-/// Of a group that is refused, the probes that are enabled. set_enabled() left them to the group,
-/// if it came between two portions.
+/// Of a group that is refused, the probes that are enabled: set_enabled() came between two portions
+/// and left them to the group.
 void Registry::return_to_sites(Probes probes, Portions& portions) {
     portions.for_each(probes, [&](Probes portion) {
         calls_.forget();
@@ -288,6 +289,7 @@ void Registry::set_enabled(bool enabled) {
     if (enabled == enabled_) return;
     // Whoever comes between two portions finds it as it will be.
     enabled_ = enabled;
+    ++switches_;
     Portions portions;
     if (enabled)
         switch_on(portions);

@@ -164,6 +164,7 @@ class Registry {
     Garbage stuck_;    ///< springboards that nobody is on, under somebody else's patch
     WalkedList<djp_probe> probes_;
     unsigned long unloads_ = 1;  // how many modules have gone, and one
+    unsigned long switches_ = 0;  // how often all have been enabled or disabled
     bool enabled_ = true;
     bool optimization_ = true;
     /// Some site has a jump that should have gone, or held others back until it went.
