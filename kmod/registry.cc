@@ -332,8 +332,9 @@ void Registry::switch_on(Portions& portions) {
         Refusal refusal;
         (void)place_at_once({some, count}, refusal);
         for (djp_probe* probe : Probes{some, count}) {
-            // finish() would wait for it, and give the lock back: the next probe may be gone then.
-            if (probe->linked || is_free(*probe))
+            // Of one without a site finish() may wait, and give the lock back: the next probe may
+            // be gone then.
+            if (probe->site || is_free(*probe))
                 finish(*probe);
             else
                 probe->refused = Refusal{Reason::OVERLAP, probe->address};
