@@ -294,6 +294,16 @@ void Registry::retire(SiteList& sites) {
     }
 }
 
+/// Whether what the site has written is all there, to be taken back. Behind an int3 it has written
+/// nothing: what another patcher has done there does not keep it.
+static bool may_leave_text(KernelText& text, const Site& site) {
+    if (!is_live(site.state)) return false;
+    if (site.joins_kprobe() || site.state == State::Optimized) return !check_site_text(text, site);
+    const Span<const u8> int3{&x86::kInt3, 1};
+    return text.matches(site.address(), int3) &&
+           (!site.anchor_armed || text.matches(site.anchor.address, int3));
+}
+
 /// Out of text that is about to be freed, as far as nobody else has patched it: until it is, the
 /// kernel may still run it, for a module's parameter or asynchronous function.
 void Registry::leave_text(SiteList& sites) {
@@ -304,7 +314,7 @@ void Registry::leave_text(SiteList& sites) {
         while (Site* site = sites.take_first()) {
             // A detour's int3 stays, and its trap goes with the site: in any state.
             bypassed |= site->bypassed;
-            if (!is_live(site->state) || check_site_text(port, *site)) {
+            if (!may_leave_text(port, *site)) {
                 others.add(*site);
                 continue;
             }
