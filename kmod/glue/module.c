@@ -4,16 +4,16 @@
 #include <linux/utsname.h>
 
 #include "../../uapi/djprobe_tested.h"
-#include "assume.h"
-#include "debugfs.h"
-#include "device.h"
-#include "helpers.h"
-#include "hit.h"
-#include "kernel.h"
-#include "kprobe_view.h"
-#include "ksym.h"
-#include "runtime.h"
-#include "shadow.h"
+#include "kernel/assume.h"
+#include "ioctl/debugfs.h"
+#include "ioctl/device.h"
+#include "hit/helpers.h"
+#include "hit/hit.h"
+#include "../border/kernel.h"
+#include "kprobes/kprobe_view.h"
+#include "kernel/ksym.h"
+#include "kernel/runtime.h"
+#include "hit/shadow.h"
 
 static int __init djprobe_init(void)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // The policy, which cannot include uapi/djprobe.h in the kernel, hands out that header's numbers.
-#include "kmod/site.h"
+#include "kmod/sites/site.h"
 #include "uapi/djprobe.h"
 
 namespace djprobe::kmod {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "kmod/code_writer.h"
+#include "kmod/code/code_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "kmod/glue/kernel.h"
+#include "kmod/border/kernel.h"
 
 namespace djprobe::kmod {
 namespace {

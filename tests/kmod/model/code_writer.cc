@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-// In place of kmod/code_writer.cc: slot by slot, so that the watch knows where each begins. What is
+// In place of kmod/code/code_writer.cc: slot by slot, so that the watch knows where each begins. What is
 // flushed and when is the policy's, as there.
-#include "kmod/code_writer.h"
+#include "kmod/code/code_writer.h"
 
 #include <vector>
 
 #include "failure.h"
 #include "kernel_model.h"
-#include "kmod/text_port.h"
+#include "kmod/border/text_port.h"
 
 namespace djprobe::kmod {
 namespace {

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+// Owning memory in a module without libstdc++: every allocation may fail and says so.
+#pragma once
+
+#include "../../arch/x86/types.h"
+#include "kernel.h"
+
+// Placement new, which a freestanding build without headers does not have.
+inline void* operator new(djprobe::size_t, void* place) noexcept {
+    return place;
+}
+
+namespace djprobe::kmod {
+
+/// A zero-filled array of trivial objects. Empty when out of memory.
+template <class T>
+class Array {
+  public:
+    Array() = default;
+    explicit Array(size_t count)
+        // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
+        : data_(static_cast<T*>(djk_alloc_large(count * sizeof(T)))), size_(data_ ? count : 0) {}
+    Array(Array&& other) noexcept { *this = static_cast<Array&&>(other); }
+    Array& operator=(Array&& other) noexcept {
+        djk_free_large(data_);
+        data_ = other.data_;
+        size_ = other.size_;
+        other.data_ = nullptr;
+        other.size_ = 0;
+        return *this;
+    }
+    ~Array() { djk_free_large(data_); }
+
+    explicit operator bool() const { return data_ != nullptr; }
+    T* data() const { return data_; }
+    size_t size() const { return size_; }
+    T& operator[](size_t index) const { return data_[index]; }
+    Span<T> all() const { return {data_, size_}; }
+
+  private:
+    T* data_ = nullptr;
+    size_t size_ = 0;
+};
+
+/// One object with a lifetime of its own.
+template <class T>
+class Box {
+  public:
+    Box() = default;
+    Box(Box&& other) noexcept { *this = static_cast<Box&&>(other); }
+    Box& operator=(Box&& other) noexcept {
+        reset();
+        object_ = other.release();
+        return *this;
+    }
+    ~Box() { reset(); }
+
+    /// Empty when out of memory.
+    static Box create() {
+        Box box;
+        if (void* memory = djk_alloc(sizeof(T))) box.object_ = new (memory) T();
+        return box;
+    }
+    /// Take back what release() gave away.
+    static Box adopt(T* object) {
+        Box box;
+        box.object_ = object;
+        return box;
+    }
+
+    explicit operator bool() const { return object_ != nullptr; }
+    T* operator->() const { return object_; }
+    T& operator*() const { return *object_; }
+    T* get() const { return object_; }
+    T* release() {
+        T* object = object_;
+        object_ = nullptr;
+        return object;
+    }
+    void reset() {
+        if (object_) {
+            object_->~T();
+            djk_free(object_);
+        }
+        object_ = nullptr;
+    }
+
+  private:
+    T* object_ = nullptr;
+};
+
+}  // namespace djprobe::kmod

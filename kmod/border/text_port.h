@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0
+// The two locks, and the kernel's text as the patch protocol sees it.
+#pragma once
+
+#include "../../arch/x86/patch.h"
+#include "kernel.h"
+
+namespace djprobe::kmod {
+
+/// Holds the registry lock for a scope.
+class RegistryLock {
+  public:
+    RegistryLock() { djk_registry_lock(); }
+    ~RegistryLock() { djk_registry_unlock(); }
+    RegistryLock(const RegistryLock&) = delete;
+    RegistryLock& operator=(const RegistryLock&) = delete;
+};
+
+/// Holds djk_text_lock() from construction on: one object is one transition that nobody interrupts.
+class KernelText {
+  public:
+    KernelText() { djk_text_lock(); }
+    ~KernelText() { djk_text_unlock(); }
+    KernelText(const KernelText&) = delete;
+    KernelText& operator=(const KernelText&) = delete;
+
+    void write(u64 address, Span<const u8> bytes) {
+        djk_text_write(address, bytes.data(), bytes.size());
+    }
+    void sync_cores() { djk_text_sync(); }
+    bool matches(u64 address, Span<const u8> bytes) const {
+        // Text is readable for good, and text_mutex keeps every writer out.
+        const auto* text = reinterpret_cast<const volatile u8*>(address);
+        for (size_t i = 0; i < bytes.size(); ++i)
+            if (text[i] != bytes[i]) return false;
+        return true;
+    }
+};
+
+static_assert(x86::TextPort<KernelText>);
+
+}  // namespace djprobe::kmod

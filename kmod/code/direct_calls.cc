@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "direct_calls.h"
+
+#include "../../arch/x86/program.h"
+#include "../context_use.h"
+
+namespace djprobe::kmod {
+
+DirectCalls::Facts DirectCalls::analyse(const djk_machine& machine, const djk_program& program) {
+    Facts facts;
+    const Array<ContextState> state(program.insn_count);
+    if (!state) return facts;
+    const Span<const BpfInsn> insns = {static_cast<const BpfInsn*>(program.insns),
+                                       program.insn_count};
+    const ContextUse use = find_context_use(insns, state.all(), djk_needs_run_context);
+    facts.context = use.fields;
+    const auto* code = reinterpret_cast<const u8*>(program.code);
+    // Whoever traces the program may put a call at its start, which would clobber more.
+    facts.body = x86::find_body({program.code, {code, program.code_size}});
+    // Behind its place, that is; where it is already, or being written, all hits shall go through
+    // it.
+    facts.direct = !use.needs_run_context && facts.body != program.code;
+    const u64 end = program.code + program.code_size;
+    facts.clobbers =
+        x86::find_clobbers({facts.body, {code + (facts.body - program.code), end - facts.body}},
+                           {machine.return_thunks.begin, machine.return_thunks.end});
+    return facts;
+}
+
+const DirectCalls::Facts& DirectCalls::find(const djk_machine& machine,
+                                            const djk_program& program) {
+    if (known_ != program.insns) facts_ = analyse(machine, program);
+    known_ = program.insns;
+    return facts_;
+}
+
+void DirectCalls::prepare(const djk_machine& machine, djk_probe* handler) {
+    djk_program program;
+    if (djk_probe_program(handler, &program) && find(machine, program).direct)
+        djk_probe_set_plain(handler);
+}
+
+bool DirectCalls::describe(const djk_machine& machine, const djk_probe* handler,
+                           x86::DirectConfig& out) {
+    djk_program program{};
+    if (!machine.active) return false;
+    const bool shadow = djk_probe_enters_shadow(handler);
+    if (!shadow && djk_probe_is_shadow(handler)) return false;
+    if (!shadow && (!djk_probe_program(handler, &program) || !find(machine, program).direct))
+        return false;
+    out = {
+        .program = shadow ? machine.shadow_entry : facts_.body,
+        .takes_argument = shadow,
+        .clobbers = shadow ? x86::kCallerSaved : facts_.clobbers,
+        .context = shadow ? x86::field_bit(__builtin_offsetof(x86::Frame, sp)) : facts_.context,
+        .slow = machine.slow_thunk,
+        .argument = reinterpret_cast<u64>(handler),
+        .active = machine.active,
+        .mark = machine.mark,
+        .preempt_count = machine.preempt_count,
+        .hits = program.hits,
+        .stats = shadow ? 0 : machine.stats,
+        .resched = machine.resched,
+        .cs = machine.cs,
+        .ss = machine.ss,
+        .smap = machine.smap,
+        .return_thunk = machine.return_thunk,
+    };
+    return true;
+}
+
+}  // namespace djprobe::kmod

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "analyst.h"
+
+#include "../../arch/x86/scan.h"
+#include "jump_tables.h"
+#include "kernel_text.h"
+
+namespace djprobe::kmod {
+namespace {
+
+using x86::Plan;
+using x86::Reserved;
+using x86::Snapshot;
+
+// Of the largest functions the rest is decoded when it is asked for.
+constexpr size_t kMaxDecoded = 4096;
+
+/// The symbols from which a short branch reaches `region`.
+struct Neighbours {
+    // Symbols may be as short as a byte, but more than a few within reach of a short branch on
+    // either side is a table of entry stubs: refuse rather than allocate.
+    static constexpr size_t kMax = 64;
+    FunctionCopy copies[kMax];
+    Code code[kMax];
+    size_t count = 0;
+
+    Refusal load(u64 address, Range text, const SiteTable& sites) {
+        if (count == kMax) return Refusal{Reason::UNSCANNABLE, address};
+        FunctionCopy& copy = copies[count];
+        // A module's first symbol may lie behind nops for the kernel to patch.
+        u64 start, size;
+        const bool named = djk_symbol_range(address, &start, &size);
+        if (!(named ? copy.load(address) : copy.load(Range{text.begin, address + 1})))
+            return Refusal{copy.out_of_memory() ? Reason::NO_MEMORY : Reason::UNSCANNABLE, address};
+        copy.recover_own(sites);
+        code[count++] = copy.code();
+        return {};
+    }
+
+    /// Of those in `text` from which a short branch reaches `region`.
+    Refusal collect(Range text, Range function, Range region, const SiteTable& sites) {
+        count = 0;
+        const u64 reach = x86::kShortReach;
+        const u64 low = region.begin > text.begin + reach ? region.begin - reach : text.begin;
+        const u64 high = region.end + reach;
+        for (u64 at = function.begin; at > low;) {
+            if (const Refusal refusal = load(at - 1, text, sites)) return refusal;
+            at = code[count - 1].address;
+        }
+        for (u64 at = function.end; at < high && at < text.end;) {
+            if (const Refusal refusal = load(at, text, sites)) return refusal;
+            at = code[count - 1].range().end;
+        }
+        return {};
+    }
+};
+
+/// Who owns which bytes around a site.
+struct ReservedBytes {
+    static constexpr size_t kMax = 2 * x86::kTacticReach;
+    Reserved all[kMax + kMax / x86::kJumpLength];
+    u8 reasons[kMax];
+    size_t count = 0;
+
+    void add(Range range, Reason reason) {
+        if (count < sizeof(all) / sizeof(all[0])) all[count++] = {range, reason};
+    }
+
+    void collect(Range range, u64 site, const LandingIndex& index, const SiteTable& sites) {
+        count = 0;
+        index.mark_rewritten(range, reasons);
+        djk_reserved(range.begin, reasons, range.size());
+        for (u64 i = 0; i < range.size(); ++i) {
+            const auto reason = static_cast<Reason>(reasons[i]);
+            // A kprobe at the site itself is shared: see share_kprobe().
+            if (reason == Reason::FOREIGN_PATCH && range.begin + i == site) continue;
+            if (reasons[i]) add({range.begin + i, range.begin + i + 1}, reason);
+        }
+        // Until its detour is free a springboard belongs to its site.
+        sites.for_each_near(range, [&](const Site& site) {
+            if (site.plan.board)
+                add({site.plan.board, site.plan.board + x86::kJumpLength}, Reason::OVERLAP);
+        });
+        // One that has left is restored before a plan is carried out, unless somebody else's patch
+        // lies in it.
+        sites.for_each_board_left(range, [&](const Site& site) {
+            if (site.holds_module) add(site.board(), Reason::OVERLAP);
+        });
+    }
+};
+
+/// No site under a kprobe's jump, and no jump over one.
+Refusal refuse_kprobe_jump(u64 site, Plan& plan) {
+    if (const Refusal refusal = find_kprobe_jump_over(site)) return refusal;
+    if (plan.may_jump())
+        if (const Refusal before = find_kprobe_jump_over(plan.anchor))
+            plan.jump =
+                Refusal{Reason::REGION_RESERVED, before.detail[0], static_cast<u64>(before.reason)};
+    return {};
+}
+
+/// Where the kernel has a kprobe, the byte is the kernel's: see Site::joins_kprobe().
+void share_kprobe(u64 site, Plan& plan) {
+    if (djk_kprobe_at(site) != DJK_KPROBE_NONE) plan.jump = Refusal{Reason::SHARED_KPROBE, site};
+}
+
+/// For a function of `text`.
+x86::IndirectThunks indirect_thunks(const djk_machine& machine, Range text) {
+    const auto range = [](const djk_extent& extent) { return Range{extent.begin, extent.end}; };
+    return {range(machine.indirect_thunks),
+            {range(machine.boot_thunks[0]), range(machine.boot_thunks[1])},
+            {core_text(), text}};
+}
+
+}  // namespace
+
+struct Analyst::Scratch {
+    FunctionCopy function;
+    Code code;   ///< of the function
+    Range text;  ///< all that may branch into it
+    Snapshot snapshot;
+    Neighbours neighbours;
+    ReservedBytes reserved;
+    Landings landings;
+};
+
+Analyst::Analyst() = default;
+Analyst::~Analyst() = default;
+
+Refusal Analyst::start() {
+    djk_get_machine(&machine_);
+    if (machine_.no_jump_tables && has_jump_tables(core_text())) {
+        machine_.no_jump_tables = false;
+        djk_warn(
+            "jump tables, which this kernel's configuration excludes: functions that jump "
+            "through a register get no jump",
+            core_text().begin);
+    }
+    scratch_ = Box<Scratch>::create();
+    decoded_ = Array<x86::Insn>(kMaxDecoded);
+    if (!scratch_ || !decoded_) return Refusal{Reason::NO_MEMORY};
+    if (const Refusal refusal = fragile_.compute()) return refusal;
+    return trap_path_.compute();
+}
+
+Refusal Analyst::read(u64 site, const SiteTable& sites) {
+    FunctionCopy& function = scratch_->function;
+    if (!function.load(site))
+        return Refusal{function.out_of_memory() ? Reason::NO_MEMORY : Reason::NOT_TEXT};
+    function.recover_own(sites);
+    Code& code = scratch_->code;
+    code = function.code();
+    code.decoded = decoded_.all().first(x86::decode_ahead(code, decoded_.all()));
+    return {};
+}
+
+Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
+    if (const unsigned int reason = djk_forbidden(site))
+        return Refusal{static_cast<Reason>(reason)};
+    if (const Refusal refusal = read(site, sites)) return refusal;
+    const Code& function = scratch_->code;
+    if (trap_path_.contains(function.address)) return Refusal{Reason::TRAP_PATH};
+    // Calls come through the pad before a function, a symbol of its own: what holds for the
+    // function holds there.
+    if (const u64 behind = function.range().end; function.range().size() == machine_.pad) {
+        if (const unsigned int reason = djk_forbidden(behind))
+            return Refusal{static_cast<Reason>(reason)};
+        if (trap_path_.contains(behind)) return Refusal{Reason::TRAP_PATH};
+    }
+
+    djk_extent extent;
+    if (!djk_text_extent(site, &extent)) return Refusal{Reason::NOT_TEXT};
+    const Range text = {extent.begin, extent.end};
+    scratch_->text = text;
+    Snapshot& snapshot = scratch_->snapshot;
+    snapshot = Snapshot{};
+    snapshot.site = site;
+    snapshot.function = function;
+    snapshot.no_jump_tables = machine_.no_jump_tables;
+    snapshot.indirect_thunks = indirect_thunks(machine_, text);
+    // Facts are expensive: those for the plain window first, which nearly always fits.
+    const Range window = {site, x86::replaced_bytes(function, site).end};
+    if (const Refusal refusal = decide_within(window, tactic_bit(x86::Tactic::Window), sites, plan))
+        return refusal;
+    const Range reach = {site - x86::kTacticReach, site + x86::kTacticReach};
+    if (!plan.may_jump())
+        if (const Refusal refusal = decide_within(reach, x86::kAllTactics, sites, plan))
+            return refusal;
+    if (const Refusal refusal = check_copies(plan)) return refusal;
+    if (const Refusal refusal = refuse_kprobe_jump(site, plan)) return refusal;
+    share_kprobe(site, plan);
+    return {};
+}
+
+Refusal Analyst::check_copies(Plan& plan) const {
+    const auto is_indirect = [](const x86::Insn& insn) {
+        return insn.kind == x86::Kind::IndirectCall || insn.kind == x86::Kind::IndirectJump;
+    };
+    if (machine_.aligned_branches && is_indirect(plan.first))
+        return Refusal{Reason::NOT_RELOCATABLE, plan.site};
+    if (!plan.may_jump()) return {};
+    // At int3 a call is what the kernel's kprobes make of it as well.
+    for (const x86::Insn& insn : plan.region.all())
+        if ((machine_.aligned_branches && is_indirect(insn)) ||
+            (machine_.counts_calls && insn.is_call()))
+            plan.jump = Refusal{Reason::REGION_RESERVED, insn.address,
+                                static_cast<u64>(Reason::NOT_RELOCATABLE)};
+    return {};
+}
+
+Refusal Analyst::decide_within(Range known, u8 tactics, const SiteTable& sites, Plan& plan) {
+    const Range text = scratch_->text;
+    Snapshot& snapshot = scratch_->snapshot;
+    Neighbours& neighbours = scratch_->neighbours;
+    ReservedBytes& reserved = scratch_->reserved;
+    Landings& landings = scratch_->landings;
+    // Of what lies around all text nothing is known, nor asked.
+    if (known.begin < text.begin) known.begin = text.begin;
+    if (known.end > text.end) known.end = text.end;
+    const Refusal unknown = neighbours.collect(text, snapshot.function.range(), known, sites);
+    snapshot.neighbours = {neighbours.code, neighbours.count};
+    landings.count = 0;
+    const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, modules_, landings);
+    if (const ModuleIndex* module = modules_.find(text); module && module->jump_tables)
+        snapshot.no_jump_tables = false;
+    reserved.collect(known, snapshot.site, index_, sites);
+    snapshot.landings = {landings.all, landings.count};
+    snapshot.reserved = {reserved.all, reserved.count};
+    snapshot.tactics = tactics;
+    if (unknown.reason == Reason::NO_MEMORY) return unknown;
+    if (no_index.reason == Reason::NO_MEMORY) return no_index;
+    const Refusal refusal = make_plan(snapshot, plan);
+    if (!refusal && plan.may_jump() && unknown) plan.jump = unknown;
+    if (!refusal && plan.may_jump() && no_index) plan.jump = no_index;
+    return refusal;
+}
+
+x86::Live Analyst::find_live(u64 site, const SiteTable& sites) const {
+    return find_live_at(site, scratch_->code, machine_, index_, sites);
+}
+
+Refusal Analyst::check_no_landing(u64 address, const SiteTable& sites) {
+    Landings& landings = scratch_->landings;
+    landings.count = 0;
+    if (const Refusal refusal = index_.find({address, address + 1}, sites, modules_, landings))
+        return refusal;
+    if (!landings.count) return {};
+    return Refusal{Reason::ENTRY_AGAIN, landings.all[0].source, address};
+}
+
+}  // namespace djprobe::kmod

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+// A function's original bytes: live text with everybody's probes taken out.
+#pragma once
+
+#include "../border/memory.h"
+#include "../sites/site.h"
+#include "../border/text_port.h"
+
+namespace djprobe::kmod {
+
+/// A copy of the whole symbol that holds an address.
+class FunctionCopy {
+  public:
+    /// Copy the symbol's live text, replacing foreign kprobes by what they hide. False when no
+    /// symbol holds `address`, it is absurdly large, unreadable or out of memory.
+    /// The text lock, taken here or by the caller, keeps every byte from changing between its
+    /// reading and the question whose it is: half of a jump that somebody is writing would make
+    /// other instructions of all that follows.
+    [[nodiscard]] bool load(u64 address);
+    [[nodiscard]] bool load(u64 address, const KernelText& text);
+    /// The same with text that no symbol holds.
+    [[nodiscard]] bool load(Range range);
+
+    /// Whether load() failed for want of memory.
+    bool out_of_memory() const { return out_of_memory_; }
+
+    /// Replace our own probes by what they hide, the springboards too of those that have left.
+    /// Under the registry lock.
+    void recover_own(const SiteTable& sites);
+
+    Code code() const { return {start_, room_.all().first(size_)}; }
+
+  private:
+    bool allocate(u64 address);
+    bool allocate(Range range);
+    bool read(const KernelText& text);
+    void overwrite(u64 address, Span<const u8> bytes);
+    void recover_foreign();
+
+    u64 start_ = 0;
+    size_t size_ = 0;
+    Array<u8> room_;  ///< kept for the next function
+    bool out_of_memory_ = false;
+};
+
+}  // namespace djprobe::kmod

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+// The running kernel's functions and names, as arch/x86/closure.h and arch/x86/roots.h ask for
+// them.
+#pragma once
+
+#include "function_copy.h"
+
+namespace djprobe::kmod {
+
+/// Who instantiates a template with it derives a type of their own: the kernel's build has no room
+/// for a function that several objects hold.
+class KernelFunctions {
+  public:
+    KernelFunctions();
+
+    /// False: out of memory.
+    bool is_ready() const { return static_cast<bool>(name_); }
+
+    bool function_at(u64 address, Code& out) const;
+    /// Only of text that is still there: not that of boot.
+    bool start_of(u64 address, u64& start) const;
+    size_t addresses_of(const char* name, Span<u64> out) const;
+    const char* name_of(u64 function) const;
+
+  private:
+    mutable FunctionCopy copy_;
+    Array<char> name_;
+};
+
+}  // namespace djprobe::kmod

@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "landing_index.h"
+
+#include "../../arch/x86/scan.h"
+#include "function_copy.h"
+#include "jump_tables.h"
+#include "kernel_text.h"
+#include "../border/text_port.h"
+
+namespace djprobe::kmod {
+namespace {
+
+// Long passes over text pause this often, and pieces overlap so that no displacement is cut.
+constexpr size_t kPiece = 1 << 16;
+constexpr size_t kOverlap = 3;
+
+/// Text and rodata are mapped readable for good; no copy is needed to look at them.
+template <class T>
+Span<const T> in_place(u64 begin, u64 end) {
+    return {reinterpret_cast<const T*>(begin), (end - begin) / sizeof(T)};
+}
+
+template <class Use>
+void for_each_piece(Range text, Use&& use) {
+    for (u64 at = text.begin; at < text.end; at += kPiece) {
+        const u64 end = at + kPiece + kOverlap < text.end ? at + kPiece + kOverlap : text.end;
+        use(Code{at, in_place<u8>(at, end)});
+        djk_breathe();
+    }
+}
+
+Range core_rodata() {
+    djk_extent rodata;
+    djk_core_rodata_extent(&rodata);
+    return {rodata.begin, rodata.end};
+}
+
+/// An optimized kprobe of the kernel hides the instructions that it has displaced. Calls use(insn)
+/// for every instruction of the functions in `range` that have kprobes.
+template <class Use>
+Refusal for_each_hidden(Range range, const KernelText& text, Use&& use) {
+    constexpr size_t max = 4096;
+    if (djk_list_kprobes(nullptr, 0) == 0) return {};
+    Array<u64> kprobes(max);
+    if (!kprobes) return Refusal{Reason::NO_MEMORY};
+    const size_t count = djk_list_kprobes(kprobes.data(), max);
+    if (count > max) return Refusal{Reason::NO_INDEX};
+    for (size_t i = 0; i < count; ++i) {
+        // Whatever is noted of other text may be gone when it is looked at again.
+        if (!range.contains(kprobes[i])) continue;
+        FunctionCopy function;
+        if (!function.load(kprobes[i], text))
+            return Refusal{function.out_of_memory() ? Reason::NO_MEMORY : Reason::NO_INDEX};
+        const Code code = function.code();
+        // What cannot be decoded was text before somebody patched it: nothing is known of it.
+        if (x86::for_each_insn(code, code.range().end, [&](const x86::Insn& insn) {
+                use(insn);
+                return true;
+            }))
+            return Refusal{Reason::NO_INDEX};
+    }
+    return {};
+}
+
+/// The 4 bytes at `field`, an address of `function`, as what they may lead to in `targets`;
+/// decoding the function tells what they are. What cannot be decoded counts as a branch. NO_MEMORY
+/// when the function cannot be read.
+Refusal find_arrivals(u64 field, Range targets, const SiteTable& sites, const KernelText& text,
+                      Landings& out) {
+    FunctionCopy function;
+    if (!function.load(field, text)) {
+        if (function.out_of_memory()) return Refusal{Reason::NO_MEMORY};
+        // Between functions, where nobody has a probe.
+        x86::find_long_branches({field, in_place<u8>(field, field + 4)}, targets,
+                                [&](u64, u64 target) {
+                                    out.add({Reason::BRANCH_INTO_REGION, field, target});
+                                    return true;
+                                });
+        return {};
+    }
+    function.recover_own(sites);
+    const Code piece = {field, function.code().from(field)};
+    if (piece.bytes.size() < 4) return {};
+    x86::find_long_branches({field, {piece.bytes.data(), 4}}, targets, [&](u64, u64 target) {
+        if (const Refusal arrival = x86::find_long_arrival(function.code(), field, target))
+            out.add({arrival.reason, arrival.detail[0], target});
+        return true;
+    });
+    return {};
+}
+
+struct Search {
+    Range targets;
+    Landings* out;
+};
+
+void collect(void* context, unsigned int kind, u64 source, u64 target) {
+    auto& search = *static_cast<Search*>(context);
+    if (search.targets.contains(target))
+        search.out->add({static_cast<Reason>(kind), source, target});
+}
+
+/// A displaced branch has left the text but still runs, in a detour.
+void find_displaced_branches(Range targets, const SiteTable& sites, Landings& out) {
+    for (const Site* site = sites.first(); site; site = site->next)
+        for (const x86::Insn& insn : site->plan.region.all()) {
+            if (insn.rel_size && targets.contains(insn.target))
+                out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
+            if (targets.contains(insn.taken))
+                out.add({Reason::POINTER_INTO_REGION, insn.address, insn.taken});
+        }
+}
+
+/// Only a module's own text branches into its functions, and some modules are large.
+Refusal build_module_index(Range module, ModuleIndex& index) {
+    index.jump_tables = has_jump_tables(module);
+    // Between the passes nothing may change.
+    KernelText unchanged;
+    return index.build(module, [&](auto&& add) {
+        for_each_piece(module, [&](const Code& piece) {
+            x86::find_long_branches(piece, module, [&](u64 field, u64 target) {
+                if (x86::looks_like_branch(piece, field, target)) add(field, target);
+                return true;
+            });
+        });
+        return for_each_hidden(module, unchanged, [&](const x86::Insn& insn) {
+            if (const u64 field = x86::long_branch_field(insn)) add(field, insn.target);
+            if (insn.taken_offset) add(insn.address + insn.taken_offset, insn.taken);
+        });
+    });
+}
+
+Refusal ensure_module_index(Range module, ModuleIndexes& modules, const ModuleIndex*& out) {
+    out = modules.find(module);
+    if (out) return {};
+    Box<ModuleIndex> index = Box<ModuleIndex>::create();
+    if (!index) return Refusal{Reason::NO_MEMORY};
+    if (const Refusal refusal = build_module_index(module, *index)) return refusal;
+    out = index.get();
+    modules.keep(static_cast<Box<ModuleIndex>&&>(index));
+    return {};
+}
+
+/// What the four bytes at `field` lead to in `targets`: as LandingIndex::check().
+Refusal check_field(u64 field, Range line, Range targets, const SiteTable& sites,
+                    const KernelText& text, Landings& out) {
+    bool changed = true;
+    bool leads = false;
+    const Refusal hidden = find_kprobe_over({field, field + 4});
+    x86::find_long_branches({field, in_place<u8>(field, field + 4)}, line, [&](u64, u64 target) {
+        changed = false;
+        leads |= targets.contains(target);
+        return true;
+    });
+    if (!leads && !changed && !hidden) return {};
+    return find_arrivals(field, targets, sites, text, out);
+}
+
+Refusal find_in_module(Range module, Range targets, const SiteTable& sites, ModuleIndexes& modules,
+                       Landings& out) {
+    const ModuleIndex* index = nullptr;
+    if (const Refusal refusal = ensure_module_index(module, modules, index)) return refusal;
+    find_displaced_branches(targets, sites, out);
+    // What an optimized kprobe hides when the text is read may be back when kprobes are asked for.
+    KernelText unchanged;
+    Refusal unknown;
+    index->for_each(targets, [&](u64 field, Range line) {
+        if (!unknown) unknown = check_field(field, line, targets, sites, unchanged, out);
+    });
+    if (unknown) return unknown;
+    Search search{targets, &out};
+    djk_visit_landings(targets.begin, collect, &search);
+    return for_each_hidden(module, unchanged, [&](const x86::Insn& insn) {
+        if (x86::long_branch_field(insn) && targets.contains(insn.target))
+            out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
+        if (targets.contains(insn.taken))
+            out.add({Reason::POINTER_INTO_REGION, insn.address, insn.taken});
+    });
+}
+
+}  // namespace
+
+/// Visits everything that may lead somewhere.
+struct LandingIndex::Builder {
+    /// Of a line, to be sorted by it.
+    struct Arrival {
+        u32 line, entry;
+    };
+
+    LandingIndex& index;
+    Span<Arrival> arrivals;  ///< as many as there is room for
+    Span<Stated> stated;
+    size_t arrival_count = 0, stated_count = 0;
+
+    bool is_complete() const {
+        return arrival_count <= arrivals.size() && stated_count <= stated.size();
+    }
+    void add(u64 target, u32 entry) {
+        if (!index.text_.contains(target)) return;
+        const size_t number = arrival_count++;
+        if (number < arrivals.size())
+            arrivals[number] = {static_cast<u32>(index.line(target)), entry};
+    }
+    u32 distance(u64 place) const { return static_cast<u32>(place - index.text_.begin); }
+
+    static void state(void* context, unsigned int kind, u64 source, u64 target) {
+        auto& self = *static_cast<Builder*>(context);
+        const size_t number = self.stated_count++;
+        if (number < self.stated.size()) self.stated[number] = {kind, source, target};
+        self.add(target, static_cast<u32>(number) | kStatedBit);
+    }
+
+    /// A kprobe that comes or goes changes this piece before it is read, or after.
+    Refusal visit(const Code& piece) {
+        KernelText unchanged;
+        x86::find_long_branches(piece, index.text_, [&](u64 field, u64 target) {
+            // What optimized kprobes of the kernel have overwritten is found below.
+            if (x86::looks_like_branch(piece, field, target)) add(target, distance(field));
+            return true;
+        });
+        const Range covered = {piece.address - (x86::kJumpLength - 1), piece.range().end};
+        return for_each_hidden(covered, unchanged, [this](const x86::Insn& insn) {
+            if (const u64 field = x86::long_branch_field(insn)) add(insn.target, distance(field));
+            if (insn.taken_offset) add(insn.taken, distance(insn.address + insn.taken_offset));
+        });
+    }
+
+    Refusal visit_all() {
+        Refusal refusal;
+        for_each_piece(index.text_, [&](const Code& piece) {
+            if (!refusal) refusal = visit(piece);
+        });
+        const Range rodata = core_rodata();
+        for (const u64& word : in_place<u64>(rodata.begin, rodata.end)) {
+            const u64 place = reinterpret_cast<u64>(&word);
+            if (place % kPiece == 0) djk_breathe();
+            add(word, distance(place));
+        }
+        djk_visit_landings(0, state, this);
+        return refusal;
+    }
+};
+
+Refusal LandingIndex::try_to_build() {
+    text_ = core_text();
+    const size_t lines = line(text_.end - 1) + 1;
+    begin_ = Array<u32>(lines + 1);
+    rewritten_ = Array<djk_rewrite>(djk_list_rewritten(nullptr, 0));
+    if (!begin_ || !rewritten_) return Refusal{Reason::NO_MEMORY};
+    djk_list_rewritten(rewritten_.data(), rewritten_.size());
+    Array<Builder::Arrival> arrivals;
+    size_t count = 0;
+    // The first pass counts. Others change text meanwhile: there may be some more in the next one.
+    for (bool complete = false; !complete;) {
+        Builder builder{*this, arrivals.all(), stated_.all()};
+        if (const Refusal refusal = builder.visit_all()) return refusal;
+        complete = builder.is_complete();
+        count = builder.arrival_count;
+        if (complete) break;
+        arrivals = Array<Builder::Arrival>(count + count / 64 + 64);
+        stated_ = Array<Stated>(builder.stated_count + 64);
+        if (!arrivals || !stated_) return Refusal{Reason::NO_MEMORY};
+    }
+    Array<u32> entries(count + 1);
+    if (!entries) return Refusal{Reason::NO_MEMORY};
+    const Span<const Builder::Arrival> all = arrivals.all().first(count);
+    for (const auto& arrival : all)
+        ++begin_[arrival.line];
+    // Where each line ends, which is where it begins when all its entries are in.
+    for (size_t i = 1; i <= lines; ++i)
+        begin_[i] += begin_[i - 1];
+    for (const auto& arrival : all)
+        entries[--begin_[arrival.line]] = arrival.entry;
+    entries_ = static_cast<Array<u32>&&>(entries);
+    return {};
+}
+
+Refusal LandingIndex::build() {
+    const Refusal refusal = try_to_build();
+    if (refusal) {
+        *this = LandingIndex{};
+        unknown_ = refusal;
+    }
+    return refusal;
+}
+
+Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const SiteTable& sites,
+                            const KernelText& text, Landings& out) const {
+    if (entry & kStatedBit) {
+        const Stated& stated = stated_[entry & ~kStatedBit];
+        if (targets.contains(stated.target))
+            out.add({static_cast<Reason>(stated.kind), stated.source, stated.target});
+        return {};
+    }
+    const u64 place = text_.begin + entry;
+    if (!text_.contains(place)) {
+        const u64 word = *reinterpret_cast<const u64*>(place);
+        if (targets.contains(word)) out.add({Reason::POINTER_INTO_REGION, place, word});
+        return {};
+    }
+    bool changed = true;
+    bool leads = false;
+    // An optimized kprobe of the kernel may cover only a part of the field: what is left of it need
+    // not look changed.
+    const Refusal hidden = find_kprobe_over({place, place + 4});
+    const Range here = {text_.begin + line * kLineSize, text_.begin + (line + 1) * kLineSize};
+    x86::find_long_branches({place, in_place<u8>(place, place + 4)}, here, [&](u64, u64 target) {
+        changed = false;
+        leads |= targets.contains(target);
+        return true;
+    });
+    // What has been displaced or hidden since then is found in the function as it was.
+    if (!leads && !changed && !hidden) return {};
+    return find_arrivals(place, targets, sites, text, out);
+}
+
+Refusal LandingIndex::find_in_core(Range targets, const SiteTable& sites, Landings& out) const {
+    KernelText unchanged;
+    for (size_t at = line(targets.begin); at <= line(targets.end - 1); ++at)
+        for (u32 i = begin_[at]; i < begin_[at + 1]; ++i)
+            if (const Refusal refusal = check(entries_[i], at, targets, sites, unchanged, out))
+                return refusal;
+    return {};
+}
+
+Refusal LandingIndex::find(Range targets, const SiteTable& sites, ModuleIndexes& modules,
+                           Landings& out) const {
+    djk_extent text;
+    if (!djk_text_extent(targets.begin, &text)) return Refusal{Reason::NOT_TEXT};
+    if (text.begin != core_text().begin)
+        return find_in_module({text.begin, text.end}, targets, sites, modules, out);
+    if (!is_built()) return unknown_;
+    return find_in_core(targets, sites, out);
+}
+
+void LandingIndex::visit_rewritten(Range range, djk_flow_visit visit, void* context) const {
+    if (!entries_ || !text_.contains(range.begin)) {
+        djk_visit_rewritten_flow(range.begin, visit, context);
+        return;
+    }
+    // One that begins before the range may reach into it.
+    const u64 from = range.begin - (x86::kJumpLength - 1);
+    size_t first = 0;
+    for (size_t end = rewritten_.size(); first < end;) {
+        const size_t middle = first + (end - first) / 2;
+        if (rewritten_[middle].place < from)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    for (; first < rewritten_.size() && rewritten_[first].place < range.end; ++first)
+        visit(context, rewritten_[first].kind, rewritten_[first].place, rewritten_[first].target);
+}
+
+void LandingIndex::mark_rewritten(Range range, u8* marks) const {
+    struct Marks {
+        Range range;
+        u8* marks;
+
+        static void visit(void* context, unsigned int, unsigned long place, unsigned long) {
+            const auto& self = *static_cast<Marks*>(context);
+            for (u64 at = place; at < place + x86::kJumpLength; ++at)
+                if (self.range.contains(at)) self.marks[at - self.range.begin] = 1;
+        }
+    };
+    // What lies around a module's text is another's; in the middle is the site.
+    djk_extent text;
+    const bool known = djk_text_extent(range.begin + range.size() / 2, &text);
+    for (u64 i = 0; i < range.size(); ++i)
+        marks[i] = !known;
+    if (!known) return;
+    Marks context{range, marks};
+    visit_rewritten({range.begin > text.begin ? range.begin : text.begin, range.end}, Marks::visit,
+                    &context);
+}
+
+}  // namespace djprobe::kmod

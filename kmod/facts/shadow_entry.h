@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+// Where a function's return address may be replaced.
+#pragma once
+
+#include "analyst.h"
+
+namespace djprobe::kmod {
+
+/// A function and where its entry probe would be.
+struct ShadowEntry {
+    u64 function;
+    u64 site;
+};
+
+/// Whether at the site, for every call once, the return address is what the stack pointer points
+/// to, and the function returns to it as the same task. Refusals: djk_forbidden()'s, NO_FUNCTION,
+/// SPECIAL_RETURN, NO_SHADOW, NO_RETURN, ENTRY_AGAIN, UNSCANNABLE, NO_INDEX, NO_MEMORY. Under the
+/// registry lock; the caller has pinned the function's module.
+Refusal check_shadow_entry(const ShadowEntry& entry, Analyst& analyst, const SiteTable& sites);
+
+}  // namespace djprobe::kmod

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/* kmod/api/djprobe_api.h: probes of other modules. */
+#include "../../api/djprobe_api.h"
+
+#include <linux/export.h>
+#include <linux/slab.h>
+
+#include "../../../uapi/djprobe.h"
+#include "../ioctl/abi.h"
+#include "../hit/handler.h"
+#include "../../border/kernel.h"
+#include "registered.h"
+
+static int fill_request(struct djp_request *request, struct djprobe *probe)
+{
+	if (!probe->pre_handler && !probe->post_handler)
+		return -EINVAL;
+	if (probe->flags & ~(DJPROBE_INT3_ONLY | DJPROBE_DISABLED))
+		return -EINVAL;
+	if (probe->symbol_name ? !!probe->addr : probe->offset)
+		return -EINVAL;
+	request->symbol = probe->symbol_name;
+	request->offset = probe->offset;
+	request->address = (unsigned long)probe->addr;
+	request->int3_only = probe->flags & DJPROBE_INT3_ONLY;
+	request->disabled = probe->flags & DJPROBE_DISABLED;
+	return 0;
+}
+
+static void take_answer(const struct djp_request *request, unsigned int *reason,
+			unsigned long detail[2])
+{
+	*reason = request->reason;
+	detail[0] = request->detail[0];
+	detail[1] = request->detail[1];
+}
+
+/* Attach what the requests say; the handlers become the policy's, or are gone. */
+static int attach(struct djprobe **probes, struct djp_request *requests,
+		  struct djp_probe **attached, int num)
+{
+	int i, error;
+	size_t done;
+
+	for (i = 0; i < num; i++) {
+		error = fill_request(&requests[i], probes[i]);
+		if (!error) {
+			requests[i].handler = djk_handler_of_c(probes[i]);
+			error = requests[i].handler ? 0 : -ENOMEM;
+		}
+		if (error)
+			goto destroy;
+	}
+	done = djp_attach(requests, num, attached);
+	if (done == num) {
+		for (i = 0; i < num; i++) {
+			take_answer(&requests[i], &probes[i]->reason, probes[i]->detail);
+			probes[i]->addr = (void *)requests[i].address;
+		}
+		return 0;
+	}
+	take_answer(&requests[done], &probes[done]->reason, probes[done]->detail);
+	error = djk_errno_of(requests[done].reason);
+destroy:
+	while (i--)
+		djk_probe_destroy(requests[i].handler);
+	return error;
+}
+
+/* The same for probes that are not registered yet, which they are then. */
+static int register_all(struct djprobe **probes, struct djp_request *requests,
+			struct djp_probe **attached, int num)
+{
+	int i, reserved, error = 0;
+
+	for (reserved = 0; reserved < num; reserved++) {
+		error = djk_registered_reserve(probes[reserved]);
+		if (error)
+			break;
+	}
+	if (!error)
+		error = attach(probes, requests, attached, num);
+	for (i = 0; i < reserved; i++)
+		djk_registered_settle(probes[i], error ? NULL : attached[i]);
+	return error;
+}
+
+int register_djprobes(struct djprobe **probes, int num)
+{
+	struct djp_request *requests;
+	struct djp_probe **attached;
+	int error = -ENOMEM;
+
+	if (num <= 0)
+		return -EINVAL;
+	requests = kvcalloc(num, sizeof(*requests), GFP_KERNEL);
+	attached = kvcalloc(num, sizeof(*attached), GFP_KERNEL);
+	if (requests && attached)
+		error = register_all(probes, requests, attached, num);
+	kvfree(attached);
+	kvfree(requests);
+	return error;
+}
+EXPORT_SYMBOL_GPL(register_djprobes);
+
+int register_djprobe(struct djprobe *probe)
+{
+	return register_djprobes(&probe, 1);
+}
+EXPORT_SYMBOL_GPL(register_djprobe);
+
+void unregister_djprobes(struct djprobe **probes, int num)
+{
+	/* In portions: this must not need memory. */
+	struct djp_probe *portion[32];
+	int i, count;
+
+	for (i = 0; i < num;) {
+		for (count = 0; count < ARRAY_SIZE(portion) && i < num; i++) {
+			portion[count] = djk_registered_take(probes[i]);
+			if (portion[count])
+				count++;
+		}
+		djp_detach(portion, count);
+	}
+	djk_quiesce();
+}
+EXPORT_SYMBOL_GPL(unregister_djprobes);
+
+void unregister_djprobe(struct djprobe *probe)
+{
+	unregister_djprobes(&probe, 1);
+}
+EXPORT_SYMBOL_GPL(unregister_djprobe);
+
+static int enable(const void *probe, unsigned int *reason, unsigned long detail[2])
+{
+	struct djp_probe *attached = djk_registered_lock(probe);
+	struct djp_request refused = {};
+	size_t enabled;
+
+	if (!attached)
+		return -EINVAL;
+	enabled = djp_enable(&attached, 1, &refused);
+	djk_registered_unlock();
+	take_answer(&refused, reason, detail);
+	return enabled == 1 ? 0 : djk_errno_of(refused.reason);
+}
+
+static void disable(const void *probe)
+{
+	struct djp_probe *attached = djk_registered_lock(probe);
+
+	if (!attached)
+		return;
+	djp_disable(&attached, 1);
+	djk_registered_unlock();
+	djk_quiesce();
+}
+
+int enable_djprobe(struct djprobe *probe)
+{
+	return enable(probe, &probe->reason, probe->detail);
+}
+EXPORT_SYMBOL_GPL(enable_djprobe);
+
+void disable_djprobe(struct djprobe *probe)
+{
+	disable(probe);
+}
+EXPORT_SYMBOL_GPL(disable_djprobe);
+
+static void count(const void *probe, unsigned long *hits, unsigned long *missed)
+{
+	const struct djp_probe *attached;
+	unsigned long kinds[8] = {};
+	int i;
+
+	*hits = *missed = 0;
+	rcu_read_lock();
+	/* A handler may ask before its own registration has returned. */
+	attached = djk_registered_find(probe);
+	if (attached)
+		djk_probe_count(djp_handler(attached), hits, kinds);
+	rcu_read_unlock();
+	for (i = 0; i < ARRAY_SIZE(kinds); i++)
+		*missed += kinds[i];
+}
+
+void djprobe_counts(const struct djprobe *probe, unsigned long *hits, unsigned long *missed)
+{
+	count(probe, hits, missed);
+}
+EXPORT_SYMBOL_GPL(djprobe_counts);
+
+/* ---- At returns ---- */
+
+static bool is_sound(const struct djretprobe *probe)
+{
+	return probe->handler && !(probe->flags & ~(DJPROBE_INT3_ONLY | DJPROBE_DISABLED)) &&
+	       !probe->symbol_name != !probe->addr && probe->data_size <= DJPROBE_RETURN_DATA_MAX &&
+	       probe->maxactive <= DJPROBE_RETURN_ACTIVE_MAX;
+}
+
+int register_djretprobe(struct djretprobe *probe)
+{
+	struct djp_request request = {
+		.symbol = probe->symbol_name,
+		.address = (unsigned long)probe->addr,
+		.int3_only = probe->flags & DJPROBE_INT3_ONLY,
+		.disabled = probe->flags & DJPROBE_DISABLED,
+	};
+	struct djp_probe *attached = NULL;
+	bool done = false;
+	int error;
+
+	if (!is_sound(probe))
+		return -EINVAL;
+	error = djk_registered_reserve(probe);
+	if (error)
+		return error;
+	if (djp_find_shadow_entry(&request)) {
+		request.handler = djk_handler_of_c_return(probe);
+		if (!request.handler) {
+			djk_registered_settle(probe, NULL);
+			return -ENOMEM;
+		}
+		done = djp_attach(&request, 1, &attached);
+		if (!done)
+			djk_probe_destroy(request.handler);
+	}
+	take_answer(&request, &probe->reason, probe->detail);
+	if (done)
+		probe->addr = (void *)request.address;
+	djk_registered_settle(probe, done ? attached : NULL);
+	return done ? 0 : djk_errno_of(request.reason);
+}
+EXPORT_SYMBOL_GPL(register_djretprobe);
+
+void unregister_djretprobe(struct djretprobe *probe)
+{
+	struct djp_probe *attached = djk_registered_take(probe);
+
+	if (!attached)
+		return;
+	djp_detach(&attached, 1);
+	djk_quiesce();
+}
+EXPORT_SYMBOL_GPL(unregister_djretprobe);
+
+int enable_djretprobe(struct djretprobe *probe)
+{
+	return enable(probe, &probe->reason, probe->detail);
+}
+EXPORT_SYMBOL_GPL(enable_djretprobe);
+
+void disable_djretprobe(struct djretprobe *probe)
+{
+	disable(probe);
+}
+EXPORT_SYMBOL_GPL(disable_djretprobe);
+
+void djretprobe_counts(const struct djretprobe *probe, unsigned long *hits, unsigned long *nmissed)
+{
+	count(probe, hits, nmissed);
+}
+EXPORT_SYMBOL_GPL(djretprobe_counts);

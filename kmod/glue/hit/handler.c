@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Making handlers of BPF programs and of functions in C, and giving them back. */
+#include "handler.h"
+
+#include <linux/bpf.h>
+#include <linux/file.h>
+#include <linux/filter.h>
+#include <linux/percpu.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "../../api/djprobe_api.h"
+#include "../kernel/imports.h"
+#include "shadow.h"
+
+static bool is_program(int fd)
+{
+	struct file *file = fget(fd);
+	const bool program = file && file->f_op == (const void *)djk_imports.bpf_prog_fops;
+
+	if (file)
+		fput(file);
+	return program;
+}
+
+static bool is_sleepable(const struct bpf_prog *prog)
+{
+#ifdef DJK_PROG_SLEEPABLE
+	return prog->sleepable;
+#else
+	return prog->aux->sleepable;
+#endif
+}
+
+/*
+ * An extension (freplace) takes the place of a whole program, is verified as one of its kind, and
+ * finds neither a run context nor the registers that only it reads where the program wanted none.
+ * The kernel keeps extensions off programs that may be called through a map; a handler counts as
+ * one of these. Fails when it is extended already.
+ */
+#ifdef DJK_EXCLUDE_EXTENSIONS
+static const bool excludes_extensions = true;
+#else
+static const bool excludes_extensions; /* all get all */
+#endif
+
+static bool keep_extensions_off(struct bpf_prog *prog)
+{
+	bool extended = false;
+
+#ifdef DJK_EXCLUDE_EXTENSIONS
+	mutex_lock(&prog->aux->ext_mutex);
+	extended = prog->aux->is_extended;
+	if (!extended)
+		prog->aux->prog_array_member_cnt++;
+	mutex_unlock(&prog->aux->ext_mutex);
+#endif
+	return !extended;
+}
+
+static void give_back(struct bpf_prog *prog)
+{
+#ifdef DJK_EXCLUDE_EXTENSIONS
+	mutex_lock(&prog->aux->ext_mutex);
+	prog->aux->prog_array_member_cnt--;
+	mutex_unlock(&prog->aux->ext_mutex);
+#endif
+	bpf_prog_put(prog);
+}
+
+static unsigned int refuse_program(const struct bpf_prog *prog, unsigned long *detail)
+{
+	if (is_sleepable(prog))
+		return DJPROBE_REASON_PROG_SLEEPABLE;
+	/*
+	 * kprobe.multi and its kin read their cookie and address from a context that only their
+	 * own attachment makes.
+	 */
+	if (prog->expected_attach_type != 0) {
+		*detail = prog->expected_attach_type;
+		return DJPROBE_REASON_PROG_ATTACH_TYPE;
+	}
+	return DJPROBE_REASON_NONE;
+}
+
+/*
+ * Whether bpf_get_func_ip() may be called: after verification calls of helpers hold the distance of
+ * the helper from a base, and those of subprograms stand behind the program. What a tail call leads
+ * to changes.
+ */
+static bool may_ask_where(const struct bpf_prog *prog)
+{
+	const unsigned long func_ip = djk_lookup("bpf_get_func_ip_kprobe");
+	const struct bpf_insn *insn;
+
+	for (insn = prog->insnsi; insn < prog->insnsi + prog->len; insn++) {
+		if (insn->code == (BPF_JMP | BPF_TAIL_CALL))
+			return true;
+		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
+		    djk_imports.__bpf_call_base + insn->imm == func_ip)
+			return true;
+	}
+	return false;
+}
+
+static struct djk_handler *new_handler(void)
+{
+	struct djk_handler *handler = kzalloc(sizeof(*handler), GFP_KERNEL);
+
+	if (!handler)
+		return NULL;
+	handler->needs_context = true;
+	handler->counters = alloc_percpu(struct djk_counters);
+	if (handler->counters)
+		return handler;
+	kfree(handler);
+	return NULL;
+}
+
+/* Take a reference to it, for give_back(); NULL with the reason. */
+static struct bpf_prog *take_program(int prog_fd, unsigned int *reason, unsigned long *detail)
+{
+	struct bpf_prog *prog = bpf_prog_get_type_dev(prog_fd, BPF_PROG_TYPE_KPROBE, false);
+
+	if (IS_ERR(prog)) {
+		*reason = is_program(prog_fd) ? DJPROBE_REASON_PROG_TYPE : DJPROBE_REASON_PROG_FD;
+		return NULL;
+	}
+	*reason = refuse_program(prog, detail);
+	if (!*reason && !keep_extensions_off(prog))
+		*reason = DJPROBE_REASON_PROG_EXTENDED;
+	if (!*reason)
+		return prog;
+	bpf_prog_put(prog);
+	return NULL;
+}
+
+struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
+					 unsigned long *detail)
+{
+	struct bpf_prog *prog = take_program(prog_fd, reason, detail);
+	struct djk_handler *handler;
+
+	if (!prog)
+		return NULL;
+	handler = new_handler();
+	if (!handler) {
+		*reason = DJPROBE_REASON_NO_MEMORY;
+		give_back(prog);
+		return NULL;
+	}
+	handler->prog = prog;
+	handler->cookie = cookie;
+	handler->asks_where = may_ask_where(prog);
+	/* bpf_override_return() makes the function return at once. */
+	handler->link.wants = prog->kprobe_override ? DJK_WANTS_REDIRECT : 0;
+	return &handler->link;
+}
+
+bool djk_handler_shadows(struct djk_probe *probe, const int *entry_fd, size_t together,
+			 unsigned int *reason, unsigned long *detail)
+{
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	if (entry_fd) {
+		handler->entry_prog = take_program(*entry_fd, reason, detail);
+		if (!handler->entry_prog)
+			return false;
+		handler->begins = true;
+		handler->asks_where |= may_ask_where(handler->entry_prog);
+		*reason = DJPROBE_REASON_PROG_OVERRIDE;
+		if (handler->entry_prog->kprobe_override)
+			return false;
+	}
+	*reason = DJPROBE_REASON_NO_MEMORY;
+	handler->shadow = djk_shadow_create(
+		handler, handler->begins ? sizeof(struct djk_session_call) : 0, 0, together);
+	if (handler->shadow)
+		*reason = DJPROBE_REASON_NONE;
+	return handler->shadow;
+}
+
+struct djk_probe *djk_handler_of_c(struct djprobe *probe)
+{
+	struct djk_handler *handler = new_handler();
+
+	if (!handler)
+		return NULL;
+	handler->c_probe = probe;
+	handler->link.wants = DJK_WANTS_REDIRECT | (probe->post_handler ? DJK_WANTS_AFTER : 0);
+	return &handler->link;
+}
+
+struct djk_probe *djk_handler_of_c_return(struct djretprobe *probe)
+{
+	struct djk_handler *handler = new_handler();
+
+	if (!handler)
+		return NULL;
+	handler->c_return = probe;
+	handler->begins = probe->entry_handler;
+	handler->shadow = djk_shadow_create(handler, probe->data_size, probe->maxactive, 1);
+	if (handler->shadow)
+		return &handler->link;
+	djk_probe_destroy(&handler->link);
+	return NULL;
+}
+
+bool djk_probe_program(const struct djk_probe *probe, struct djk_program *program)
+{
+	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	const struct bpf_prog *prog = handler->prog;
+
+	/*
+	 * With lock debugging helpers check that rcu_read_lock() was called, which preemption being
+	 * off does not show. Subprograms are not in insnsi, nor is an extension.
+	 */
+	if (!prog || IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) || !excludes_extensions || !prog->jited ||
+	    prog->aux->func_cnt)
+		return false;
+	program->insns = prog->insnsi;
+	program->insn_count = prog->len;
+	program->code = (unsigned long)prog->bpf_func;
+	program->code_size = prog->jited_len;
+	program->hits = (long)&handler->counters->hits;
+	return true;
+}
+
+void djk_probe_set_plain(struct djk_probe *probe)
+{
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	handler->needs_context = false;
+	/* In shadow mode it does not run at the site. */
+	handler->plain = !handler->shadow;
+}
+
+bool djk_probe_may_be_at(const struct djk_probe *probe, unsigned long address, bool entry)
+{
+	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	unsigned long list;
+
+	if (!handler->prog || !handler->prog->kprobe_override)
+		return true;
+	/* There is none in a kernel without error injection. */
+	list = djk_lookup("within_error_injection_list");
+	return entry && list && djk_bool(djk_call(list, address, 0, 0, 0, 0));
+}
+
+void djk_probe_set_function(struct djk_probe *probe, unsigned long function)
+{
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	handler->identity.addr = (kprobe_opcode_t *)function;
+	handler->identity.flags = function ? KPROBE_FLAG_ON_FUNC_ENTRY : 0;
+}
+
+bool djk_probe_is_shadow(const struct djk_probe *probe)
+{
+	return container_of(probe, struct djk_handler, link)->shadow;
+}
+
+bool djk_probe_enters_shadow(const struct djk_probe *probe)
+{
+	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	/* Who looks at a call when it begins wants all registers. */
+	return handler->shadow && !handler->begins;
+}
+
+void djk_probe_start(struct djk_probe *probe)
+{
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	if (handler->shadow)
+		djk_shadow_start(handler->shadow);
+}
+
+void djk_probe_stop(struct djk_probe *probe)
+{
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	if (handler->shadow)
+		djk_shadow_stop(handler->shadow);
+}
+
+void djk_probe_destroy(struct djk_probe *probe)
+{
+	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	if (handler->shadow)
+		djk_shadow_destroy(handler->shadow);
+	if (handler->prog)
+		give_back(handler->prog);
+	if (handler->entry_prog)
+		give_back(handler->entry_prog);
+	free_percpu(handler->counters);
+	kfree(handler);
+}
+
+void djk_handler_show(const struct djk_probe *probe, struct seq_file *out)
+{
+	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+
+	seq_printf(out, "prog_id:\t%u\n", handler->prog->aux->id);
+	if (handler->entry_prog)
+		seq_printf(out, "entry_prog_id:\t%u\n", handler->entry_prog->aux->id);
+}
+
+void djk_probe_count(const struct djk_probe *probe, unsigned long *hits, unsigned long missed[8])
+{
+	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	int cpu, cause;
+
+	*hits = 0;
+	memset(missed, 0, 8 * sizeof(*missed));
+	for_each_possible_cpu(cpu)
+	{
+		const struct djk_counters *counters = per_cpu_ptr(handler->counters, cpu);
+
+		*hits += READ_ONCE(counters->hits);
+		for (cause = 0; cause < DJPROBE_MISS_KINDS; cause++)
+			missed[cause] += READ_ONCE(counters->missed[cause]);
+	}
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* One handler on one site, a BPF program or one in C, as the C side keeps it. */
+#ifndef DJPROBE_KMOD_HANDLER_H
+#define DJPROBE_KMOD_HANDLER_H
+
+#include <linux/kprobes.h>
+#include <linux/types.h>
+
+#include "../../../uapi/djprobe.h"
+#include "../../border/kernel.h"
+
+struct bpf_prog;
+struct djk_shadow;
+struct djprobe;
+struct djretprobe;
+struct seq_file;
+
+/* Per CPU, so that no hit writes a line that another CPU reads. */
+struct djk_counters {
+	u64 hits;
+	u64 missed[DJPROBE_MISS_KINDS];
+};
+
+struct djk_handler {
+	struct djk_probe link;	     /* first: the policy knows only this */
+	struct bpf_prog *prog;	     /* this, */
+	struct bpf_prog *entry_prog; /* of a session: runs first */
+	struct djprobe *c_probe;     /* or this, */
+	struct djretprobe *c_return; /* or this */
+	struct djk_shadow *shadow;   /* the program runs at the return, the site is the entry */
+	bool begins;		     /* decides at the entry whether a call is to be seen */
+	bool needs_context;	     /* calls helpers that ask who has attached it */
+	bool asks_where;	     /* calls bpf_get_func_ip(), or a program that may */
+	bool plain;		     /* a program that runs at the site and does not need that */
+	u64 cookie;
+	struct djk_counters __percpu *counters;
+	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */
+};
+
+/* Take a reference to the program; NULL with the reason. Given back by djk_probe_destroy(). */
+struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
+					 unsigned long *detail);
+
+/*
+ * Have the program run at returns, which are seen at the entry, as one of `together` such
+ * probes; entry_fd: a program to run there, or NULL. False with the reason.
+ */
+bool djk_handler_shadows(struct djk_probe *probe, const int *entry_fd, size_t together,
+			 unsigned int *reason, unsigned long *detail);
+
+/* A BPF program's number, as fdinfo of a BPF link has it; a session's both. */
+void djk_handler_show(const struct djk_probe *probe, struct seq_file *out);
+
+/* What a session keeps of a call. */
+struct djk_session_call {
+	u64 cookie, entered;
+};
+
+/* NULL: out of memory. The probe must outlive it by a quiescence. */
+struct djk_probe *djk_handler_of_c(struct djprobe *probe);
+struct djk_probe *djk_handler_of_c_return(struct djretprobe *probe);
+
+#endif

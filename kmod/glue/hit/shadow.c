@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "shadow.h"
+
+#ifdef CONFIG_RETHOOK
+
+#include <linux/err.h>
+#include <linux/irq_work.h>
+#include <linux/kprobes.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/module.h>
+#include <linux/mm.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/ptrace.h>
+#include <linux/rcupdate.h>
+#include <linux/rethook.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/suspend.h>
+#include <linux/workqueue.h>
+
+#include "handler.h"
+#include "hit.h"
+#include "../kernel/imports.h"
+
+/*
+ * Some instances, which never leave their rethook. Only whole pools are added:
+ * newer kernels fix the number of instances when a rethook is made.
+ */
+struct pool {
+	struct pool *next; /* older */
+	struct rethook *rethook;
+};
+
+enum shadow_state {
+	SHADOW_STOPPED,
+	SHADOW_ASLEEP,	/* the machine sleeps: no instances for now */
+	SHADOW_RUNNING, /* hits look for instances */
+};
+
+struct djk_shadow {
+	struct list_head in_all;
+	struct djk_handler *handler;
+	size_t data_size;   /* behind the node of each instance */
+	unsigned int most;  /* instances */
+	struct pool *pools; /* the newest first; hits read them without a lock */
+	unsigned int size;  /* instances in all of them */
+	u8 state;	    /* enum shadow_state */
+	bool is_short;	    /* the newest pool was found empty */
+};
+
+/* For one function; 64 bytes each. */
+#define MOST_INSTANCES (1u << 18)
+/* One request may be for all functions: what they begin with must not fill the memory. */
+#define FIRST_INSTANCES_OF_ALL (1u << 16)
+#define FIRST_INSTANCES_AT_LEAST 16u
+/* Of what a request may take each growth takes this part at most: whoever is traced asks for it. */
+#define GROWTH_SHARE 8
+
+static unsigned int instances = 1024;
+module_param(instances, uint, 0600);
+MODULE_PARM_DESC(instances, "what a probe in shadow mode begins with; more are added on demand");
+
+static struct {
+	unsigned long trampoline, alloc, free, add_node, recycle;
+} rethook;
+
+static LIST_HEAD(all_shadows);
+static unsigned int sleeps; /* that have been prepared and are not over; they may nest */
+static DEFINE_MUTEX(all_mutex);
+
+/* ---- At the entry ---- */
+
+/* One that this CPU has at hand. Preemption is off. */
+static __always_inline struct rethook_node *take_own(struct pool *pool)
+{
+#if defined(DJK_OBJPOOL_INLINE)
+	/* Whoever gives back has interrupts off; whoever takes need not. */
+	return __objpool_try_get_slot(&pool->rethook->pool, raw_smp_processor_id());
+#elif defined(DJK_RETHOOK_OBJPOOL)
+	return objpool_pop(&pool->rethook->pool);
+#else
+	struct freelist_node *node = freelist_try_get(&pool->rethook->pool);
+
+	return node ? container_of(node, struct rethook_node, freelist) : NULL;
+#endif
+}
+
+static struct rethook_node *take(struct pool *pool)
+{
+#ifdef DJK_RETHOOK_OBJPOOL
+	return objpool_pop(&pool->rethook->pool);
+#else
+	return take_own(pool);
+#endif
+}
+NOKPROBE_SYMBOL(take);
+
+static __always_inline void hook(struct rethook_node *node, unsigned long *return_address)
+{
+	node->ret_addr = *return_address;
+	node->frame = (unsigned long)return_address;
+	/* Only this task's list, which an interrupt leaves as it finds it. */
+	__llist_add(&node->llist, &current->rethooks);
+	/* An unwinder that meets the trampoline looks for the node. */
+	barrier();
+	*return_address = rethook.trampoline;
+}
+
+static void grow_all(struct work_struct *work);
+static DECLARE_WORK(grower, grow_all);
+
+static void kick_grower(struct irq_work *work)
+{
+	queue_work(system_highpri_wq, &grower);
+}
+/* A hit may come from within the scheduler or the workqueues. */
+static DEFINE_IRQ_WORK(grower_kick, kick_grower);
+
+/* Those of other CPUs; the older pools are the reserve while the grower makes more. */
+static struct rethook_node *take_of_reserve(struct djk_shadow *shadow, struct pool *pool)
+{
+	struct rethook_node *node = take(pool);
+
+	/* What a CPU that goes down kicks last never comes, and would stay in the way of all
+	 * others: whoever misses next, elsewhere, asks. */
+	if (!node && !READ_ONCE(shadow->is_short) && cpu_online(raw_smp_processor_id())) {
+		WRITE_ONCE(shadow->is_short, true);
+		irq_work_queue(&grower_kick);
+	}
+	while (!node && (pool = pool->next))
+		node = take(pool);
+	return node;
+}
+NOKPROBE_SYMBOL(take_of_reserve);
+
+/* NULL: stopped, asleep, an NMI, for which the pools are not made, or none left. */
+static struct rethook_node *take_or_miss(struct djk_handler *handler, bool allowed)
+{
+	struct djk_shadow *const shadow = handler->shadow;
+	const u8 state = READ_ONCE(shadow->state);
+	struct rethook_node *node = NULL;
+
+	if (state == SHADOW_STOPPED)
+		return NULL;
+	if (allowed && state == SHADOW_RUNNING)
+		node = take_of_reserve(shadow, smp_load_acquire(&shadow->pools));
+	if (!node)
+		this_cpu_inc(handler->counters->missed[allowed ? DJPROBE_MISS_NO_INSTANCE
+							       : DJPROBE_MISS_NMI]);
+	return node;
+}
+NOKPROBE_SYMBOL(take_or_miss);
+
+/* What enter() leaves to others, which is shorter by it. `node`: what it has taken. */
+static noinline void enter_slowly(struct djk_handler *handler, struct pt_regs *regs, bool allowed,
+				  struct rethook_node *node)
+{
+	if (!node)
+		node = take_or_miss(handler, allowed);
+	if (!node)
+		return;
+	if (handler->begins && !djk_begin_call(handler, regs, node + 1))
+		djk_call(rethook.recycle, (unsigned long)node, 0, 0, 0, 0);
+	else
+		hook(node, (unsigned long *)regs->sp);
+}
+NOKPROBE_SYMBOL(enter_slowly);
+
+static __always_inline void enter(struct djk_handler *handler, struct pt_regs *regs,
+				  unsigned int nmi)
+{
+	struct djk_shadow *const shadow = handler->shadow;
+	const bool allowed = (preempt_count() & NMI_MASK) == nmi;
+	struct rethook_node *node = NULL;
+
+	if (likely(allowed && READ_ONCE(shadow->state) == SHADOW_RUNNING))
+		node = take_own(smp_load_acquire(&shadow->pools));
+	if (unlikely(!node || handler->begins))
+		enter_slowly(handler, regs, allowed, node);
+	else
+		hook(node, (unsigned long *)regs->sp);
+}
+
+void notrace __flatten djk_shadow_enter(struct djk_handler *handler, struct pt_regs *regs,
+					unsigned int nmi)
+{
+	enter(handler, regs, nmi);
+}
+NOKPROBE_SYMBOL(djk_shadow_enter);
+
+void notrace __flatten djk_shadow_entry(struct pt_regs *regs, struct djk_probe *probe)
+{
+	enter(container_of(probe, struct djk_handler, link), regs, 0);
+}
+NOKPROBE_SYMBOL(djk_shadow_entry);
+
+/* ---- Pools ---- */
+
+static void free_rethook(struct rethook *hook)
+{
+	/* Those under way keep it until they have returned. */
+	djk_call(rethook.free, (unsigned long)hook, 0, 0, 0, 0);
+}
+
+static struct rethook *make_rethook(struct djk_handler *handler, size_t data_size,
+				    unsigned int size)
+{
+	struct rethook *hook;
+#ifdef DJK_RETHOOK_OBJPOOL
+	hook = (void *)djk_call(rethook.alloc, (unsigned long)handler, (unsigned long)djk_on_return,
+				sizeof(struct rethook_node) + data_size, size, 0);
+	return IS_ERR(hook) ? NULL : hook;
+#else
+	struct rethook_node *node;
+
+	hook = (void *)djk_call(rethook.alloc, (unsigned long)handler, (unsigned long)djk_on_return,
+				0, 0, 0);
+	for (; hook && size; size--) {
+		node = kzalloc(sizeof(*node) + data_size, GFP_KERNEL);
+		if (!node) {
+			free_rethook(hook);
+			return NULL;
+		}
+		djk_call(rethook.add_node, (unsigned long)hook, (unsigned long)node, 0, 0, 0);
+		cond_resched();
+	}
+	return hook;
+#endif
+}
+
+static bool add_pool(struct djk_shadow *shadow, unsigned int size)
+{
+	struct pool *pool = kzalloc(sizeof(*pool), GFP_KERNEL);
+
+	if (pool)
+		pool->rethook = make_rethook(shadow->handler, shadow->data_size, size);
+	if (!pool || !pool->rethook) {
+		kfree(pool);
+		return false;
+	}
+	pool->next = shadow->pools;
+	smp_store_release(&shadow->pools, pool);
+	shadow->size += size;
+	return true;
+}
+
+/*
+ * Whether so many pools of so many instances leave memory to others: of what there is they may take
+ * half, and a `share`th of that. Newer kernels give a pool room for all its instances on each CPU
+ * that may ever come, a page at least.
+ */
+static bool fits(size_t pools, unsigned int size, size_t data_size, unsigned int share)
+{
+	u64 bytes = (u64)size * (sizeof(struct rethook_node) + data_size);
+#ifdef DJK_RETHOOK_OBJPOOL
+	const u64 slots = roundup_pow_of_two(size) * sizeof(void *);
+
+	bytes += num_possible_cpus() * max_t(u64, slots, PAGE_SIZE);
+#endif
+	return pools * bytes / PAGE_SIZE <= (u64)si_mem_available() / 2 / share;
+}
+
+/* Twice the same: one to use, and one for the time that it takes to add more. */
+static bool grow(struct djk_shadow *shadow, unsigned int size)
+{
+	return add_pool(shadow, size) && add_pool(shadow, size);
+}
+
+static void grow_all(struct work_struct *work)
+{
+	struct djk_shadow *shadow;
+	unsigned int size;
+
+	mutex_lock(&all_mutex);
+	list_for_each_entry(shadow, &all_shadows, in_all)
+	{
+		if (shadow->state != SHADOW_RUNNING || !READ_ONCE(shadow->is_short) ||
+		    shadow->size >= shadow->most)
+			continue;
+		size = min(shadow->size, (shadow->most - shadow->size + 1) / 2);
+		/* Out of memory: the next time, when somebody misses. */
+		if (fits(2, size, shadow->data_size, GROWTH_SHARE))
+			grow(shadow, size);
+		WRITE_ONCE(shadow->is_short, false);
+	}
+	mutex_unlock(&all_mutex);
+}
+
+/* ---- Lifetime ---- */
+
+static void free_pools(struct djk_shadow *shadow)
+{
+	struct pool *pool;
+
+	while ((pool = shadow->pools)) {
+		shadow->pools = pool->next;
+		free_rethook(pool->rethook);
+		kfree(pool);
+	}
+}
+
+/* In each of the two pools. */
+static unsigned int first_instances(size_t together)
+{
+	const unsigned int share =
+		max_t(size_t, FIRST_INSTANCES_OF_ALL / together, FIRST_INSTANCES_AT_LEAST);
+
+	return clamp(min(READ_ONCE(instances), share) / 2, 1u, MOST_INSTANCES);
+}
+
+struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_size,
+				     unsigned int most, size_t together)
+{
+	const unsigned int first = most ? most : first_instances(together);
+	struct djk_shadow *shadow;
+
+	if (!fits((most ? 1 : 2) * together, first, data_size, 1))
+		return NULL;
+	shadow = kzalloc(sizeof(*shadow), GFP_KERNEL);
+	if (!shadow)
+		return NULL;
+	shadow->handler = handler;
+	shadow->data_size = data_size;
+	shadow->most = most ? most : MOST_INSTANCES;
+	if (most ? !add_pool(shadow, first) : !grow(shadow, first)) {
+		free_pools(shadow);
+		kfree(shadow);
+		return NULL;
+	}
+	mutex_lock(&all_mutex);
+	list_add(&shadow->in_all, &all_shadows);
+	mutex_unlock(&all_mutex);
+	return shadow;
+}
+
+/*
+ * Without a handler the kernel frees an instance that comes back: each disabling would
+ * cost the pools those of all calls under way. This one reads nothing that
+ * djk_shadow_destroy() frees, so that only the module's end must wait for it.
+ */
+#ifdef DJK_RETHOOK_RET_ADDR
+static void notrace ignore_return(struct rethook_node *node, void *data,
+				  unsigned long return_address, struct pt_regs *regs)
+#else
+static void notrace ignore_return(struct rethook_node *node, void *data, struct pt_regs *regs)
+#endif
+{
+}
+NOKPROBE_SYMBOL(ignore_return);
+
+static void set_running(struct djk_shadow *shadow, bool running)
+{
+	struct pool *pool;
+
+	mutex_lock(&all_mutex);
+	for (pool = shadow->pools; pool; pool = pool->next)
+		rcu_assign_pointer(pool->rethook->handler, running ? djk_on_return : ignore_return);
+	/* A pool that was short when it was stopped asks again. */
+	WRITE_ONCE(shadow->is_short, false);
+	smp_store_release(&shadow->state, !running ? SHADOW_STOPPED
+					  : sleeps ? SHADOW_ASLEEP
+						   : SHADOW_RUNNING);
+	mutex_unlock(&all_mutex);
+}
+
+void djk_shadow_start(struct djk_shadow *shadow)
+{
+	set_running(shadow, true);
+}
+
+void djk_shadow_stop(struct djk_shadow *shadow)
+{
+	set_running(shadow, false);
+}
+
+void djk_shadow_destroy(struct djk_shadow *shadow)
+{
+	mutex_lock(&all_mutex);
+	list_del(&shadow->in_all);
+	mutex_unlock(&all_mutex);
+	free_pools(shadow);
+	kfree(shadow);
+}
+
+/* ---- System sleep ---- */
+
+static void set_asleep(bool value)
+{
+	struct djk_shadow *shadow;
+
+	mutex_lock(&all_mutex);
+	/* One that was prepared before we came ends, too. */
+	if (value)
+		sleeps++;
+	else if (sleeps)
+		sleeps--;
+	list_for_each_entry(shadow, &all_shadows, in_all)
+	{
+		if (shadow->state == SHADOW_STOPPED)
+			continue;
+		/* The grower leaves alone whoever is asleep: one that was short asks again. */
+		WRITE_ONCE(shadow->is_short, false);
+		WRITE_ONCE(shadow->state, sleeps ? SHADOW_ASLEEP : SHADOW_RUNNING);
+	}
+	mutex_unlock(&all_mutex);
+}
+
+/*
+ * Who sends the machine to sleep, or writes its image, does not return from there: the CPU wakes up
+ * in a caller of theirs, with the stack of that one. An instance in use by then would stay in the
+ * task's list, and those below it would return to where it should have. Those that are in use
+ * already are below.
+ */
+static int on_sleep(struct notifier_block *block, unsigned long event, void *data)
+{
+	if (event == PM_SUSPEND_PREPARE || event == PM_HIBERNATION_PREPARE)
+		set_asleep(true);
+	else if (event == PM_POST_SUSPEND || event == PM_POST_HIBERNATION)
+		set_asleep(false);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block sleep_notifier = {
+	.notifier_call = on_sleep,
+};
+
+/* ---- The module's ---- */
+
+int djk_shadow_init(void)
+{
+	rethook.trampoline = djk_lookup("arch_rethook_trampoline");
+	rethook.alloc = djk_lookup("rethook_alloc");
+	rethook.free = djk_lookup("rethook_free");
+	rethook.add_node = djk_lookup("rethook_add_node");
+	rethook.recycle = djk_lookup("rethook_recycle");
+	return register_pm_notifier(&sleep_notifier);
+}
+
+bool djk_shadow_is_there(void)
+{
+	return rethook.trampoline && rethook.alloc && rethook.free && rethook.recycle &&
+	       (rethook.add_node || IS_ENABLED(DJK_RETHOOK_OBJPOOL));
+}
+
+void djk_shadow_exit(void)
+{
+	unregister_pm_notifier(&sleep_notifier);
+	/* A hit that is still on its way out may have been short of instances, and a return may
+	 * still be in ignore_return(), on an idle CPU, too. */
+	djk_quiesce();
+	irq_work_sync(&grower_kick);
+	cancel_work_sync(&grower);
+}
+
+#endif

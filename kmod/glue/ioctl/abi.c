@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+/* What all ioctls of uapi/djprobe.h have in common. errno is made here, from the policy's reasons.
+ */
+#include "abi.h"
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/security.h>
+#include <linux/uaccess.h>
+
+#include "../../../uapi/djprobe.h"
+#include "../kernel/imports.h"
+
+bool djk_may_probe(void)
+{
+	return capable(CAP_SYS_ADMIN); /* which the kernel takes for CAP_BPF and CAP_PERFMON, too */
+}
+
+bool djk_may_see_addresses(const struct file *file)
+{
+	return djk_bool(djk_call1(kallsyms_show_value, current_cred())) &&
+	       djk_bool(djk_call1(kallsyms_show_value, file->f_cred));
+}
+
+bool djk_may_touch_text(void)
+{
+	return !security_locked_down(LOCKDOWN_KPROBES);
+}
+
+int djk_errno_of(unsigned int reason)
+{
+	switch (reason) {
+	case DJPROBE_REASON_NO_SUCH_SYMBOL:
+		return -ENOENT;
+	case DJPROBE_REASON_AMBIGUOUS_SYMBOL:
+		return -ENOTUNIQ;
+	case DJPROBE_REASON_PAST_END:
+		return -ERANGE;
+	case DJPROBE_REASON_NOT_BOUNDARY:
+	case DJPROBE_REASON_UNDECODABLE:
+		return -EILSEQ;
+	case DJPROBE_REASON_FOREIGN_PATCH:
+	case DJPROBE_REASON_OVERLAP:
+	case DJPROBE_REASON_PROG_EXTENDED:
+	case DJPROBE_REASON_MODULE_LEAVING:
+		return -EBUSY;
+	case DJPROBE_REASON_PROG_FD:
+		return -EBADF;
+	case DJPROBE_REASON_PROG_TYPE:
+	case DJPROBE_REASON_PROG_SLEEPABLE:
+	case DJPROBE_REASON_PROG_OVERRIDE:
+	case DJPROBE_REASON_PROG_ATTACH_TYPE:
+	case DJPROBE_REASON_NO_SHADOW:
+		return -EOPNOTSUPP;
+	case DJPROBE_REASON_NO_MEMORY:
+	case DJPROBE_REASON_NO_INDEX:
+		return -ENOMEM;
+	case DJPROBE_REASON_INTERRUPTED:
+		return -EINTR;
+	case DJPROBE_REASON_LOCKDOWN:
+	case DJPROBE_REASON_ADDRESSES_HIDDEN:
+		return -EPERM;
+	default:
+		return -EACCES;
+	}
+}
+
+const char *djk_reason_name(unsigned int reason)
+{
+	switch (reason) {
+#define REASON_NAME(number, NAME, name, text, detail)                                              \
+	case number:                                                                               \
+		return name;
+		DJPROBE_REASONS(REASON_NAME)
+#undef REASON_NAME
+	}
+	return "?";
+}
+
+int djk_read_struct(void *to, size_t known, const void __user *from)
+{
+	u32 size;
+	int error;
+
+	if (get_user(size, (const u32 __user *)from))
+		return -EFAULT;
+	/* Version 1 published all of `known`; a shorter one has never existed. */
+	if (size < known || size > PAGE_SIZE)
+		return size < known ? -EINVAL : -E2BIG;
+	error = copy_struct_from_user(to, known, from, size);
+	/* Not what the caller may have put there since. */
+	*(u32 *)to = size;
+	return error;
+}
+
+int djk_write_struct(void __user *to, const void *from, size_t known)
+{
+	return copy_to_user(to, from, known) ? -EFAULT : 0;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: GPL-2.0
+/* /dev/djprobe, the control fd: who may use it, and what only tells. */
+#include "device.h"
+
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/utsname.h>
+
+#include "../../../uapi/djprobe.h"
+#include "abi.h"
+#include "attach.h"
+#include "../../border/kernel.h"
+#include "request.h"
+#include "switch.h"
+
+static int info(void __user *argument)
+{
+	struct djprobe_info answer;
+	u32 size;
+	const int error = djk_read_struct(&answer, sizeof(answer), argument);
+
+	if (error)
+		return error;
+	size = answer.size;
+	memset(&answer, 0, sizeof(answer));
+	answer.size = size;
+	answer.abi_version = DJPROBE_ABI_VERSION;
+	strscpy(answer.release, init_utsname()->release, sizeof(answer.release));
+	return djk_write_struct(argument, &answer, sizeof(answer));
+}
+
+/* Nothing is there that could be refused, as DJPROBE_IOC_ATTACH has it. */
+static bool is_no_place(unsigned int reason)
+{
+	switch (reason) {
+	case DJPROBE_REASON_NO_SUCH_SYMBOL:
+	case DJPROBE_REASON_AMBIGUOUS_SYMBOL:
+	case DJPROBE_REASON_PAST_END:
+	case DJPROBE_REASON_NOT_TEXT:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Of several returns that which does worst. False: there is no such function. */
+static bool explain_returns(struct djp_request *site, u32 flags, struct djp_verdict *worst)
+{
+	struct djk_request_list list = {};
+	size_t i;
+
+	if (!djk_add_site(&list, site, flags)) {
+		kvfree(list.all);
+		return !is_no_place(site->reason);
+	}
+	for (i = 0; i < list.count; i++) {
+		struct djp_verdict verdict = {};
+
+		djp_explain(&list.all[i], &verdict);
+		if (i && verdict.verdict >= worst->verdict)
+			continue;
+		*worst = verdict;
+		djk_copy_reason(site, &list.all[i]);
+	}
+	djk_tell_site(site, list.all, list.count);
+	kvfree(list.all);
+	return true;
+}
+
+static int explain(void __user *argument, bool addresses)
+{
+	struct djprobe_explain answer;
+	struct djp_request request = {};
+	struct djp_verdict verdict = {};
+	bool located = false;
+	int error;
+
+	BUILD_BUG_ON(sizeof(answer.region) != sizeof(verdict.region));
+	error = djk_read_struct(&answer, sizeof(answer), argument);
+	if (!error && (!djk_are_site_flags(answer.flags, answer.offset) || answer.reserved))
+		error = -EINVAL;
+	if (!error)
+		error = djk_read_site(&request, answer.symbol, answer.offset, answer.address);
+	if (error)
+		return error;
+	if (!djk_may_touch_text())
+		request.reason = DJPROBE_REASON_LOCKDOWN;
+	else if (djk_may_name(&request, addresses))
+		located = answer.flags ? explain_returns(&request, answer.flags, &verdict)
+				       : djp_explain(&request, &verdict);
+	kfree(request.symbol);
+	djk_hide_addresses(&request, 1, addresses);
+	if (!addresses) {
+		/* Displaced instructions may hold addresses. */
+		verdict.anchor = verdict.board = 0;
+		memset(verdict.region, 0, sizeof(verdict.region));
+	}
+	answer.address = request.address;
+	answer.verdict = verdict.verdict;
+	djk_write_reason(&request, &answer.reason, answer.detail);
+	answer.tactic = verdict.tactic;
+	answer.before = verdict.before;
+	answer.anchor = verdict.anchor;
+	answer.board = verdict.board;
+	answer.region_len = verdict.region_len;
+	memcpy(answer.region, verdict.region, sizeof(answer.region));
+	error = djk_write_struct(argument, &answer, sizeof(answer));
+	if (error)
+		return error;
+	return located ? 0 : djk_errno_of(request.reason);
+}
+
+static long control_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	if (!djk_may_probe())
+		return -EPERM;
+	switch (command) {
+	case DJPROBE_IOC_INFO:
+		return info((void __user *)argument);
+	case DJPROBE_IOC_EXPLAIN:
+		return explain((void __user *)argument, djk_may_see_addresses(file));
+	case DJPROBE_IOC_ATTACH:
+		return djk_attach((void __user *)argument, djk_may_see_addresses(file));
+	case DJPROBE_IOC_ATTACH_MANY:
+		return djk_attach_many((void __user *)argument, djk_may_see_addresses(file));
+	case DJPROBE_IOC_SWITCH:
+		return djk_switch((void __user *)argument);
+	default:
+		return -ENOTTY;
+	}
+}
+
+static int control_open(struct inode *inode, struct file *file)
+{
+	return djk_may_probe() ? 0 : -EPERM;
+}
+
+static const struct file_operations control_operations = {
+	.owner = THIS_MODULE,
+	.open = control_open,
+	.unlocked_ioctl = control_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
+static struct miscdevice device = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "djprobe",
+	.mode = 0600,
+	.fops = &control_operations,
+};
+
+int djk_device_start(void)
+{
+	return misc_register(&device);
+}
+
+void djk_device_stop(void)
+{
+	misc_deregister(&device);
+}

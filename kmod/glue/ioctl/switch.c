@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The switches for all probes. debugfs has them too, but lockdown closes it. */
+#include "switch.h"
+
+#include <linux/errno.h>
+#include <linux/mutex.h>
+#include <linux/string.h>
+
+#include "../../../uapi/djprobe.h"
+#include "abi.h"
+#include "../../border/kernel.h"
+
+/* One of the switches at a time: each goes through all sites. */
+static DEFINE_MUTEX(switching);
+
+static int set(void (*set)(bool on), bool on)
+{
+	if (on && !djk_may_touch_text())
+		return -EPERM;
+	if (mutex_lock_killable(&switching))
+		return -EINTR;
+	set(on);
+	mutex_unlock(&switching);
+	return 0;
+}
+
+int djk_set_enabled(bool enabled)
+{
+	return set(djp_set_enabled, enabled);
+}
+
+int djk_set_optimization(bool optimization)
+{
+	return set(djp_set_optimization, optimization);
+}
+
+/* What is to be on. Jumps come before probes: these then need not be patched twice. */
+static int switch_on(u32 on)
+{
+	int error = 0;
+
+	if (on & DJPROBE_SWITCH_JUMPS)
+		error = djk_set_optimization(true);
+	if (!error && on & DJPROBE_SWITCH_PROBES)
+		error = djk_set_enabled(true);
+	return error;
+}
+
+static int switch_off(u32 off)
+{
+	int error = 0;
+
+	if (off & DJPROBE_SWITCH_PROBES)
+		error = djk_set_enabled(false);
+	if (!error && off & DJPROBE_SWITCH_JUMPS)
+		error = djk_set_optimization(false);
+	return error;
+}
+
+int djk_switch(void __user *argument)
+{
+	const u32 known = DJPROBE_SWITCH_PROBES | DJPROBE_SWITCH_JUMPS;
+	struct djprobe_switch wanted;
+	u32 on;
+	int failed, error = djk_read_struct(&wanted, sizeof(wanted), argument);
+
+	if (error)
+		return error;
+	on = wanted.on;
+	if (wanted.change & ~known || on & ~wanted.change)
+		return -EINVAL;
+	/* Off is never refused: what is to be off is off, whatever becomes of the rest. */
+	error = switch_off(wanted.change & ~on);
+	/* Only of a caller that is being killed. */
+	if (error)
+		return error;
+	failed = switch_on(on);
+	wanted.reason = failed == -EPERM ? DJPROBE_REASON_LOCKDOWN : DJPROBE_REASON_NONE;
+	wanted.on = (djp_is_enabled() ? DJPROBE_SWITCH_PROBES : 0) |
+		    (djp_is_optimization_on() ? DJPROBE_SWITCH_JUMPS : 0);
+	error = djk_write_struct(argument, &wanted, sizeof(wanted));
+	return error ? error : failed;
+}

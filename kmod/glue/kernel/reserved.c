@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Who owns which bytes of text, and where nobody may probe. */
+#include <linux/extable.h>
+#include <linux/ftrace.h>
+#include <linux/jump_label.h>
+#include <linux/module.h>
+#include <linux/static_call.h>
+#include <linux/string.h>
+#include <asm/text-patching.h>
+
+#include "fragile.h"
+#include "imports.h"
+#include "../../border/kernel.h"
+#include "text_of.h"
+
+static bool within(unsigned long address, unsigned long begin, unsigned long end)
+{
+	return address >= begin && address < end;
+}
+
+/* What a trampoline of static calls ends in, for the kernel to know it by. */
+static bool is_static_call_trampoline(unsigned long address)
+{
+	static const unsigned char mark[] = { 0x0f, 0xb9, 0xcc };
+	unsigned char bytes[CALL_INSN_SIZE + sizeof(mark)];
+	unsigned long start, size;
+
+	return djk_symbol_range(address, &start, &size) && djk_read(bytes, start, sizeof(bytes)) &&
+	       !memcmp(bytes + CALL_INSN_SIZE, mark, sizeof(mark));
+}
+
+/*
+ * A live patch with calls that the kernel fills in when a module that it patches is loaded: it
+ * expects zeros there.
+ */
+static unsigned int forbidden_in_live_patch(struct module *module)
+{
+	unsigned int reason = DJPROBE_REASON_NONE;
+#ifdef CONFIG_LIVEPATCH
+	static const char of_kernel[] = ".klp.rela.vmlinux.";
+	const struct klp_modinfo *info;
+	const Elf_Shdr *section;
+
+	if (!module->klp)
+		return DJPROBE_REASON_NONE;
+	/* Its headers come after its text, and are freed before it without a grace period. */
+	if (!try_module_get(module))
+		return DJPROBE_REASON_MODULE_LEAVING;
+	info = module->state == MODULE_STATE_LIVE ? module->klp_info : NULL;
+	if (!info) {
+		module_put(module);
+		return DJPROBE_REASON_MODULE_LEAVING;
+	}
+	for (section = info->sechdrs; section < info->sechdrs + info->hdr.e_shnum; section++)
+		if (section->sh_flags & SHF_RELA_LIVEPATCH &&
+		    strncmp(info->secstrings + section->sh_name, of_kernel, sizeof(of_kernel) - 1))
+			reason = DJPROBE_REASON_FRAGILE_TEXT;
+	module_put(module);
+#endif
+	return reason;
+}
+
+unsigned int djk_forbidden(unsigned long address)
+{
+	unsigned int reason = DJPROBE_REASON_NONE;
+	struct module *module;
+
+	if (djk_is_init_text(address))
+		return DJPROBE_REASON_INIT_TEXT;
+	if (within_module_core(address, THIS_MODULE) || within_module_init(address, THIS_MODULE))
+		return DJPROBE_REASON_OWN_TEXT;
+	if (!djk_is_core_text(address)) {
+		preempt_disable();
+		module = djk_text_module(address);
+		if (!module)
+			reason = DJPROBE_REASON_NOT_TEXT;
+		else if (within_module_init(address, module))
+			reason = DJPROBE_REASON_INIT_TEXT;
+		else
+			reason = forbidden_in_live_patch(module);
+		preempt_enable();
+		if (reason)
+			return reason;
+		/* A module's are in no section that is kept. */
+		if (is_static_call_trampoline(address))
+			return DJPROBE_REASON_STATIC_CALL;
+	}
+	if (within(address, djk_imports.__cpuidle_text_start, djk_imports.__cpuidle_text_end))
+		return DJPROBE_REASON_IDLE_TEXT;
+	/* Trampolines: when the call changes, the kernel BUGs on bytes that it did not write. */
+	if (within(address, djk_imports.__static_call_text_start,
+		   djk_imports.__static_call_text_end))
+		return DJPROBE_REASON_STATIC_CALL;
+	if (djk_bool(djk_call1(within_kprobe_blacklist, address)))
+		return DJPROBE_REASON_BLACKLISTED;
+	return djk_is_fragile(address) ? DJPROBE_REASON_FRAGILE_TEXT : DJPROBE_REASON_NONE;
+}
+
+/* Patched by the kernel at will. */
+static unsigned int patched_by_kernel(unsigned long begin, unsigned long end)
+{
+	if (djk_call2(ftrace_location_range, begin, end - 1))
+		return DJPROBE_REASON_FTRACE_SITE;
+	/* The only one that takes the end as exclusive. */
+	if (djk_int(djk_call2(alternatives_text_reserved, begin, end)))
+		return DJPROBE_REASON_ALTERNATIVE;
+	return DJPROBE_REASON_NONE;
+}
+
+/*
+ * The kernel's own jump_label_text_reserved() decodes every label that there is. A
+ * label is a jump or a nop of 2 or of 5 bytes. Under text_mutex, which those who
+ * rewrite them hold.
+ */
+static size_t label_size(unsigned long address)
+{
+	const u8 first = READ_ONCE(*(const u8 *)address);
+
+	return first == 0xeb || first == 0x66 ? 2 : 5;
+}
+
+struct rewrites {
+	unsigned long address;
+	unsigned char *reasons;
+	size_t count;
+};
+
+static void mark_rewritten(void *context, unsigned int kind, unsigned long place,
+			   unsigned long target)
+{
+	const struct rewrites *rewrites = context;
+	const unsigned long end = rewrites->address + rewrites->count;
+	unsigned char reason = DJPROBE_REASON_STATIC_CALL;
+	size_t size = CALL_INSN_SIZE;
+	unsigned long at;
+
+	if (place >= end || place + CALL_INSN_SIZE <= rewrites->address)
+		return;
+	if (kind == DJK_FLOW_LABEL) {
+		reason = DJPROBE_REASON_JUMP_LABEL;
+		size = label_size(place);
+	}
+	for (at = max(place, rewrites->address); at < min(place + size, end); at++)
+		rewrites->reasons[at - rewrites->address] = reason;
+}
+
+/* A trap is a ud0, ud1 or ud2; that spares most addresses another linear search. */
+static bool is_bug(unsigned long address)
+{
+	const unsigned char prefix = 0x67;
+	unsigned char bytes[3], *opcode = bytes;
+
+	if (!djk_read(bytes, address, 3))
+		return false;
+	opcode += *opcode == prefix;
+	if (opcode[0] != 0x0f || (opcode[1] != 0x0b && opcode[1] != 0xb9 && opcode[1] != 0xff))
+		return false;
+	return djk_call1(find_bug, address);
+}
+
+static unsigned int reserved_byte(unsigned long address, bool patched, unsigned int rewritten)
+{
+	unsigned int reason = patched ? patched_by_kernel(address, address + 1) : 0;
+
+	if (!reason)
+		reason = rewritten;
+	if (reason)
+		return reason;
+	if (is_bug(address))
+		return DJPROBE_REASON_BUG_SITE;
+	if (djk_call1(search_exception_tables, address))
+		return DJPROBE_REASON_EXTABLE_INSN;
+	if (djk_call1(get_kprobe, address))
+		return DJPROBE_REASON_FOREIGN_PATCH;
+	return DJPROBE_REASON_NONE;
+}
+
+void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
+{
+	/* Most stretches of text hold nothing that the kernel patches: ask byte by byte elsewhere.
+	 */
+	const size_t stretch = 16;
+	struct mutex *const text_mutex = (struct mutex *)djk_imports.text_mutex;
+	struct rewrites rewrites = { address, reasons, count };
+	const bool may_be_rewritten = memchr_inv(reasons, 0, count);
+	bool patched = false;
+	size_t i;
+
+	memset(reasons, 0, count);
+	djk_call0(jump_label_lock);
+	/* Not djk_text_lock(): kprobe_mutex is outside of jump_label_mutex. */
+	mutex_lock(text_mutex);
+	/* In the middle is the site; before it a module's text may not have begun. */
+	if (may_be_rewritten)
+		djk_visit_rewritten_flow(address + count / 2, mark_rewritten, &rewrites);
+	preempt_disable();
+	for (i = 0; i < count; i++) {
+		if (i % stretch == 0)
+			patched = patched_by_kernel(address + i, address + min(i + stretch, count));
+		reasons[i] = reserved_byte(address + i, patched, reasons[i]);
+	}
+	preempt_enable();
+	mutex_unlock(text_mutex);
+	djk_call0(jump_label_unlock);
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Memory, locks, the optimizer's worker, other modules' comings and goings. */
+#include "runtime.h"
+
+#include <linux/kallsyms.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "../../border/kernel.h"
+#include "module_text.h"
+
+/* ---- Locks and memory ---- */
+
+static DEFINE_MUTEX(registry_mutex);
+
+static struct workqueue_struct *optimizer_queue;
+/* Under the registry lock, without which its worker can do nothing. */
+static bool optimizer_wanted;
+
+static void run_optimizer(struct work_struct *work)
+{
+	djp_optimizer_run();
+}
+static DECLARE_DELAYED_WORK(optimizer, run_optimizer);
+
+void djk_registry_lock(void)
+{
+	mutex_lock(&registry_mutex);
+}
+
+void djk_registry_unlock(void)
+{
+	const bool kick = optimizer_wanted;
+
+	optimizer_wanted = false;
+	mutex_unlock(&registry_mutex);
+	if (kick)
+		mod_delayed_work(optimizer_queue, &optimizer, 0);
+}
+
+/*
+ * A portion should take less than this. Who sleeps in it, or is preempted, takes longer; the next
+ * ones are smaller then for no good reason, and grow again.
+ */
+#define PORTION_NS (4 * NSEC_PER_MSEC)
+#define FIRST_PORTION 8
+#define SMALLEST_PORTION 4
+#define LARGEST_PORTION 512
+
+void djk_portion_begin(struct djk_portion *portion)
+{
+	portion->size = FIRST_PORTION;
+	portion->begun = ktime_get_ns();
+}
+
+void djk_registry_pause(struct djk_portion *portion)
+{
+	const u64 taken = ktime_get_ns() - portion->begun;
+
+	if (taken > PORTION_NS)
+		portion->size = max_t(unsigned int, portion->size / 2, SMALLEST_PORTION);
+	else if (taken < PORTION_NS / 4)
+		portion->size = min_t(unsigned int, portion->size * 2, LARGEST_PORTION);
+	/* A waiter that finds the lock taken again when it wakes up is handed it by the next
+	 * unlock: nobody waits for more than two portions of another. */
+	djk_registry_unlock();
+	/* A quiescence waits for tasks that leave the CPU of their own will, and a long request of
+	 * ours would be one that does not. */
+	cond_resched_tasks_rcu_qs();
+	djk_registry_lock();
+	portion->begun = ktime_get_ns();
+}
+
+bool djk_is_dying(void)
+{
+	return fatal_signal_pending(current);
+}
+
+void *djk_alloc(size_t size)
+{
+	return kzalloc(size, GFP_KERNEL);
+}
+
+void djk_free(void *memory)
+{
+	kfree(memory);
+}
+
+void *djk_alloc_large(size_t size)
+{
+	return kvzalloc(size, GFP_KERNEL);
+}
+
+void djk_free_large(void *memory)
+{
+	kvfree(memory);
+}
+
+void djk_breathe(void)
+{
+	cond_resched();
+}
+
+void djk_warn(const char *what, unsigned long address)
+{
+	char *name = kmalloc(KSYM_NAME_LEN + MODULE_NAME_LEN, GFP_KERNEL);
+	unsigned long offset = 0;
+
+	/* Not %pS, which shows the address where there is no symbol: it may be hidden from readers
+	 * of the log. */
+	if (name)
+		djk_symbol_name(address, name, name + KSYM_NAME_LEN, &offset);
+	pr_warn("%s+0x%lx: %s\n", name && *name ? name : "?", offset, what);
+	kfree(name);
+}
+
+/* ---- The optimizer's worker ---- */
+
+static DECLARE_WAIT_QUEUE_HEAD(settled);
+
+void djk_optimizer_kick(void)
+{
+	lockdep_assert_held(&registry_mutex);
+	optimizer_wanted = true;
+}
+
+void djk_optimizer_kick_later(void)
+{
+	queue_delayed_work(optimizer_queue, &optimizer, HZ);
+}
+
+void djk_optimizer_done(void)
+{
+	wake_up_all(&settled);
+}
+
+static bool is_settled(const struct djp_probe *probe)
+{
+	bool settled;
+
+	rcu_read_lock();
+	settled = djp_is_settled(probe);
+	rcu_read_unlock();
+	return settled;
+}
+
+int djk_wait_settled(const struct djp_probe *probe)
+{
+	return wait_event_interruptible(settled, is_settled(probe));
+}
+
+/* ---- Modules ---- */
+
+void djk_keep_module(void)
+{
+	/* Called while a probe fd, which holds a reference, is being closed. */
+	__module_get(THIS_MODULE);
+}
+
+void djk_release_module(void)
+{
+	module_put(THIS_MODULE);
+}
+
+static int on_module(struct notifier_block *block, unsigned long event, void *data)
+{
+	const struct module *module = data;
+	struct djk_extent text;
+
+	/* Its exit function has run, its text is still mapped, and parts of it may still run. */
+	if (event == MODULE_STATE_GOING && module != THIS_MODULE) {
+		text = djk_module_text(module);
+		djp_module_gone(&text);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block module_notifier = {
+	.notifier_call = on_module,
+};
+
+int djk_runtime_start(void)
+{
+	int error;
+
+	optimizer_queue = alloc_ordered_workqueue("djprobe", 0);
+	if (!optimizer_queue)
+		return -ENOMEM;
+	error = register_module_notifier(&module_notifier);
+	if (error)
+		destroy_workqueue(optimizer_queue);
+	return error;
+}
+
+void djk_runtime_stop(void)
+{
+	unregister_module_notifier(&module_notifier);
+	cancel_delayed_work_sync(&optimizer);
+	destroy_workqueue(optimizer_queue);
+}

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the kernel's own kprobes see of the text that we patch.
+ *
+ * The kernel decodes live text for two questions: is this address an instruction's first byte, and
+ * does a branch of this function lead into the five bytes that an optimized kprobe overwrites? It
+ * knows how to undo its own patches while it asks. It does not know ours: a branch that runs in a
+ * detour, or behind an int3 of ours, is invisible to it, and its jump would break the branch's
+ * target. The answers also outlive us: a kprobe that was optimized beside our site stays so.
+ *
+ * So ftrace leads four functions of the kernel through here, as it does for a live patch:
+ *
+ *   __recover_optprobed_insn       undoes a kprobe's jump for every decoder; here it also undoes
+ *                                  what we have written
+ *   arch_prepare_kprobe            copies the probed instruction; refused (-EBUSY) on our bytes
+ *   arch_prepare_optimized_kprobe  copies what a jump will overwrite; refused on our bytes
+ *   arch_check_optimized_kprobe    the last look before a kprobe that was prepared earlier becomes
+ *                                  a jump; refused on our bytes
+ *
+ * The kernel calls all of them with kprobe_mutex held, which djk_text_lock() takes too and which
+ * guards the patches. Not always with text_mutex: optimize_all_kprobes() and the end of one of
+ * several kprobes at a place ask the last question without it.
+ */
+#include "kprobe_view.h"
+
+#include <linux/errno.h>
+#include <linux/ftrace.h>
+#include <linux/kernel.h>
+#include <linux/kprobes.h>
+#include <linux/mutex.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "../kernel/assume.h"
+#include "../kernel/imports.h"
+#include "../../border/kernel.h"
+
+/* ---- The patches. Under djk_text_lock(). ---- */
+
+#define LINE_SHIFT 6
+#define LINES 8192
+
+static struct djk_patch *lines[LINES];
+/* The instruction at this address is copied as it is: a jump of ours. 0: none. */
+static unsigned long copied_as_is;
+
+static struct djk_patch **line_of(unsigned long address)
+{
+	return &lines[(address >> LINE_SHIFT) % LINES];
+}
+
+void djk_show_patch(struct djk_patch *patch)
+{
+	struct djk_patch **line = line_of(patch->address);
+
+	patch->next = *line;
+	*line = patch;
+}
+
+void djk_hide_patch(struct djk_patch *patch)
+{
+	struct djk_patch **link = line_of(patch->address);
+
+	while (*link != patch)
+		link = &(*link)->next;
+	*link = patch->next;
+}
+
+/* The first patch behind `after` (NULL: of all) that has a byte in [begin, end). A patch is found
+ * in the line where it begins. */
+static struct djk_patch *next_patch(struct djk_patch *after, unsigned long begin, unsigned long end)
+{
+	const unsigned long first = begin - DJK_PATCH_MAX;
+	unsigned long line = (after ? after->address : first) >> LINE_SHIFT;
+	struct djk_patch *patch = after ? after->next : *line_of(first);
+
+	for (;;) {
+		for (; patch; patch = patch->next)
+			if (patch->address >> LINE_SHIFT == line && patch->address < end &&
+			    patch->address + patch->length > begin)
+				return patch;
+		if (++line > (end - 1) >> LINE_SHIFT)
+			return NULL;
+		patch = *line_of(line << LINE_SHIFT);
+	}
+}
+
+/* The patch of which a byte in [begin, end) may differ from the original now. */
+static struct djk_patch *find_ours(unsigned long begin, unsigned long end)
+{
+	struct djk_patch *patch = NULL;
+
+	while ((patch = next_patch(patch, begin, end)))
+		if (patch->ours.begin < end && patch->ours.end > begin)
+			return patch;
+	return NULL;
+}
+
+/* ---- The four functions ---- */
+
+enum hooked { RECOVER, PREPARE, PREPARE_JUMP, CHECK_JUMP, HOOKED };
+
+/* Where each of them goes on behind its ftrace call. */
+static unsigned long originals[HOOKED] __ro_after_init;
+
+static unsigned long call_original(enum hooked hooked, unsigned long a, unsigned long b)
+{
+	return djk_call(originals[hooked], a, b, 0, 0, 0);
+}
+
+static void undo(kprobe_opcode_t *bytes, unsigned long address, const struct djk_patch *patch)
+{
+	const unsigned long begin = max(address, patch->address);
+	const unsigned long end = min(address + MAX_INSN_SIZE, patch->address + patch->length);
+
+	memcpy(bytes + (begin - address), patch->original + (begin - patch->address), end - begin);
+}
+
+/* The bytes at `address` without anybody's probes, in `bytes`; or where they can be read; 0: they
+ * cannot. */
+static unsigned long recover(kprobe_opcode_t *bytes, unsigned long address)
+{
+	const unsigned long recovered = call_original(RECOVER, (unsigned long)bytes, address);
+	struct djk_patch *patch = next_patch(NULL, address, address + MAX_INSN_SIZE);
+	const struct kprobe *kprobe;
+
+	if (!patch || !recovered || address == copied_as_is)
+		return recovered;
+	if (recovered == address) {
+		if (copy_from_kernel_nofault(bytes, (void *)address, MAX_INSN_SIZE))
+			return 0;
+		/* The caller would undo a kprobe's int3 only in what nobody else has undone. */
+		preempt_disable();
+		kprobe = (const struct kprobe *)djk_call1(get_kprobe, address);
+		if (kprobe && !(kprobe->flags & KPROBE_FLAG_FTRACE))
+			bytes[0] = kprobe->opcode;
+		preempt_enable();
+	}
+	for (; patch; patch = next_patch(patch, address, address + MAX_INSN_SIZE))
+		undo(bytes, address, patch);
+	return (unsigned long)bytes;
+}
+
+static int prepare(struct kprobe *kprobe)
+{
+	const unsigned long address = (unsigned long)kprobe->addr;
+	const struct djk_patch *patch = find_ours(address, address + 1);
+	int error;
+
+	/* Its int3 on our jump works: what it has copied is our jump. */
+	if (patch && patch->jump != address)
+		return -EBUSY;
+	copied_as_is = patch ? address : 0;
+	error = djk_int(call_original(PREPARE, (unsigned long)kprobe, 0));
+	copied_as_is = 0;
+	return error;
+}
+
+/* Behind the jump no byte changes: an instruction of ours that begins there does not mind. */
+static bool may_jump(const struct kprobe *kprobe)
+{
+	const unsigned long address = (unsigned long)kprobe->addr;
+
+	return !find_ours(address, address + JMP32_INSN_SIZE);
+}
+
+static int prepare_jump(struct optimized_kprobe *kprobe, struct kprobe *unused)
+{
+	if (!may_jump(&kprobe->kp))
+		return -EBUSY;
+	return djk_int(call_original(PREPARE_JUMP, (unsigned long)kprobe, (unsigned long)unused));
+}
+
+static int check_jump(struct optimized_kprobe *kprobe)
+{
+	if (!may_jump(&kprobe->kp))
+		return -EEXIST;
+	return djk_int(call_original(CHECK_JUMP, (unsigned long)kprobe, 0));
+}
+
+static const struct {
+	const char *name;
+	void *replacement;
+} hooks[] = {
+	[RECOVER] = { "__recover_optprobed_insn", recover },
+	[PREPARE] = { "arch_prepare_kprobe", prepare },
+	[PREPARE_JUMP] = { "arch_prepare_optimized_kprobe", prepare_jump },
+	[CHECK_JUMP] = { "arch_check_optimized_kprobe", check_jump },
+};
+
+/* ---- How calls get here ---- */
+
+static void notrace lead_here(unsigned long ip, unsigned long caller, struct ftrace_ops *ops,
+			      struct ftrace_regs *fregs)
+{
+	struct pt_regs *const regs = ftrace_get_regs(fregs);
+	enum hooked hooked;
+
+	for (hooked = 0; hooked < HOOKED; hooked++)
+		if (ip + MCOUNT_INSN_SIZE == originals[hooked])
+			regs->ip = (unsigned long)hooks[hooked].replacement;
+}
+NOKPROBE_SYMBOL(lead_here);
+
+static struct ftrace_ops ops = {
+	.func = lead_here,
+	/* Permanent: the kernel refuses to switch ftrace off as long as we need it. */
+	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT,
+};
+
+static int find_originals(struct djk_doubt *doubt)
+{
+	unsigned long location;
+	enum hooked hooked;
+	int error;
+
+	for (hooked = 0; hooked < HOOKED; hooked++) {
+		location = djk_lookup(hooks[hooked].name);
+		location = location ? djk_call1(ftrace_location, location) : 0;
+		if (!location) {
+			djk_doubt(doubt,
+				  "ftrace cannot follow %s; use a kernel with "
+				  "CONFIG_DYNAMIC_FTRACE_WITH_REGS and CONFIG_OPTPROBES",
+				  hooks[hooked].name);
+			return -EOPNOTSUPP;
+		}
+		originals[hooked] = location + MCOUNT_INSN_SIZE;
+		error = ftrace_set_filter_ip(&ops, location, 0, 0);
+		if (error) {
+			djk_doubt(doubt, "ftrace refuses to follow %s (%d)", hooks[hooked].name,
+				  error);
+			return error;
+		}
+	}
+	return 0;
+}
+
+/*
+ * ftrace that has found itself broken leaves its calls in the text. No CPU is on one of them while
+ * we hold the locks with which these functions are called.
+ */
+static void take_calls_away(void)
+{
+	static const u8 nop[MCOUNT_INSN_SIZE] = { 0x0f, 0x1f, 0x44, 0x00, 0x00 };
+	enum hooked hooked;
+
+	djk_text_lock();
+	for (hooked = 0; hooked < HOOKED; hooked++)
+		djk_text_write(originals[hooked] - MCOUNT_INSN_SIZE, nop, sizeof(nop));
+	djk_text_sync();
+	djk_text_unlock();
+}
+
+int djk_kprobe_view_start(struct djk_doubt *doubt)
+{
+	int error = find_originals(doubt);
+
+	if (!error) {
+		error = register_ftrace_function(&ops);
+		if (error)
+			djk_doubt(doubt,
+				  "ftrace does not lead them here (%d): set "
+				  "kernel.ftrace_enabled to 1, and unload a live patch of them",
+				  error);
+	}
+	if (error) {
+		ftrace_free_filter(&ops);
+		return error;
+	}
+	error = djk_kprobe_view_check(doubt);
+	if (error)
+		djk_kprobe_view_stop();
+	return error;
+}
+
+void djk_kprobe_view_stop(void)
+{
+	if (unregister_ftrace_function(&ops))
+		take_calls_away();
+	ftrace_free_filter(&ops);
+	/* A task that ftrace has led here holds kprobe_mutex until it has returned. */
+	djk_text_lock();
+	djk_text_unlock();
+}

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Kprobes of the kernel's own. */
+#include <linux/kprobes.h>
+
+#include "../kernel/imports.h"
+#include "../../border/kernel.h"
+
+/* As kernel/kprobes.c has had since 2.6.10. */
+#define KPROBE_BUCKETS (1 << 6)
+
+enum djk_kprobe_state djk_kprobe_at(unsigned long address)
+{
+	enum djk_kprobe_state state = DJK_KPROBE_NONE;
+	const struct kprobe *kprobe;
+
+	preempt_disable();
+	kprobe = (const struct kprobe *)djk_call1(get_kprobe, address);
+	if (kprobe)
+		/* The flag is there from the moment that the jump is queued until it is gone. */
+		state = READ_ONCE(kprobe->flags) & KPROBE_FLAG_OPTIMIZED ? DJK_KPROBE_JUMP
+									 : DJK_KPROBE_BYTE;
+	preempt_enable();
+	return state;
+}
+
+bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_BYTES])
+{
+	/* As many as the kernel copies; the rest of an array would be left as it was. */
+	unsigned char insn[MAX_INSN_SIZE] = {};
+	unsigned long recovered = 0;
+
+	BUILD_BUG_ON(sizeof(insn) < DJK_KPROBE_BYTES);
+	preempt_disable();
+	if (djk_call1(get_kprobe, address))
+		recovered = djk_call2(recover_probed_instruction, insn, address);
+	preempt_enable();
+	memcpy(bytes, insn, DJK_KPROBE_BYTES);
+	/* Kprobes that patched nothing (disabled, or on the ftrace call) answer with the text
+	 * itself. */
+	return recovered && recovered != address;
+}
+
+size_t djk_list_kprobes(unsigned long *addresses, size_t max)
+{
+	const struct hlist_head *table = (const struct hlist_head *)djk_imports.kprobe_table;
+	const struct kprobe *probe;
+	size_t count = 0, i;
+
+	preempt_disable();
+	for (i = 0; i < KPROBE_BUCKETS; i++) {
+		hlist_for_each_entry_rcu(probe, &table[i], hlist)
+		{
+			if (count < max)
+				addresses[count] = (unsigned long)probe->addr;
+			count++;
+		}
+	}
+	preempt_enable();
+	return count;
+}
+
+void djk_visit_kprobes(djk_flow_visit visit, void *context)
+{
+	const struct hlist_head *table = (const struct hlist_head *)djk_imports.kprobe_table;
+	const struct kprobe *probe;
+	size_t i;
+
+	preempt_disable();
+	for (i = 0; i < KPROBE_BUCKETS; i++)
+		hlist_for_each_entry_rcu(probe, &table[i], hlist)
+			visit(context, DJK_FLOW_UNKNOWN, (unsigned long)probe->addr, 0);
+	preempt_enable();
+}
