@@ -33,8 +33,8 @@ extern "C" {
  * member of what the C side keeps. A list and not an array, because leaving a
  * list needs no memory: detaching cannot fail.
  */
-struct djk_probe {
-	struct djk_probe *next;
+struct djk_handler {
+	struct djk_handler *next;
 	unsigned int wants; /* enum djk_wants, or-ed; fixed */
 };
 
@@ -49,7 +49,7 @@ enum djk_wants {
 
 /* A site as a hit sees it. */
 struct djk_site {
-	struct djk_probe *probes; /* in the order of their attachment; one that was disabled by
+	struct djk_handler *probes; /* in the order of their attachment; one that was disabled by
 				   * itself and comes back is the last */
 };
 
@@ -245,7 +245,7 @@ struct djk_machine {
 	unsigned long return_thunk;
 	unsigned long hit_handler;  /* bool (struct pt_regs *, struct djk_site *) */
 	unsigned long slow_thunk;   /* see hit.h */
-	unsigned long shadow_entry; /* void (struct pt_regs *, struct djk_probe *); reads sp only */
+	unsigned long shadow_entry; /* void (struct pt_regs *, struct djk_handler *); reads sp only */
 	/* What a program's direct call needs: per-CPU counters by their offset from %gs, 0 for
 	 * none. Of int size: BPF programs and our handlers running, the preemption count. */
 	int active, preempt_count;
@@ -269,7 +269,7 @@ void djk_unpin_target(unsigned long address);
 /* ---- Kernel: handlers. ---- */
 
 /* Note where it was attached: the function whose entry (or return) this is, 0 within one. */
-void djk_probe_set_function(struct djk_probe *probe, unsigned long function);
+void djk_handler_set_function(struct djk_handler *probe, unsigned long function);
 /* A handler that a detour may call itself: a BPF program. */
 struct djk_program {
 	const void *insns; /* struct bpf_insn, as the verifier has left them */
@@ -280,26 +280,26 @@ struct djk_program {
 };
 /* What runs at the site or, of a shadow, at the return. False: it must be called through
  * djk_machine.hit_handler. */
-bool djk_probe_program(const struct djk_probe *probe, struct djk_program *program);
+bool djk_handler_program(const struct djk_handler *probe, struct djk_program *program);
 /* Its handler runs at returns; its site is the entry. */
-bool djk_probe_is_shadow(const struct djk_probe *probe);
+bool djk_handler_is_shadow(const struct djk_handler *probe);
 /* The same, and djk_machine.shadow_entry is all that there is to call at the site. */
-bool djk_probe_enters_shadow(const struct djk_probe *probe);
+bool djk_handler_enters_shadow(const struct djk_handler *probe);
 /* Note that the program calls no helper that djk_needs_run_context() names. */
-void djk_probe_set_plain(struct djk_probe *probe);
+void djk_handler_set_plain(struct djk_handler *probe);
 /* Whether a helper, named as the verifier has left it in a call, may read more than its arguments:
  * what only djk_machine.hit_handler prepares. False only for those that are known not to. */
 bool djk_needs_run_context(int helper);
 /* False: it overrides what the function returns, which is allowed at entries of some functions
  * only. */
-bool djk_probe_may_be_at(const struct djk_probe *probe, unsigned long address, bool entry);
+bool djk_handler_may_be_at(const struct djk_handler *probe, unsigned long address, bool entry);
 /* It is about to be linked to a site; it has left its site. Of one that runs at returns those of
  * calls that are under way are not seen any more. */
-void djk_probe_start(struct djk_probe *probe);
-void djk_probe_stop(struct djk_probe *probe);
+void djk_handler_start(struct djk_handler *probe);
+void djk_handler_stop(struct djk_handler *probe);
 /* Only after a quiescence since it was stopped: no CPU may still run it. */
-void djk_probe_destroy(struct djk_probe *probe);
-void djk_probe_count(const struct djk_probe *probe, unsigned long *hits, unsigned long missed[8]);
+void djk_handler_destroy(struct djk_handler *probe);
+void djk_handler_count(const struct djk_handler *probe, unsigned long *hits, unsigned long missed[8]);
 
 /* ---- Kernel: the rest. ---- */
 void djk_registry_lock(void);
@@ -336,7 +336,7 @@ struct djp_request {
 	unsigned long address; /* in: without symbol; out: the IA */
 	unsigned long entry;   /* of the function, for a return; 0: find out */
 	unsigned long cookie;
-	struct djk_probe *handler; /* becomes the policy's when all have been attached */
+	struct djk_handler *handler; /* becomes the policy's when all have been attached */
 	bool int3_only;
 	bool disabled;		 /* attach, but leave the text alone until djp_enable() */
 	bool shadow;		 /* not the policy's: the handler is to replace return addresses */
@@ -390,7 +390,7 @@ size_t djp_enable(struct djp_probe *const *probes, size_t count, struct djp_requ
 /* The handlers may still run until a quiescence that begins afterwards. */
 void djp_disable(struct djp_probe *const *probes, size_t count);
 void djp_query(struct djp_probe *const *probes, size_t count, struct djp_status *statuses);
-const struct djk_probe *djp_handler(const struct djp_probe *probe);
+const struct djk_handler *djp_handler(const struct djp_probe *probe);
 /* All probes, newest first, until visit() says false; it is called under the registry lock, which
  * others have in between: who comes or goes meanwhile is seen or not. */
 typedef bool (*djp_status_visit)(void *context, const struct djp_status *status);

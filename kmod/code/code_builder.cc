@@ -5,15 +5,15 @@
 namespace djprobe::kmod {
 
 /// What the code of a site with these handlers, and with `joining`, should be made for.
-Shape Registry::wanted_shape(const Site& site, const djk_probe* joining) {
+Shape Registry::wanted_shape(const Site& site, const djk_handler* joining) {
     Shape shape;
     shape.wants = site.joining_wants;
     size_t count = site.joining;
-    const auto take = [&](const djk_probe* handler) {
+    const auto take = [&](const djk_handler* handler) {
         shape.direct = ++count == 1 ? handler : nullptr;
         shape.wants |= handler->wants;
     };
-    for (const djk_probe* handler = site.hit.probes; handler; handler = handler->next)
+    for (const djk_handler* handler = site.hit.probes; handler; handler = handler->next)
         take(handler);
     if (joining) take(joining);
     x86::DirectConfig config;
@@ -77,7 +77,7 @@ void Registry::lead_to_code(Site& site) {
 
 /// Replace the code of a site by what its handlers, with `joining`, want now. A jump gives way to
 /// int3 and comes back by settle(). On a refusal nothing has changed.
-Refusal Registry::reshape(Site& site, const djk_probe* joining) {
+Refusal Registry::reshape(Site& site, const djk_handler* joining) {
     if (site.joins_kprobe()) return {};
     SiteCode code;
     code.shape = wanted_shape(site, joining);

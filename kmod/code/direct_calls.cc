@@ -34,19 +34,19 @@ const DirectCalls::Facts& DirectCalls::find(const djk_machine& machine,
     return facts_;
 }
 
-void DirectCalls::prepare(const djk_machine& machine, djk_probe* handler) {
+void DirectCalls::prepare(const djk_machine& machine, djk_handler* handler) {
     djk_program program;
-    if (djk_probe_program(handler, &program) && find(machine, program).direct)
-        djk_probe_set_plain(handler);
+    if (djk_handler_program(handler, &program) && find(machine, program).direct)
+        djk_handler_set_plain(handler);
 }
 
-bool DirectCalls::describe(const djk_machine& machine, const djk_probe* handler,
+bool DirectCalls::describe(const djk_machine& machine, const djk_handler* handler,
                            x86::DirectConfig& out) {
     djk_program program{};
     if (!machine.active) return false;
-    const bool shadow = djk_probe_enters_shadow(handler);
-    if (!shadow && djk_probe_is_shadow(handler)) return false;
-    if (!shadow && (!djk_probe_program(handler, &program) || !find(machine, program).direct))
+    const bool shadow = djk_handler_enters_shadow(handler);
+    if (!shadow && djk_handler_is_shadow(handler)) return false;
+    if (!shadow && (!djk_handler_program(handler, &program) || !find(machine, program).direct))
         return false;
     out = {
         .program = shadow ? machine.shadow_entry : facts_.body,

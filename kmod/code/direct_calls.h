@@ -12,9 +12,9 @@ namespace djprobe::kmod {
 class DirectCalls {
   public:
     /// False: the handler must be called the general way. Fills all but Live's part.
-    bool describe(const djk_machine& machine, const djk_probe* handler, x86::DirectConfig& out);
+    bool describe(const djk_machine& machine, const djk_handler* handler, x86::DirectConfig& out);
     /// Spare a program what it does not need even where it is called the general way.
-    void prepare(const djk_machine& machine, djk_probe* handler);
+    void prepare(const djk_machine& machine, djk_handler* handler);
     /// Before a reference to any program may have been given back.
     void forget() { known_ = nullptr; }
 

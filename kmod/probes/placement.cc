@@ -5,16 +5,16 @@
 namespace djprobe::kmod {
 namespace {
 
-void link(Site& site, djk_probe* handler) {
-    djk_probe** tail = &site.hit.probes;
+void link(Site& site, djk_handler* handler) {
+    djk_handler** tail = &site.hit.probes;
     while (*tail)
         tail = &(*tail)->next;
     handler->next = nullptr;
     __atomic_store_n(tail, handler, __ATOMIC_RELEASE);
 }
 
-void unlink(Site& site, djk_probe* handler) {
-    djk_probe** link = &site.hit.probes;
+void unlink(Site& site, djk_handler* handler) {
+    djk_handler** link = &site.hit.probes;
     while (*link != handler)
         link = &(*link)->next;
     // The unlinked one keeps its own link: a hit that stands on it goes on.
@@ -56,7 +56,7 @@ void Registry::wait_until_free(Probes probes) {
 /// once it has made a jump of the kprobe, and calls none behind the instruction. That jump may also
 /// be hit within an NMI, where no return address may be replaced; an int3 would tell.
 static Refusal check_may_join(const djp_probe& probe) {
-    const bool special = probe.handler->wants || djk_probe_is_shadow(probe.handler);
+    const bool special = probe.handler->wants || djk_handler_is_shadow(probe.handler);
     return special ? Refusal{Reason::FOREIGN_PATCH, probe.address} : Refusal{};
 }
 
@@ -229,7 +229,7 @@ void Registry::finish(djp_probe& probe) {
     while (!probe.linked) {
         Site* const site = probe.site;
         if (site && is_live(site->state) && enabled_) {
-            djk_probe_start(probe.handler);
+            djk_handler_start(probe.handler);
             link(*site, probe.handler);
             probe.linked = true;
             probe.refused = Refusal{};
@@ -277,7 +277,7 @@ void Registry::leave(Probes probes) {
         unlink(site, probe->handler);
         probe->linked = false;
         probe->left = clock_.next();
-        djk_probe_stop(probe->handler);
+        djk_handler_stop(probe->handler);
         site.int3_probes -= probe->int3_only;
         set_site(*probe, nullptr);
         let_go(site, empty);

@@ -70,7 +70,7 @@ void djp_query(djp_probe* const* probes, size_t count, djp_status* statuses) {
     registry->query({probes, count}, statuses);
 }
 
-const djk_probe* djp_handler(const djp_probe* probe) {
+const djk_handler* djp_handler(const djp_probe* probe) {
     return probe->handler;
 }
 

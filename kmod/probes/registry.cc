@@ -124,7 +124,7 @@ Refusal Registry::make_probe(djp_request& request, Box<djp_probe>& made) {
     if (const Refusal refusal = locate(request, function_entry)) return refusal;
     if (const unsigned int reason = djk_forbidden(request.address))
         return Refusal{static_cast<Reason>(reason)};
-    if (!djk_probe_may_be_at(request.handler, request.address, function_entry && !request.entry))
+    if (!djk_handler_may_be_at(request.handler, request.address, function_entry && !request.entry))
         return Refusal{Reason::PROG_OVERRIDE};
     made = Box<djp_probe>::create();
     if (!made) return Refusal{Reason::NO_MEMORY};
@@ -135,7 +135,7 @@ Refusal Registry::make_probe(djp_request& request, Box<djp_probe>& made) {
     made->at_return = request.entry != 0;
     made->enabled = !request.disabled;
     made->since = request.since;
-    djk_probe_set_function(request.handler, request.entry ? request.entry : function_entry);
+    djk_handler_set_function(request.handler, request.entry ? request.entry : function_entry);
     return {};
 }
 
@@ -407,8 +407,8 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     status.address = probe.address;
     status.cookie = probe.cookie;
     status.at_return = probe.at_return;
-    status.shadow = djk_probe_is_shadow(probe.handler);
-    djk_probe_count(probe.handler, &status.hits, status.missed);
+    status.shadow = djk_handler_is_shadow(probe.handler);
+    djk_handler_count(probe.handler, &status.hits, status.missed);
     if (!probe.site) {
         status.state = static_cast<unsigned int>(
             probe.refused.reason == Reason::MODULE_GONE ? State::Gone : State::Disarmed);

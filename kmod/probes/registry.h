@@ -15,7 +15,7 @@
 struct djp_probe {
     djprobe::kmod::Site* site =
         nullptr;  ///< nullptr: disabled, or refused when it was enabled again
-    djk_probe* handler = nullptr;
+    djk_handler* handler = nullptr;
     unsigned long address = 0;
     unsigned long cookie = 0;
     bool int3_only = false;
@@ -123,12 +123,12 @@ class Registry {
     void discard(Site& site);
 
     // build_site.cc
-    Shape wanted_shape(const Site& site, const djk_probe* joining);
+    Shape wanted_shape(const Site& site, const djk_handler* joining);
     Refusal emit(const Site& site, const SiteCode& code, u64 address, Span<u8> out,
                  x86::DetourLayout& layout);
     Refusal build(const Site& site, SiteCode& code);
     void lead_to_code(Site& site);
-    Refusal reshape(Site& site, const djk_probe* joining);
+    Refusal reshape(Site& site, const djk_handler* joining);
 
     // transition.cc
     Refusal hold_reason(const Site& site) const;

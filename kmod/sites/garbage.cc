@@ -74,7 +74,7 @@ Garbage Garbage::take() {
 bool Garbage::free_one(Garbage& stuck, SiteTable& sites) {
     if (djp_probe* probe = probes_) {
         probes_ = probe->next;
-        djk_probe_destroy(probe->handler);
+        djk_handler_destroy(probe->handler);
         Box<djp_probe>::adopt(probe).reset();
         return true;
     }

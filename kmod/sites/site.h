@@ -34,7 +34,7 @@ enum class Quiescence : u8 {
 
 /// What the code of a site is made for.
 struct Shape {
-    const djk_probe* direct = nullptr;  ///< the detour calls this program itself, and nobody else
+    const djk_handler* direct = nullptr;  ///< the detour calls this program itself, and nobody else
     unsigned int wants = 0;             ///< enum djk_wants: of any of its handlers
     bool operator==(const Shape&) const = default;
 };

@@ -63,7 +63,7 @@ static int attach(struct djprobe **probes, struct djp_request *requests,
 	error = djk_errno_of(requests[done].reason);
 destroy:
 	while (i--)
-		djk_probe_destroy(requests[i].handler);
+		djk_handler_destroy(requests[i].handler);
 	return error;
 }
 
@@ -181,7 +181,7 @@ static void count(const void *probe, unsigned long *hits, unsigned long *missed)
 	/* A handler may ask before its own registration has returned. */
 	attached = djk_registered_find(probe);
 	if (attached)
-		djk_probe_count(djp_handler(attached), hits, kinds);
+		djk_handler_count(djp_handler(attached), hits, kinds);
 	rcu_read_unlock();
 	for (i = 0; i < ARRAY_SIZE(kinds); i++)
 		*missed += kinds[i];
@@ -227,7 +227,7 @@ int register_djretprobe(struct djretprobe *probe)
 		}
 		done = djp_attach(&request, 1, &attached);
 		if (!done)
-			djk_probe_destroy(request.handler);
+			djk_handler_destroy(request.handler);
 	}
 	take_answer(&request, &probe->reason, probe->detail);
 	if (done)

@@ -103,9 +103,9 @@ static bool may_ask_where(const struct bpf_prog *prog)
 	return false;
 }
 
-static struct djk_handler *new_handler(void)
+static struct djk_full_handler *new_handler(void)
 {
-	struct djk_handler *handler = kzalloc(sizeof(*handler), GFP_KERNEL);
+	struct djk_full_handler *handler = kzalloc(sizeof(*handler), GFP_KERNEL);
 
 	if (!handler)
 		return NULL;
@@ -135,11 +135,11 @@ static struct bpf_prog *take_program(int prog_fd, unsigned int *reason, unsigned
 	return NULL;
 }
 
-struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
+struct djk_handler *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
 					 unsigned long *detail)
 {
 	struct bpf_prog *prog = take_program(prog_fd, reason, detail);
-	struct djk_handler *handler;
+	struct djk_full_handler *handler;
 
 	if (!prog)
 		return NULL;
@@ -157,10 +157,10 @@ struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *
 	return &handler->link;
 }
 
-bool djk_handler_shadows(struct djk_probe *probe, const int *entry_fd, size_t together,
+bool djk_handler_shadows(struct djk_handler *probe, const int *entry_fd, size_t together,
 			 unsigned int *reason, unsigned long *detail)
 {
-	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 
 	if (entry_fd) {
 		handler->entry_prog = take_program(*entry_fd, reason, detail);
@@ -180,9 +180,9 @@ bool djk_handler_shadows(struct djk_probe *probe, const int *entry_fd, size_t to
 	return handler->shadow;
 }
 
-struct djk_probe *djk_handler_of_c(struct djprobe *probe)
+struct djk_handler *djk_handler_of_c(struct djprobe *probe)
 {
-	struct djk_handler *handler = new_handler();
+	struct djk_full_handler *handler = new_handler();
 
 	if (!handler)
 		return NULL;
@@ -191,9 +191,9 @@ struct djk_probe *djk_handler_of_c(struct djprobe *probe)
 	return &handler->link;
 }
 
-struct djk_probe *djk_handler_of_c_return(struct djretprobe *probe)
+struct djk_handler *djk_handler_of_c_return(struct djretprobe *probe)
 {
-	struct djk_handler *handler = new_handler();
+	struct djk_full_handler *handler = new_handler();
 
 	if (!handler)
 		return NULL;
@@ -202,13 +202,13 @@ struct djk_probe *djk_handler_of_c_return(struct djretprobe *probe)
 	handler->shadow = djk_shadow_create(handler, probe->data_size, probe->maxactive, 1);
 	if (handler->shadow)
 		return &handler->link;
-	djk_probe_destroy(&handler->link);
+	djk_handler_destroy(&handler->link);
 	return NULL;
 }
 
-bool djk_probe_program(const struct djk_probe *probe, struct djk_program *program)
+bool djk_handler_program(const struct djk_handler *probe, struct djk_program *program)
 {
-	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	const struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 	const struct bpf_prog *prog = handler->prog;
 
 	/*
@@ -226,18 +226,18 @@ bool djk_probe_program(const struct djk_probe *probe, struct djk_program *progra
 	return true;
 }
 
-void djk_probe_set_plain(struct djk_probe *probe)
+void djk_handler_set_plain(struct djk_handler *probe)
 {
-	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 
 	handler->needs_context = false;
 	/* In shadow mode it does not run at the site. */
 	handler->plain = !handler->shadow;
 }
 
-bool djk_probe_may_be_at(const struct djk_probe *probe, unsigned long address, bool entry)
+bool djk_handler_may_be_at(const struct djk_handler *probe, unsigned long address, bool entry)
 {
-	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	const struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 	unsigned long list;
 
 	if (!handler->prog || !handler->prog->kprobe_override)
@@ -247,46 +247,46 @@ bool djk_probe_may_be_at(const struct djk_probe *probe, unsigned long address, b
 	return entry && list && djk_bool(djk_call(list, address, 0, 0, 0, 0));
 }
 
-void djk_probe_set_function(struct djk_probe *probe, unsigned long function)
+void djk_handler_set_function(struct djk_handler *probe, unsigned long function)
 {
-	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 
 	handler->identity.addr = (kprobe_opcode_t *)function;
 	handler->identity.flags = function ? KPROBE_FLAG_ON_FUNC_ENTRY : 0;
 }
 
-bool djk_probe_is_shadow(const struct djk_probe *probe)
+bool djk_handler_is_shadow(const struct djk_handler *probe)
 {
-	return container_of(probe, struct djk_handler, link)->shadow;
+	return container_of(probe, struct djk_full_handler, link)->shadow;
 }
 
-bool djk_probe_enters_shadow(const struct djk_probe *probe)
+bool djk_handler_enters_shadow(const struct djk_handler *probe)
 {
-	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	const struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 
 	/* Who looks at a call when it begins wants all registers. */
 	return handler->shadow && !handler->begins;
 }
 
-void djk_probe_start(struct djk_probe *probe)
+void djk_handler_start(struct djk_handler *probe)
 {
-	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 
 	if (handler->shadow)
 		djk_shadow_start(handler->shadow);
 }
 
-void djk_probe_stop(struct djk_probe *probe)
+void djk_handler_stop(struct djk_handler *probe)
 {
-	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 
 	if (handler->shadow)
 		djk_shadow_stop(handler->shadow);
 }
 
-void djk_probe_destroy(struct djk_probe *probe)
+void djk_handler_destroy(struct djk_handler *probe)
 {
-	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 
 	if (handler->shadow)
 		djk_shadow_destroy(handler->shadow);
@@ -298,18 +298,18 @@ void djk_probe_destroy(struct djk_probe *probe)
 	kfree(handler);
 }
 
-void djk_handler_show(const struct djk_probe *probe, struct seq_file *out)
+void djk_handler_show(const struct djk_handler *probe, struct seq_file *out)
 {
-	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	const struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 
 	seq_printf(out, "prog_id:\t%u\n", handler->prog->aux->id);
 	if (handler->entry_prog)
 		seq_printf(out, "entry_prog_id:\t%u\n", handler->entry_prog->aux->id);
 }
 
-void djk_probe_count(const struct djk_probe *probe, unsigned long *hits, unsigned long missed[8])
+void djk_handler_count(const struct djk_handler *probe, unsigned long *hits, unsigned long missed[8])
 {
-	const struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	const struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 	int cpu, cause;
 
 	*hits = 0;

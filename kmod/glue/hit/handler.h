@@ -21,8 +21,8 @@ struct djk_counters {
 	u64 missed[DJPROBE_MISS_KINDS];
 };
 
-struct djk_handler {
-	struct djk_probe link;	     /* first: the policy knows only this */
+struct djk_full_handler {
+	struct djk_handler link;	     /* first: the policy knows only this */
 	struct bpf_prog *prog;	     /* this, */
 	struct bpf_prog *entry_prog; /* of a session: runs first */
 	struct djprobe *c_probe;     /* or this, */
@@ -37,19 +37,19 @@ struct djk_handler {
 	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */
 };
 
-/* Take a reference to the program; NULL with the reason. Given back by djk_probe_destroy(). */
-struct djk_probe *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
+/* Take a reference to the program; NULL with the reason. Given back by djk_handler_destroy(). */
+struct djk_handler *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
 					 unsigned long *detail);
 
 /*
  * Have the program run at returns, which are seen at the entry, as one of `together` such
  * probes; entry_fd: a program to run there, or NULL. False with the reason.
  */
-bool djk_handler_shadows(struct djk_probe *probe, const int *entry_fd, size_t together,
+bool djk_handler_shadows(struct djk_handler *probe, const int *entry_fd, size_t together,
 			 unsigned int *reason, unsigned long *detail);
 
 /* A BPF program's number, as fdinfo of a BPF link has it; a session's both. */
-void djk_handler_show(const struct djk_probe *probe, struct seq_file *out);
+void djk_handler_show(const struct djk_handler *probe, struct seq_file *out);
 
 /* What a session keeps of a call. */
 struct djk_session_call {
@@ -57,7 +57,7 @@ struct djk_session_call {
 };
 
 /* NULL: out of memory. The probe must outlive it by a quiescence. */
-struct djk_probe *djk_handler_of_c(struct djprobe *probe);
-struct djk_probe *djk_handler_of_c_return(struct djretprobe *probe);
+struct djk_handler *djk_handler_of_c(struct djprobe *probe);
+struct djk_handler *djk_handler_of_c_return(struct djretprobe *probe);
 
 #endif

@@ -43,19 +43,19 @@ static __always_inline struct kprobe_ctlblk __percpu *kprobe_control(void)
 	return (struct kprobe_ctlblk __percpu *)djk_imports.kprobe_ctlblk;
 }
 
-static __always_inline struct djk_handler *first_handler(const struct djk_site *site)
+static __always_inline struct djk_full_handler *first_handler(const struct djk_site *site)
 {
 	/* Handlers are freed after quiescence, which waits for us: preemption is off. */
-	return (struct djk_handler *)smp_load_acquire(&site->probes);
+	return (struct djk_full_handler *)smp_load_acquire(&site->probes);
 }
 
-static __always_inline struct djk_handler *next_handler(const struct djk_handler *handler)
+static __always_inline struct djk_full_handler *next_handler(const struct djk_full_handler *handler)
 {
-	return (struct djk_handler *)smp_load_acquire(&handler->link.next);
+	return (struct djk_full_handler *)smp_load_acquire(&handler->link.next);
 }
 
 /* Preemption is off. Also for `bpftool prog`, where those of the kernel's own kprobes are. */
-static __always_inline void count_miss(struct djk_handler *handler, enum djprobe_miss cause)
+static __always_inline void count_miss(struct djk_full_handler *handler, enum djprobe_miss cause)
 {
 	struct bpf_prog_stats *stats;
 	unsigned long flags;
@@ -72,7 +72,7 @@ static __always_inline void count_miss(struct djk_handler *handler, enum djprobe
 /* Not traced, like djk_hit(): what traces may be a site, whose hit would be a miss again. */
 static notrace void miss(const struct djk_site *site, enum djprobe_miss cause)
 {
-	struct djk_handler *handler;
+	struct djk_full_handler *handler;
 
 	for (handler = first_handler(site); handler; handler = next_handler(handler))
 		count_miss(handler, cause);
@@ -140,7 +140,7 @@ static __always_inline u64 run_entry_program(const struct bpf_prog *prog, struct
 	return run.result;
 }
 
-static u64 run_one_of(struct djk_handler *handler, bool entry, struct pt_regs *regs)
+static u64 run_one_of(struct djk_full_handler *handler, bool entry, struct pt_regs *regs)
 {
 	return entry ? run_entry_program(handler->entry_prog, regs)
 		     : bpf_prog_run(handler->prog, regs);
@@ -148,7 +148,7 @@ static u64 run_one_of(struct djk_handler *handler, bool entry, struct pt_regs *r
 NOKPROBE_SYMBOL(run_one_of);
 
 /* bpf_get_func_ip() looks for a running kprobe; a kprobe of the kernel's own that is hit, too. */
-static u64 run_as_kprobe(struct djk_handler *handler, bool entry, struct pt_regs *regs)
+static u64 run_as_kprobe(struct djk_full_handler *handler, bool entry, struct pt_regs *regs)
 {
 	struct kprobe *const outer = __this_cpu_read(*running_kprobe());
 	unsigned long flags;
@@ -168,7 +168,7 @@ static u64 run_as_kprobe(struct djk_handler *handler, bool entry, struct pt_regs
 NOKPROBE_SYMBOL(run_as_kprobe);
 
 /* For helpers that ask who has attached the program, and where. */
-static u64 run_with_context(struct djk_handler *handler, bool entry, struct pt_regs *regs)
+static u64 run_with_context(struct djk_full_handler *handler, bool entry, struct pt_regs *regs)
 {
 	struct bpf_trace_run_ctx context = { .bpf_cookie = handler->cookie };
 	struct bpf_run_ctx *outer = bpf_set_run_ctx(&context.run_ctx);
@@ -184,7 +184,7 @@ static u64 run_with_context(struct djk_handler *handler, bool entry, struct pt_r
 NOKPROBE_SYMBOL(run_with_context);
 
 /* True: the probed text is to continue at regs->ip. */
-static bool run_c_handler(struct djk_handler *handler, struct pt_regs *regs)
+static bool run_c_handler(struct djk_full_handler *handler, struct pt_regs *regs)
 {
 	struct djprobe *const probe = handler->c_probe;
 	const unsigned long ip = regs->ip;
@@ -199,7 +199,7 @@ static bool run_c_handler(struct djk_handler *handler, struct pt_regs *regs)
 }
 NOKPROBE_SYMBOL(run_c_handler);
 
-static __always_inline void run_program(struct djk_handler *handler, struct pt_regs *regs)
+static __always_inline void run_program(struct djk_full_handler *handler, struct pt_regs *regs)
 {
 	if (handler->needs_context)
 		run_with_context(handler, false, regs);
@@ -208,7 +208,7 @@ static __always_inline void run_program(struct djk_handler *handler, struct pt_r
 	this_cpu_inc(handler->counters->hits);
 }
 
-static bool run_special_handler(struct djk_handler *handler, struct pt_regs *regs, unsigned int nmi)
+static bool run_special_handler(struct djk_full_handler *handler, struct pt_regs *regs, unsigned int nmi)
 {
 	const unsigned long ip = regs->ip;
 
@@ -223,7 +223,7 @@ static bool run_special_handler(struct djk_handler *handler, struct pt_regs *reg
 NOKPROBE_SYMBOL(run_special_handler);
 
 /* It cannot redirect: its context is read-only, and it does not call bpf_override_return(). */
-static __always_inline void run_plain_handler(struct djk_handler *handler, struct pt_regs *regs)
+static __always_inline void run_plain_handler(struct djk_full_handler *handler, struct pt_regs *regs)
 {
 	bpf_prog_run(handler->prog, regs);
 	this_cpu_inc(handler->counters->hits);
@@ -234,7 +234,7 @@ static __always_inline bool run_handlers(struct pt_regs *regs, const struct djk_
 					 unsigned int nmi)
 {
 	const int active = __this_cpu_read(*bpf_active());
-	struct djk_handler *handler;
+	struct djk_full_handler *handler;
 	bool redirected = false;
 
 	if (unlikely(active)) {
@@ -261,7 +261,7 @@ static __always_inline bool run_handlers(struct pt_regs *regs, const struct djk_
 static notrace void run_after(struct pt_regs *regs, const struct djk_site *site)
 {
 	const unsigned long ip = regs->ip;
-	struct djk_handler *handler;
+	struct djk_full_handler *handler;
 
 	preempt_disable();
 	if (!__this_cpu_read(*bpf_active())) {
@@ -291,7 +291,7 @@ bool notrace djk_hit(struct pt_regs *regs, struct djk_site *site)
 }
 NOKPROBE_SYMBOL(djk_hit);
 
-static bool begin_c_call(struct djk_handler *handler, struct pt_regs *regs, void *data)
+static bool begin_c_call(struct djk_full_handler *handler, struct pt_regs *regs, void *data)
 {
 	const unsigned long ip = regs->ip, sp = regs->sp;
 	const bool wanted = !handler->c_return->entry_handler(handler->c_return, regs, data);
@@ -302,7 +302,7 @@ static bool begin_c_call(struct djk_handler *handler, struct pt_regs *regs, void
 }
 NOKPROBE_SYMBOL(begin_c_call);
 
-bool notrace djk_begin_call(struct djk_handler *handler, struct pt_regs *regs, void *data)
+bool notrace djk_begin_call(struct djk_full_handler *handler, struct pt_regs *regs, void *data)
 {
 	struct djk_session_call *const call = data;
 
@@ -315,7 +315,7 @@ bool notrace djk_begin_call(struct djk_handler *handler, struct pt_regs *regs, v
 NOKPROBE_SYMBOL(djk_begin_call);
 
 /* Run the handler, with what was kept of the call at its entry. */
-static void end_call(struct djk_handler *handler, struct pt_regs *regs, void *data)
+static void end_call(struct djk_full_handler *handler, struct pt_regs *regs, void *data)
 {
 	const struct djk_session_call *const call = data;
 	const unsigned long ip = regs->ip, di = regs->di, si = regs->si;
@@ -343,7 +343,7 @@ void notrace djk_on_return(struct rethook_node *node, void *data, unsigned long 
 void notrace djk_on_return(struct rethook_node *node, void *data, struct pt_regs *regs)
 #endif
 {
-	struct djk_handler *const handler = data;
+	struct djk_full_handler *const handler = data;
 	const unsigned int active = __this_cpu_read(*bpf_active());
 
 	if (unlikely(active)) {
@@ -362,9 +362,9 @@ void notrace djk_on_return(struct rethook_node *node, void *data, struct pt_regs
 NOKPROBE_SYMBOL(djk_on_return);
 #endif
 
-void notrace djk_hit_slow(struct pt_regs *regs, struct djk_probe *probe)
+void notrace djk_hit_slow(struct pt_regs *regs, struct djk_handler *probe)
 {
-	struct djk_handler *handler = container_of(probe, struct djk_handler, link);
+	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 	const int active = __this_cpu_read(*bpf_active());
 
 	if (active) {

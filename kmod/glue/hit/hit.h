@@ -5,9 +5,9 @@
 
 #include <linux/types.h>
 
-struct djk_handler;
+struct djk_full_handler;
 struct djk_machine;
-struct djk_probe;
+struct djk_handler;
 struct djk_site;
 struct pt_regs;
 
@@ -25,7 +25,7 @@ bool djk_hit(struct pt_regs *regs, struct djk_site *site);
  * or not without bookkeeping. Preemption is off, all else as for djk_hit(); `regs`
  * is good for what the program reads.
  */
-void djk_hit_slow(struct pt_regs *regs, struct djk_probe *probe);
+void djk_hit_slow(struct pt_regs *regs, struct djk_handler *probe);
 /* Its thunk: the probe is in rax, all other registers are kept. */
 void djk_hit_slow_thunk(void);
 
@@ -33,7 +33,7 @@ void djk_hit_slow_thunk(void);
 struct rethook_node;
 /*
  * The same at the return of a function: what the kernel's rethook calls. `data` is the struct
- * djk_handler, regs->ip the true return address; preemption is off.
+ * djk_full_handler, regs->ip the true return address; preemption is off.
  */
 #ifdef DJK_RETHOOK_RET_ADDR
 void djk_on_return(struct rethook_node *node, void *data, unsigned long return_address,
@@ -45,7 +45,7 @@ void djk_on_return(struct rethook_node *node, void *data, struct pt_regs *regs);
 
 /* At the entry: ask a handler that wants to know whether the return of this call is to be seen.
  * `data` is its own until then. Under the guard. */
-bool djk_begin_call(struct djk_handler *handler, struct pt_regs *regs, void *data);
+bool djk_begin_call(struct djk_full_handler *handler, struct pt_regs *regs, void *data);
 
 /* What detours need to run a program themselves. */
 void djk_get_guard(struct djk_machine *machine);

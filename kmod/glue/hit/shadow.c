@@ -42,7 +42,7 @@ enum shadow_state {
 
 struct djk_shadow {
 	struct list_head in_all;
-	struct djk_handler *handler;
+	struct djk_full_handler *handler;
 	size_t data_size;   /* behind the node of each instance */
 	unsigned int most;  /* instances */
 	struct pool *pools; /* the newest first; hits read them without a lock */
@@ -137,7 +137,7 @@ static struct rethook_node *take_of_reserve(struct djk_shadow *shadow, struct po
 NOKPROBE_SYMBOL(take_of_reserve);
 
 /* NULL: stopped, asleep, an NMI, for which the pools are not made, or none left. */
-static struct rethook_node *take_or_miss(struct djk_handler *handler, bool allowed)
+static struct rethook_node *take_or_miss(struct djk_full_handler *handler, bool allowed)
 {
 	struct djk_shadow *const shadow = handler->shadow;
 	const u8 state = READ_ONCE(shadow->state);
@@ -155,7 +155,7 @@ static struct rethook_node *take_or_miss(struct djk_handler *handler, bool allow
 NOKPROBE_SYMBOL(take_or_miss);
 
 /* What enter() leaves to others, which is shorter by it. `node`: what it has taken. */
-static noinline void enter_slowly(struct djk_handler *handler, struct pt_regs *regs, bool allowed,
+static noinline void enter_slowly(struct djk_full_handler *handler, struct pt_regs *regs, bool allowed,
 				  struct rethook_node *node)
 {
 	if (!node)
@@ -169,7 +169,7 @@ static noinline void enter_slowly(struct djk_handler *handler, struct pt_regs *r
 }
 NOKPROBE_SYMBOL(enter_slowly);
 
-static __always_inline void enter(struct djk_handler *handler, struct pt_regs *regs,
+static __always_inline void enter(struct djk_full_handler *handler, struct pt_regs *regs,
 				  unsigned int nmi)
 {
 	struct djk_shadow *const shadow = handler->shadow;
@@ -184,16 +184,16 @@ static __always_inline void enter(struct djk_handler *handler, struct pt_regs *r
 		hook(node, (unsigned long *)regs->sp);
 }
 
-void notrace __flatten djk_shadow_enter(struct djk_handler *handler, struct pt_regs *regs,
+void notrace __flatten djk_shadow_enter(struct djk_full_handler *handler, struct pt_regs *regs,
 					unsigned int nmi)
 {
 	enter(handler, regs, nmi);
 }
 NOKPROBE_SYMBOL(djk_shadow_enter);
 
-void notrace __flatten djk_shadow_entry(struct pt_regs *regs, struct djk_probe *probe)
+void notrace __flatten djk_shadow_entry(struct pt_regs *regs, struct djk_handler *probe)
 {
-	enter(container_of(probe, struct djk_handler, link), regs, 0);
+	enter(container_of(probe, struct djk_full_handler, link), regs, 0);
 }
 NOKPROBE_SYMBOL(djk_shadow_entry);
 
@@ -205,7 +205,7 @@ static void free_rethook(struct rethook *hook)
 	djk_call(rethook.free, (unsigned long)hook, 0, 0, 0, 0);
 }
 
-static struct rethook *make_rethook(struct djk_handler *handler, size_t data_size,
+static struct rethook *make_rethook(struct djk_full_handler *handler, size_t data_size,
 				    unsigned int size)
 {
 	struct rethook *hook;
@@ -311,7 +311,7 @@ static unsigned int first_instances(size_t together)
 	return clamp(min(READ_ONCE(instances), share) / 2, 1u, MOST_INSTANCES);
 }
 
-struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_size,
+struct djk_shadow *djk_shadow_create(struct djk_full_handler *handler, size_t data_size,
 				     unsigned int most, size_t together)
 {
 	const unsigned int first = most ? most : first_instances(together);

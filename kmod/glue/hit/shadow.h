@@ -11,8 +11,8 @@
 
 #include <linux/types.h>
 
+struct djk_full_handler;
 struct djk_handler;
-struct djk_probe;
 struct djk_shadow;
 struct pt_regs;
 
@@ -29,7 +29,7 @@ bool djk_shadow_is_there(void);
  * takes. It is one of `together` that are made for one request, and begins with the
  * fewer the more they are. NULL: out of memory.
  */
-struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_size,
+struct djk_shadow *djk_shadow_create(struct djk_full_handler *handler, size_t data_size,
 				     unsigned int most, size_t together);
 /* Calls are seen from here on, or not any more, nor are the returns of those under way.
  * Between stop and destroy: a quiescence. */
@@ -42,10 +42,10 @@ void djk_shadow_destroy(struct djk_shadow *shadow);
  * sleeps, allocates or takes a lock; preemption is off. `nmi` is what in_nmi()
  * says of the trap that led here.
  */
-void djk_shadow_enter(struct djk_handler *handler, struct pt_regs *regs, unsigned int nmi);
+void djk_shadow_enter(struct djk_full_handler *handler, struct pt_regs *regs, unsigned int nmi);
 
 /* The same for a detour that calls it itself; not within another handler of ours. */
-void djk_shadow_entry(struct pt_regs *regs, struct djk_probe *probe);
+void djk_shadow_entry(struct pt_regs *regs, struct djk_handler *probe);
 #else
 static inline int djk_shadow_init(void)
 {
@@ -58,7 +58,7 @@ static inline bool djk_shadow_is_there(void)
 {
 	return false;
 }
-static inline struct djk_shadow *djk_shadow_create(struct djk_handler *handler, size_t data_size,
+static inline struct djk_shadow *djk_shadow_create(struct djk_full_handler *handler, size_t data_size,
 						   unsigned int most, size_t together)
 {
 	return NULL;
@@ -72,11 +72,11 @@ static inline void djk_shadow_stop(struct djk_shadow *shadow)
 static inline void djk_shadow_destroy(struct djk_shadow *shadow)
 {
 }
-static inline void djk_shadow_enter(struct djk_handler *handler, struct pt_regs *regs,
+static inline void djk_shadow_enter(struct djk_full_handler *handler, struct pt_regs *regs,
 				    unsigned int nmi)
 {
 }
-static inline void djk_shadow_entry(struct pt_regs *regs, struct djk_probe *probe)
+static inline void djk_shadow_entry(struct pt_regs *regs, struct djk_handler *probe)
 {
 }
 #endif

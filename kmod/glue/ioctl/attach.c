@@ -62,7 +62,7 @@ struct file *djk_attach_file(struct djk_request_list *list, struct djk_programs 
 		if (requests[i].shadow &&
 		    !djk_handler_shadows(requests[i].handler, programs.entry_fd, shadows,
 					 &refusal->reason, refusal->detail)) {
-			djk_probe_destroy(requests[i].handler);
+			djk_handler_destroy(requests[i].handler);
 			goto destroy_handlers;
 		}
 		cond_resched();
@@ -74,7 +74,7 @@ struct file *djk_attach_file(struct djk_request_list *list, struct djk_programs 
 
 destroy_handlers:
 	while (i--) {
-		djk_probe_destroy(requests[i].handler);
+		djk_handler_destroy(requests[i].handler);
 		cond_resched();
 	}
 	kvfree(group);

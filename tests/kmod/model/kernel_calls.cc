@@ -13,9 +13,9 @@ using namespace djprobe::model;
 
 namespace {
 
-Handler& handler_of(const djk_probe* probe) {
+Handler& handler_of(const djk_handler* probe) {
     static_assert(offsetof(Handler, link) == 0);
-    return *reinterpret_cast<Handler*>(const_cast<djk_probe*>(probe));
+    return *reinterpret_cast<Handler*>(const_cast<djk_handler*>(probe));
 }
 
 bool is_live(const Function& function) {
@@ -301,21 +301,21 @@ void djk_unpin_target(unsigned long address) {
 
 // ---- Handlers.
 
-void djk_probe_set_function(djk_probe*, unsigned long) {}
+void djk_handler_set_function(djk_handler*, unsigned long) {}
 
-bool djk_probe_program(const djk_probe* probe, djk_program* program) {
+bool djk_handler_program(const djk_handler* probe, djk_program* program) {
     return kernel->describe(handler_of(probe), *program);
 }
 
-void djk_probe_set_plain(djk_probe* probe) {
+void djk_handler_set_plain(djk_handler* probe) {
     if (handler_of(probe).needs_context) fail("a program is called plain that needs its context");
 }
 
-bool djk_probe_is_shadow(const djk_probe*) {
+bool djk_handler_is_shadow(const djk_handler*) {
     return false;
 }
 
-bool djk_probe_enters_shadow(const djk_probe*) {
+bool djk_handler_enters_shadow(const djk_handler*) {
     return false;
 }
 
@@ -323,19 +323,19 @@ bool djk_needs_run_context(int helper) {
     return helper == 7;
 }
 
-bool djk_probe_may_be_at(const djk_probe*, unsigned long, bool) {
+bool djk_handler_may_be_at(const djk_handler*, unsigned long, bool) {
     return true;
 }
 
-void djk_probe_start(djk_probe*) {}
+void djk_handler_start(djk_handler*) {}
 
-void djk_probe_stop(djk_probe*) {}
+void djk_handler_stop(djk_handler*) {}
 
-void djk_probe_destroy(djk_probe* probe) {
+void djk_handler_destroy(djk_handler* probe) {
     kernel->destroy(handler_of(probe));
 }
 
-void djk_probe_count(const djk_probe* probe, unsigned long* hits, unsigned long missed[8]) {
+void djk_handler_count(const djk_handler* probe, unsigned long* hits, unsigned long missed[8]) {
     *hits = handler_of(probe).hits;
     memset(missed, 0, 8 * sizeof(*missed));
 }

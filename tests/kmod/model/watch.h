@@ -17,7 +17,7 @@ namespace djprobe::model {
 
 /// A BPF program or a C handler.
 struct Handler {
-    djk_probe link{};
+    djk_handler link{};
     int program = -1;  ///< what it runs, by its place among the programs; -1: a C handler
     bool needs_context = false;
     u64 hits_field = 0;
@@ -109,7 +109,7 @@ class Watch {
     void arrive(u64 from, u64 address);
     void reach_site(const djk_site* site, u64 address);
     void reach_detour(const Blob& blob, u64 anchor);
-    void reach_handler(const djk_probe* handler);
+    void reach_handler(const djk_handler* handler);
     Blob& blob_at(u64 address, u64 from);
     Allocation& allocation_of(const void* memory, const char* what);
     void check_tail(u64 address, size_t size) const;
@@ -121,7 +121,7 @@ class Watch {
     std::map<u64, Blob> blobs_;
     std::map<u64, Board> boards_;
     std::map<u64, Allocation> allocations_;
-    std::map<const djk_probe*, Handler*> handlers_;
+    std::map<const djk_handler*, Handler*> handlers_;
     std::set<u64> asked_;
     std::set<size_t> touched_;  ///< functions
     std::set<u64> jumps_;       ///< where a jump of ours begins

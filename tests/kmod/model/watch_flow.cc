@@ -22,7 +22,7 @@ T load(u64 address) {
 /// What the site's handlers want of its code is there.
 void Watch::check_wants(const Blob& blob, const djk_site* site, u64 at, bool detour) const {
     unsigned int wants = 0;
-    for (const djk_probe* probe = site->probes; probe; probe = probe->next)
+    for (const djk_handler* probe = site->probes; probe; probe = probe->next)
         wants |= probe->wants;
     bool after = false, redirects = false;
     for (u64 byte = blob.begin; byte + 2 <= blob.end; ++byte) {
@@ -190,13 +190,13 @@ void Watch::reach_site(const djk_site* site, u64 address) {
     allocation_of(site, "a site").last_reached = now_;
     std::vector<const Handler*>& handlers = reached_[address];
     handlers.clear();
-    for (const djk_probe* probe = site->probes; probe; probe = probe->next) {
+    for (const djk_handler* probe = site->probes; probe; probe = probe->next) {
         reach_handler(probe);
         handlers.push_back(handlers_.at(probe));
     }
 }
 
-void Watch::reach_handler(const djk_probe* probe) {
+void Watch::reach_handler(const djk_handler* probe) {
     const auto found = handlers_.find(probe);
     if (found == handlers_.end() || found->second->destroyed)
         fail("a hit runs a handler that does not exist any more");
@@ -215,7 +215,7 @@ void Watch::reach_detour(const Blob& blob, u64 anchor) {
         if (djk_find_trap(at)) return;
     for (u64 at = blob.begin; at + 8 <= blob.end; ++at) {
         const u64 word = load<u64>(at) & ~DJK_AFTER;
-        if (const auto found = handlers_.find(reinterpret_cast<const djk_probe*>(word));
+        if (const auto found = handlers_.find(reinterpret_cast<const djk_handler*>(word));
             found != handlers_.end())
             direct = found->second;
         const auto allocation = allocations_.upper_bound(word);
