@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../../arch/x86/types.h"
-#include "kernel.h"
+#include "../glue/kernel.h"
 
 // Placement new, which a freestanding build without headers does not have.
 inline void* operator new(djprobe::size_t, void* place) noexcept {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../../arch/x86/patch.h"
-#include "kernel.h"
+#include "../glue/kernel.h"
 
 namespace djprobe::kmod {
 

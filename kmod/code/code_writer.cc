@@ -2,8 +2,8 @@
 #include "code_writer.h"
 
 #include "../../arch/x86/decode.h"
-#include "slots.h"
 #include "../border/text_port.h"
+#include "slots.h"
 
 namespace djprobe::kmod {
 

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "../../arch/x86/direct.h"
-#include "../border/kernel.h"
 #include "../border/memory.h"
+#include "../glue/kernel.h"
 
 namespace djprobe::kmod {
 

@@ -24,7 +24,7 @@ struct Neighbours {
     Code code[kMax];
     size_t count = 0;
 
-    Refusal load(u64 address, Range text, const SiteTable& sites) {
+    Refusal load(u64 address, Range text, const OwnText& ours) {
         if (count == kMax) return Refusal{Reason::UNSCANNABLE, address};
         FunctionCopy& copy = copies[count];
         // A module's first symbol may lie behind nops for the kernel to patch.
@@ -32,23 +32,23 @@ struct Neighbours {
         const bool named = djk_symbol_range(address, &start, &size);
         if (!(named ? copy.load(address) : copy.load(Range{text.begin, address + 1})))
             return Refusal{copy.out_of_memory() ? Reason::NO_MEMORY : Reason::UNSCANNABLE, address};
-        copy.recover_own(sites);
+        copy.recover_own(ours);
         code[count++] = copy.code();
         return {};
     }
 
     /// Of those in `text` from which a short branch reaches `region`.
-    Refusal collect(Range text, Range function, Range region, const SiteTable& sites) {
+    Refusal collect(Range text, Range function, Range region, const OwnText& ours) {
         count = 0;
         const u64 reach = x86::kShortReach;
         const u64 low = region.begin > text.begin + reach ? region.begin - reach : text.begin;
         const u64 high = region.end + reach;
         for (u64 at = function.begin; at > low;) {
-            if (const Refusal refusal = load(at - 1, text, sites)) return refusal;
+            if (const Refusal refusal = load(at - 1, text, ours)) return refusal;
             at = code[count - 1].address;
         }
         for (u64 at = function.end; at < high && at < text.end;) {
-            if (const Refusal refusal = load(at, text, sites)) return refusal;
+            if (const Refusal refusal = load(at, text, ours)) return refusal;
             at = code[count - 1].range().end;
         }
         return {};
@@ -66,7 +66,7 @@ struct ReservedBytes {
         if (count < sizeof(all) / sizeof(all[0])) all[count++] = {range, reason};
     }
 
-    void collect(Range range, u64 site, const LandingIndex& index, const SiteTable& sites) {
+    void collect(Range range, u64 site, const LandingIndex& index, const OwnText& ours) {
         count = 0;
         index.mark_rewritten(range, reasons);
         djk_reserved(range.begin, reasons, range.size());
@@ -77,15 +77,7 @@ struct ReservedBytes {
             if (reasons[i]) add({range.begin + i, range.begin + i + 1}, reason);
         }
         // Until its detour is free a springboard belongs to its site.
-        sites.for_each_near(range, [&](const Site& site) {
-            if (site.plan.board)
-                add({site.plan.board, site.plan.board + x86::kJumpLength}, Reason::OVERLAP);
-        });
-        // One that has left is restored before a plan is carried out, unless somebody else's patch
-        // lies in it.
-        sites.for_each_board_left(range, [&](const Site& site) {
-            if (site.holds_module) add(site.board(), Reason::OVERLAP);
-        });
+        ours.for_each_board(range, [&](Range board) { add(board, Reason::OVERLAP); });
     }
 };
 
@@ -143,21 +135,21 @@ Refusal Analyst::start() {
     return trap_path_.compute();
 }
 
-Refusal Analyst::read(u64 site, const SiteTable& sites) {
+Refusal Analyst::read(u64 site, const OwnText& ours) {
     FunctionCopy& function = scratch_->function;
     if (!function.load(site))
         return Refusal{function.out_of_memory() ? Reason::NO_MEMORY : Reason::NOT_TEXT};
-    function.recover_own(sites);
+    function.recover_own(ours);
     Code& code = scratch_->code;
     code = function.code();
     code.decoded = decoded_.all().first(x86::decode_ahead(code, decoded_.all()));
     return {};
 }
 
-Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
+Refusal Analyst::analyse(u64 site, const OwnText& ours, Plan& plan) {
     if (const unsigned int reason = djk_forbidden(site))
         return Refusal{static_cast<Reason>(reason)};
-    if (const Refusal refusal = read(site, sites)) return refusal;
+    if (const Refusal refusal = read(site, ours)) return refusal;
     const Code& function = scratch_->code;
     if (trap_path_.contains(function.address)) return Refusal{Reason::TRAP_PATH};
     // Calls come through the pad before a function, a symbol of its own: what holds for the
@@ -180,11 +172,11 @@ Refusal Analyst::analyse(u64 site, const SiteTable& sites, Plan& plan) {
     snapshot.indirect_thunks = indirect_thunks(machine_, text);
     // Facts are expensive: those for the plain window first, which nearly always fits.
     const Range window = {site, x86::replaced_bytes(function, site).end};
-    if (const Refusal refusal = decide_within(window, tactic_bit(x86::Tactic::Window), sites, plan))
+    if (const Refusal refusal = decide_within(window, tactic_bit(x86::Tactic::Window), ours, plan))
         return refusal;
     const Range reach = {site - x86::kTacticReach, site + x86::kTacticReach};
     if (!plan.may_jump())
-        if (const Refusal refusal = decide_within(reach, x86::kAllTactics, sites, plan))
+        if (const Refusal refusal = decide_within(reach, x86::kAllTactics, ours, plan))
             return refusal;
     if (const Refusal refusal = check_copies(plan)) return refusal;
     if (const Refusal refusal = refuse_kprobe_jump(site, plan)) return refusal;
@@ -208,7 +200,7 @@ Refusal Analyst::check_copies(Plan& plan) const {
     return {};
 }
 
-Refusal Analyst::decide_within(Range known, u8 tactics, const SiteTable& sites, Plan& plan) {
+Refusal Analyst::decide_within(Range known, u8 tactics, const OwnText& ours, Plan& plan) {
     const Range text = scratch_->text;
     Snapshot& snapshot = scratch_->snapshot;
     Neighbours& neighbours = scratch_->neighbours;
@@ -217,13 +209,13 @@ Refusal Analyst::decide_within(Range known, u8 tactics, const SiteTable& sites, 
     // Of what lies around all text nothing is known, nor asked.
     if (known.begin < text.begin) known.begin = text.begin;
     if (known.end > text.end) known.end = text.end;
-    const Refusal unknown = neighbours.collect(text, snapshot.function.range(), known, sites);
+    const Refusal unknown = neighbours.collect(text, snapshot.function.range(), known, ours);
     snapshot.neighbours = {neighbours.code, neighbours.count};
     landings.count = 0;
-    const Refusal no_index = index_.find({known.begin + 1, known.end}, sites, modules_, landings);
+    const Refusal no_index = index_.find({known.begin + 1, known.end}, ours, modules_, landings);
     if (const ModuleIndex* module = modules_.find(text); module && module->jump_tables)
         snapshot.no_jump_tables = false;
-    reserved.collect(known, snapshot.site, index_, sites);
+    reserved.collect(known, snapshot.site, index_, ours);
     snapshot.landings = {landings.all, landings.count};
     snapshot.reserved = {reserved.all, reserved.count};
     snapshot.tactics = tactics;
@@ -235,14 +227,14 @@ Refusal Analyst::decide_within(Range known, u8 tactics, const SiteTable& sites, 
     return refusal;
 }
 
-x86::Live Analyst::find_live(u64 site, const SiteTable& sites) const {
-    return find_live_at(site, scratch_->code, machine_, index_, sites);
+x86::Live Analyst::find_live(u64 site, const OwnText& ours) const {
+    return find_live_at(site, scratch_->code, machine_, index_, ours);
 }
 
-Refusal Analyst::check_no_landing(u64 address, const SiteTable& sites) {
+Refusal Analyst::check_no_landing(u64 address, const OwnText& ours) {
     Landings& landings = scratch_->landings;
     landings.count = 0;
-    if (const Refusal refusal = index_.find({address, address + 1}, sites, modules_, landings))
+    if (const Refusal refusal = index_.find({address, address + 1}, ours, modules_, landings))
         return refusal;
     if (!landings.count) return {};
     return Refusal{Reason::ENTRY_AGAIN, landings.all[0].source, address};

@@ -3,10 +3,10 @@
 #pragma once
 
 #include "../../arch/x86/plan.h"
-#include "live_at.h"
 #include "fragile_text.h"
 #include "function_copy.h"
 #include "landing_index.h"
+#include "live_at.h"
 #include "trap_path.h"
 
 namespace djprobe::kmod {
@@ -22,13 +22,13 @@ class Analyst {
 
     /// Plan for a site, or why it is none. Asks the kernel whatever its own kprobe check asks, of
     /// every instruction that would be displaced.
-    Refusal analyse(u64 site, const SiteTable& sites, x86::Plan& plan);
+    Refusal analyse(u64 site, const OwnText& ours, x86::Plan& plan);
 
     /// What anybody still needs at the site that has been analysed last.
-    x86::Live find_live(u64 site, const SiteTable& sites) const;
+    x86::Live find_live(u64 site, const OwnText& ours) const;
 
     /// ENTRY_AGAIN when anything but falling through leads to `address`.
-    Refusal check_no_landing(u64 address, const SiteTable& sites);
+    Refusal check_no_landing(u64 address, const OwnText& ours);
 
     /// The text is about to be freed.
     void forget(Range text) { modules_.forget(text); }
@@ -46,10 +46,10 @@ class Analyst {
     struct Scratch;
 
     /// Read the function of a site.
-    Refusal read(u64 site, const SiteTable& sites);
+    Refusal read(u64 site, const OwnText& ours);
     /// Plan the site of scratch_->snapshot by what is found out about `known`, enough for
     /// `tactics`.
-    Refusal decide_within(Range known, u8 tactics, const SiteTable& sites, x86::Plan& plan);
+    Refusal decide_within(Range known, u8 tactics, const OwnText& ours, x86::Plan& plan);
 
     /// No copy of an instruction is less safe than the kernel has made the original for this CPU.
     Refusal check_copies(x86::Plan& plan) const;

@@ -60,19 +60,4 @@ void FunctionCopy::recover_foreign() {
             overwrite(start_ + i, original);
 }
 
-void FunctionCopy::recover_own(const SiteTable& sites) {
-    const auto recover = [this](const x86::PatchSite& patch) {
-        overwrite(patch.address, {patch.original, patch.length});
-    };
-    sites.for_each_board_left(code().range(),
-                              [&](const Site& site) { recover(site.written_board); });
-    sites.for_each_near(code().range(), [&](const Site& site) {
-        if (site.state == State::Disarmed) return;
-        // A slide's tail has the int3 of the IA in it, whose own byte the breakpoint knows.
-        if (site.plan.may_jump()) recover(site.code.jump);
-        recover(site.breakpoint);
-        if (site.written_board.length) recover(site.written_board);
-    });
-}
-
 }  // namespace djprobe::kmod

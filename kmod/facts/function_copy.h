@@ -3,8 +3,8 @@
 #pragma once
 
 #include "../border/memory.h"
-#include "../sites/site.h"
 #include "../border/text_port.h"
+#include "own_text.h"
 
 namespace djprobe::kmod {
 
@@ -24,9 +24,10 @@ class FunctionCopy {
     /// Whether load() failed for want of memory.
     bool out_of_memory() const { return out_of_memory_; }
 
-    /// Replace our own probes by what they hide, the springboards too of those that have left.
-    /// Under the registry lock.
-    void recover_own(const SiteTable& sites);
+    /// Replace what our sites have written by what it hides. Under the registry lock.
+    void recover_own(const OwnText& ours) { ours.restore(*this); }
+    /// The part of `bytes` that lies in the copy was at `address` before.
+    void overwrite(u64 address, Span<const u8> bytes);
 
     Code code() const { return {start_, room_.all().first(size_)}; }
 
@@ -34,7 +35,6 @@ class FunctionCopy {
     bool allocate(u64 address);
     bool allocate(Range range);
     bool read(const KernelText& text);
-    void overwrite(u64 address, Span<const u8> bytes);
     void recover_foreign();
 
     u64 start_ = 0;

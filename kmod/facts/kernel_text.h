@@ -4,7 +4,7 @@
 
 #include "../../arch/x86/patch.h"
 #include "../../arch/x86/reason.h"
-#include "../border/kernel.h"
+#include "../glue/kernel.h"
 
 namespace djprobe::kmod {
 
@@ -35,6 +35,13 @@ inline Refusal find_kprobe_jump_over(u64 address) {
 inline Refusal find_kprobe_over(Range range) {
     if (const Refusal before = find_kprobe_jump_over(range.begin)) return before;
     return find_kprobe(range);
+}
+
+/// Keep the text at `address` from going away, until djk_unpin_target(); or why it cannot be.
+inline Refusal pin_target(u64 address) {
+    if (djk_pin_target(address)) return {};
+    const Refusal forbidden{static_cast<Reason>(djk_forbidden(address))};
+    return forbidden ? forbidden : Refusal{Reason::MODULE_LEAVING};
 }
 
 }  // namespace djprobe::kmod

@@ -2,10 +2,10 @@
 #include "landing_index.h"
 
 #include "../../arch/x86/scan.h"
+#include "../border/text_port.h"
 #include "function_copy.h"
 #include "jump_tables.h"
 #include "kernel_text.h"
-#include "../border/text_port.h"
 
 namespace djprobe::kmod {
 namespace {
@@ -65,7 +65,7 @@ Refusal for_each_hidden(Range range, const KernelText& text, Use&& use) {
 /// The 4 bytes at `field`, an address of `function`, as what they may lead to in `targets`;
 /// decoding the function tells what they are. What cannot be decoded counts as a branch. NO_MEMORY
 /// when the function cannot be read.
-Refusal find_arrivals(u64 field, Range targets, const SiteTable& sites, const KernelText& text,
+Refusal find_arrivals(u64 field, Range targets, const OwnText& ours, const KernelText& text,
                       Landings& out) {
     FunctionCopy function;
     if (!function.load(field, text)) {
@@ -78,7 +78,7 @@ Refusal find_arrivals(u64 field, Range targets, const SiteTable& sites, const Ke
                                 });
         return {};
     }
-    function.recover_own(sites);
+    function.recover_own(ours);
     const Code piece = {field, function.code().from(field)};
     if (piece.bytes.size() < 4) return {};
     x86::find_long_branches({field, {piece.bytes.data(), 4}}, targets, [&](u64, u64 target) {
@@ -101,14 +101,13 @@ void collect(void* context, unsigned int kind, u64 source, u64 target) {
 }
 
 /// A displaced branch has left the text but still runs, in a detour.
-void find_displaced_branches(Range targets, const SiteTable& sites, Landings& out) {
-    for (const Site* site = sites.first(); site; site = site->next)
-        for (const x86::Insn& insn : site->plan.region.all()) {
-            if (insn.rel_size && targets.contains(insn.target))
-                out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
-            if (targets.contains(insn.taken))
-                out.add({Reason::POINTER_INTO_REGION, insn.address, insn.taken});
-        }
+void find_displaced_branches(Range targets, const OwnText& ours, Landings& out) {
+    ours.for_each_displaced([&](const x86::Insn& insn) {
+        if (insn.rel_size && targets.contains(insn.target))
+            out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
+        if (targets.contains(insn.taken))
+            out.add({Reason::POINTER_INTO_REGION, insn.address, insn.taken});
+    });
 }
 
 /// Only a module's own text branches into its functions, and some modules are large.
@@ -142,7 +141,7 @@ Refusal ensure_module_index(Range module, ModuleIndexes& modules, const ModuleIn
 }
 
 /// What the four bytes at `field` lead to in `targets`: as LandingIndex::check().
-Refusal check_field(u64 field, Range line, Range targets, const SiteTable& sites,
+Refusal check_field(u64 field, Range line, Range targets, const OwnText& ours,
                     const KernelText& text, Landings& out) {
     bool changed = true;
     bool leads = false;
@@ -153,19 +152,19 @@ Refusal check_field(u64 field, Range line, Range targets, const SiteTable& sites
         return true;
     });
     if (!leads && !changed && !hidden) return {};
-    return find_arrivals(field, targets, sites, text, out);
+    return find_arrivals(field, targets, ours, text, out);
 }
 
-Refusal find_in_module(Range module, Range targets, const SiteTable& sites, ModuleIndexes& modules,
+Refusal find_in_module(Range module, Range targets, const OwnText& ours, ModuleIndexes& modules,
                        Landings& out) {
     const ModuleIndex* index = nullptr;
     if (const Refusal refusal = ensure_module_index(module, modules, index)) return refusal;
-    find_displaced_branches(targets, sites, out);
+    find_displaced_branches(targets, ours, out);
     // What an optimized kprobe hides when the text is read may be back when kprobes are asked for.
     KernelText unchanged;
     Refusal unknown;
     index->for_each(targets, [&](u64 field, Range line) {
-        if (!unknown) unknown = check_field(field, line, targets, sites, unchanged, out);
+        if (!unknown) unknown = check_field(field, line, targets, ours, unchanged, out);
     });
     if (unknown) return unknown;
     Search search{targets, &out};
@@ -284,7 +283,7 @@ Refusal LandingIndex::build() {
     return refusal;
 }
 
-Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const SiteTable& sites,
+Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const OwnText& ours,
                             const KernelText& text, Landings& out) const {
     if (entry & kStatedBit) {
         const Stated& stated = stated_[entry & ~kStatedBit];
@@ -311,26 +310,26 @@ Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const SiteTab
     });
     // What has been displaced or hidden since then is found in the function as it was.
     if (!leads && !changed && !hidden) return {};
-    return find_arrivals(place, targets, sites, text, out);
+    return find_arrivals(place, targets, ours, text, out);
 }
 
-Refusal LandingIndex::find_in_core(Range targets, const SiteTable& sites, Landings& out) const {
+Refusal LandingIndex::find_in_core(Range targets, const OwnText& ours, Landings& out) const {
     KernelText unchanged;
     for (size_t at = line(targets.begin); at <= line(targets.end - 1); ++at)
         for (u32 i = begin_[at]; i < begin_[at + 1]; ++i)
-            if (const Refusal refusal = check(entries_[i], at, targets, sites, unchanged, out))
+            if (const Refusal refusal = check(entries_[i], at, targets, ours, unchanged, out))
                 return refusal;
     return {};
 }
 
-Refusal LandingIndex::find(Range targets, const SiteTable& sites, ModuleIndexes& modules,
+Refusal LandingIndex::find(Range targets, const OwnText& ours, ModuleIndexes& modules,
                            Landings& out) const {
     djk_extent text;
     if (!djk_text_extent(targets.begin, &text)) return Refusal{Reason::NOT_TEXT};
     if (text.begin != core_text().begin)
-        return find_in_module({text.begin, text.end}, targets, sites, modules, out);
+        return find_in_module({text.begin, text.end}, targets, ours, modules, out);
     if (!is_built()) return unknown_;
-    return find_in_core(targets, sites, out);
+    return find_in_core(targets, ours, out);
 }
 
 void LandingIndex::visit_rewritten(Range range, djk_flow_visit visit, void* context) const {

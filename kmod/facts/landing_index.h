@@ -4,9 +4,9 @@
 
 #include "../../arch/x86/landing.h"
 #include "../border/memory.h"
-#include "module_index.h"
-#include "../sites/site.h"
 #include "../border/text_port.h"
+#include "module_index.h"
+#include "own_text.h"
 
 namespace djprobe::kmod {
 
@@ -39,11 +39,10 @@ class LandingIndex {
     bool is_built() const { return static_cast<bool>(entries_); }
 
     /// All that may land in `targets`, with its true source: look-alikes are weeded out by decoding
-    /// the function that they lie in. `targets` may be core or module text. Branches that `sites`
-    /// have displaced count as if they were still in the text. At most Landings::kMax addresses.
-    /// NO_INDEX or NO_MEMORY when that is not known.
-    Refusal find(Range targets, const SiteTable& sites, ModuleIndexes& modules,
-                 Landings& out) const;
+    /// the function that they lie in. `targets` may be core or module text. Branches that our
+    /// sites have displaced count as if they were still in the text. At most Landings::kMax
+    /// addresses. NO_INDEX or NO_MEMORY when that is not known.
+    Refusal find(Range targets, const OwnText& ours, ModuleIndexes& modules, Landings& out) const;
 
     /// Calls visit() at least for the jump labels and static calls that have a byte in `range`, all
     /// of it core text or of one module.
@@ -66,8 +65,8 @@ class LandingIndex {
 
     size_t line(u64 target) const { return (target - text_.begin) / kLineSize; }
     Refusal try_to_build();
-    Refusal find_in_core(Range targets, const SiteTable& sites, Landings& out) const;
-    Refusal check(u32 entry, size_t line, Range targets, const SiteTable& sites,
+    Refusal find_in_core(Range targets, const OwnText& ours, Landings& out) const;
+    Refusal check(u32 entry, size_t line, Range targets, const OwnText& ours,
                   const KernelText& text, Landings& out) const;
 
     Range text_{};

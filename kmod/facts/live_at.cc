@@ -38,7 +38,7 @@ struct Rewrites {
 }  // namespace
 
 x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
-                       const LandingIndex& index, const SiteTable& sites) {
+                       const LandingIndex& index, const OwnText& ours) {
     // Assembly is left alone.
     if (!djk_is_compiled(code.address)) return {};
     struct Scratch {
@@ -61,7 +61,7 @@ x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
     flow.function = code;
     if (exits.part()) {
         if (!cold.load(exits.part())) return {};
-        cold.recover_own(sites);
+        cold.recover_own(ours);
         flow.cold = cold.code();
         if (exits.walk(flow.cold, visit)) whole = false;
     }

@@ -11,6 +11,6 @@ namespace djprobe::kmod {
 /// `function` holds the site, without anybody's probes. Under the registry lock; the caller has
 /// pinned the site's module.
 x86::Live find_live_at(u64 site, const Code& function, const djk_machine& machine,
-                       const LandingIndex& index, const SiteTable& sites);
+                       const LandingIndex& index, const OwnText& ours);
 
 }  // namespace djprobe::kmod

@@ -10,8 +10,8 @@ using x86::Insn;
 
 class ReturnFinder {
   public:
-    ReturnFinder(const djk_machine& machine, const SiteTable& sites, Array<u64>& returns)
-        : exits_(machine), sites_(sites), returns_(returns) {}
+    ReturnFinder(const djk_machine& machine, const OwnText& ours, Array<u64>& returns)
+        : exits_(machine), ours_(ours), returns_(returns) {}
 
     size_t count() const { return count_; }
     u64 part() const { return exits_.part(); }
@@ -21,7 +21,7 @@ class ReturnFinder {
         FunctionCopy copy;
         if (!copy.load(symbol))
             return Refusal{copy.out_of_memory() ? Reason::NO_MEMORY : Reason::UNSCANNABLE, symbol};
-        copy.recover_own(sites_);
+        copy.recover_own(ours_);
         Refusal refusal;
         const Refusal scan = exits_.walk(copy.code(), [&](const Insn& insn, Exit exit) {
             refusal = note(insn, exit);
@@ -58,14 +58,14 @@ class ReturnFinder {
     }
 
     Exits exits_;
-    const SiteTable& sites_;
+    const OwnText& ours_;
     Array<u64>& returns_;
     size_t count_ = 0;
 };
 
 }  // namespace
 
-Refusal find_returns(u64 function, const djk_machine& machine, const SiteTable& sites,
+Refusal find_returns(u64 function, const djk_machine& machine, const OwnText& ours,
                      Array<u64>& returns, size_t& count) {
     // Functions that a compiler has not made may leave in ways of their own.
     if (!djk_is_compiled(function)) return Refusal{Reason::NO_FUNCTION, function};
@@ -74,7 +74,7 @@ Refusal find_returns(u64 function, const djk_machine& machine, const SiteTable& 
     // No more returns than bytes; the rest of the function is a bound for its part as well.
     returns = Array<u64>(size);
     if (!returns) return Refusal{Reason::NO_MEMORY};
-    ReturnFinder finder(machine, sites, returns);
+    ReturnFinder finder(machine, ours, returns);
     if (const Refusal refusal = finder.visit(function)) return refusal;
     if (finder.part())
         if (const Refusal refusal = finder.visit(finder.part())) return refusal;

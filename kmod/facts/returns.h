@@ -4,7 +4,7 @@
 
 #include "../../arch/x86/exits.h"
 #include "../border/memory.h"
-#include "../sites/site.h"
+#include "own_text.h"
 
 namespace djprobe::kmod {
 
@@ -30,7 +30,7 @@ class Exits : public x86::Exits<ExitSymbols> {
 /// The addresses of all returns of the function that begins at `function`, its part elsewhere
 /// included. Refusals: TAIL_CALL, NO_RETURN, NO_FUNCTION, UNSCANNABLE, NO_MEMORY. Under the
 /// registry lock; the caller has pinned the function's module.
-Refusal find_returns(u64 function, const djk_machine& machine, const SiteTable& sites,
+Refusal find_returns(u64 function, const djk_machine& machine, const OwnText& ours,
                      Array<u64>& returns, size_t& count);
 
 }  // namespace djprobe::kmod

@@ -27,14 +27,14 @@ Refusal check_depth(const Code& code, const ShadowEntry& entry) {
 
 class Leaving {
   public:
-    Leaving(const ShadowEntry& entry, const djk_machine& machine, const SiteTable& sites)
-        : entry_(entry), exits_(machine), sites_(sites) {}
+    Leaving(const ShadowEntry& entry, const djk_machine& machine, const OwnText& ours)
+        : entry_(entry), exits_(machine), ours_(ours) {}
 
     /// Walk through the function, or its part elsewhere.
     Refusal visit(u64 symbol) {
         if (!copy_.load(symbol))
             return Refusal{copy_.out_of_memory() ? Reason::NO_MEMORY : Reason::UNSCANNABLE, symbol};
-        copy_.recover_own(sites_);
+        copy_.recover_own(ours_);
         const Code code = copy_.code();
         if (symbol == entry_.function)
             if (const Refusal refusal = check_depth(code, entry_)) return refusal;
@@ -54,26 +54,26 @@ class Leaving {
   private:
     const ShadowEntry& entry_;
     Exits exits_;
-    const SiteTable& sites_;
+    const OwnText& ours_;
     FunctionCopy copy_;
     bool leaves_ = false;
 };
 
 }  // namespace
 
-Refusal check_shadow_entry(const ShadowEntry& entry, Analyst& analyst, const SiteTable& sites) {
+Refusal check_shadow_entry(const ShadowEntry& entry, Analyst& analyst, const OwnText& ours) {
     if (const unsigned int reason = djk_forbidden(entry.site))
         return Refusal{static_cast<Reason>(reason)};
     if (const unsigned int reason = djk_unshadowable(entry.function))
         return Refusal{static_cast<Reason>(reason), entry.function};
     if (!djk_is_compiled(entry.function)) return Refusal{Reason::NO_FUNCTION, entry.function};
-    Leaving leaving(entry, analyst.machine(), sites);
+    Leaving leaving(entry, analyst.machine(), ours);
     if (const Refusal refusal = leaving.visit(entry.function)) return refusal;
     if (leaving.part())
         if (const Refusal refusal = leaving.visit(leaving.part())) return refusal;
     // Who never returns would keep an instance until the task ends.
     if (!leaving.leaves()) return Refusal{Reason::NO_RETURN, entry.function};
-    return analyst.check_no_landing(entry.site, sites);
+    return analyst.check_no_landing(entry.site, ours);
 }
 
 }  // namespace djprobe::kmod

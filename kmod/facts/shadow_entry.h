@@ -16,6 +16,6 @@ struct ShadowEntry {
 /// to, and the function returns to it as the same task. Refusals: djk_forbidden()'s, NO_FUNCTION,
 /// SPECIAL_RETURN, NO_SHADOW, NO_RETURN, ENTRY_AGAIN, UNSCANNABLE, NO_INDEX, NO_MEMORY. Under the
 /// registry lock; the caller has pinned the function's module.
-Refusal check_shadow_entry(const ShadowEntry& entry, Analyst& analyst, const SiteTable& sites);
+Refusal check_shadow_entry(const ShadowEntry& entry, Analyst& analyst, const OwnText& ours);
 
 }  // namespace djprobe::kmod

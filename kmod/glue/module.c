@@ -9,7 +9,7 @@
 #include "ioctl/device.h"
 #include "hit/helpers.h"
 #include "hit/hit.h"
-#include "../border/kernel.h"
+#include "kernel.h"
 #include "kprobes/kprobe_view.h"
 #include "kernel/ksym.h"
 #include "kernel/runtime.h"

@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-// Requests: attach, detach, enable, disable, query, explain.
+// Requests: attach, detach, enable, disable; and what the kernel tells of itself.
 #include "registry.h"
 
+#include "../facts/kernel_text.h"
 #include "../facts/returns.h"
 #include "../facts/shadow_entry.h"
-#include "../sites/transition.h"
 
 namespace djprobe::kmod {
 namespace {
 
-Mechanism mechanism_of(State state) {
-    if (!is_live(state)) return Mechanism::None;
-    return state == State::Optimized ? Mechanism::Jump : Mechanism::Int3;
-}
-
-/// Keep the text at `address` from going away, until djk_unpin_target(); or why it cannot be.
-Refusal pin(u64 address) {
-    if (djk_pin_target(address)) return {};
-    const Refusal forbidden{static_cast<Reason>(djk_forbidden(address))};
-    return forbidden ? forbidden : Refusal{Reason::MODULE_LEAVING};
+/// Of a detached probe, which no CPU runs any more.
+void free_probe(Discarded& self) {
+    auto& probe = static_cast<djp_probe&>(self);
+    djk_handler_destroy(probe.handler);
+    Box<djp_probe>::adopt(&probe).reset();
 }
 
 /// Of one that is among them.
@@ -33,10 +28,7 @@ size_t index_of(const djp_probe* probe, Probes probes) {
 void Registry::stop() {
     djk_quiesce();
     RegistryLock lock;
-    freeing_.free_all(stuck_, sites_);
-    garbage_.free_all(stuck_, sites_);
-    // A kprobe has come since a site's last probe went: too late to keep the module.
-    stuck_.abandon(sites_);
+    reclaimer_.stop();
 }
 
 Refusal Registry::locate(djp_request& request, u64& function_entry) {
@@ -89,7 +81,7 @@ Refusal Registry::look_into(djp_request& request, Look&& look) {
     Refusal refusal = locate(request, entry);
     if (!refusal && !entry) refusal = Refusal{Reason::NO_FUNCTION, request.address};
     if (!refusal) refusal = learn_landings();
-    if (!refusal) refusal = pin(entry);
+    if (!refusal) refusal = pin_target(entry);
     if (!refusal) {
         RegistryLock lock;
         refusal = look(entry);
@@ -103,14 +95,14 @@ Refusal Registry::look_into(djp_request& request, Look&& look) {
 size_t Registry::find_returns(djp_request& request, Array<u64>& returns) {
     size_t count = 0;
     const Refusal refusal = look_into(request, [&](u64 entry) {
-        return kmod::find_returns(entry, analyst_.machine(), sites_, returns, count);
+        return kmod::find_returns(entry, analyst_.machine(), table_, returns, count);
     });
     return refusal ? 0 : count;
 }
 
 bool Registry::find_shadow_entry(djp_request& request) {
     const Refusal refusal = look_into(request, [&](u64 entry) {
-        return check_shadow_entry({entry, request.address}, analyst_, sites_);
+        return check_shadow_entry({entry, request.address}, analyst_, table_);
     });
     request.symbol = nullptr;
     request.offset = 0;
@@ -140,8 +132,8 @@ Refusal Registry::make_probe(djp_request& request, Box<djp_probe>& made) {
 }
 
 /// Place the probes of these requests and keep them, but leave those that are registered as
-/// disabled away from the text: they are only checked. All or none: returns their number, or the index of the one that is
-/// refused.
+/// disabled away from the text: they are only checked. All or none: returns their number, or the
+/// index of the one that is refused.
 size_t Registry::place_active(Span<djp_request> requests, Probes probes, Refusal& refusal) {
     Array<djp_probe*> active(probes.size());
     refusal = active ? learn_landings() : Refusal{Reason::NO_MEMORY};
@@ -170,7 +162,7 @@ size_t Registry::place_active(Span<djp_request> requests, Probes probes, Refusal
     if (refusal) return index_of(active[placed], probes);
     // From here on nothing is undone. Handlers run from now on, each from its own portion on.
     portions.for_each(probes, [&](Probes portion) {
-        calls_.forget();
+        sites_.begin_portion();
         for (djp_probe* const& at : portion) {
             djp_probe& probe = *at;
             if (probe.enabled) finish(probe);
@@ -212,18 +204,11 @@ void Registry::detach(Probes probes) {
         leave(portion);
         for (djp_probe* probe : portion) {
             probes_.remove(*probe);
-            garbage_.add(probe);
+            probe->free = free_probe;
+            reclaimer_.add(*probe);
         }
         return true;
     });
-}
-
-void Registry::quiesce() {
-    const u64 number = clock_.begin();
-    djk_registry_unlock();
-    djk_quiesce();
-    djk_registry_lock();
-    clock_.end(number);
 }
 
 size_t Registry::enable(Probes probes, Refusal& refusal) {
@@ -250,7 +235,7 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
         return refused;
     }
     portions.for_each(Probes{off.data(), count}, [&](Probes portion) {
-        calls_.forget();
+        sites_.begin_portion();
         for (djp_probe* probe : portion) {
             finish(*probe);
             probe->enabled = true;
@@ -264,7 +249,7 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
 /// and left them to the group.
 void Registry::return_to_sites(Probes probes, Portions& portions) {
     portions.for_each(probes, [&](Probes portion) {
-        calls_.forget();
+        sites_.begin_portion();
         for (djp_probe* probe : portion)
             if (probe->enabled) finish(*probe);
         return true;
@@ -282,176 +267,36 @@ void Registry::disable(Probes probes) {
     });
 }
 
-void Registry::set_enabled(bool enabled) {
-    // Without it all are refused, which each of them says.
-    if (enabled) (void)learn_landings();
+void Registry::optimize() {
     RegistryLock lock;
-    if (enabled == enabled_) return;
-    // Whoever comes between two portions finds it as it will be.
-    enabled_ = enabled;
-    ++switches_;
     Portions portions;
-    if (enabled)
-        switch_on(portions);
-    else
-        switch_off(portions);
-}
-
-void Registry::switch_off(Portions& portions) {
-    constexpr size_t kMost = 32;
-    WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::next);
-    while (!cursor.at_end()) {
-        djp_probe* some[kMost];
-        size_t count = 0;
-        portions.take(cursor, kMost, [&](djp_probe& probe) {
-            if (probe.linked) some[count++] = &probe;
-            return probe.linked;
-        });
-        leave({some, count});
-        if (!cursor.at_end()) portions.pause();
-    }
-}
-
-void Registry::switch_on(Portions& portions) {
-    constexpr size_t kMost = 32;
-    // Handlers run in the order of their attachment.
-    WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::previous);
-    while (!cursor.at_end()) {
-        djp_probe* some[kMost];
-        size_t count = 0;
-        bool waits = false;
-        // One at a time, since no pointer to a probe of others survives a wait: it may be detached.
-        portions.take_while(cursor, kMost, [&](djp_probe& probe) {
-            const bool away =
-                probe.enabled && !probe.site && probe.refused.reason != Reason::MODULE_GONE;
-            waits = away && !is_free(probe);
-            if (away && !waits) some[count++] = &probe;
-            return waits ? Taken::Not : away ? Taken::Counts : Taken::Skipped;
-        });
-        // What cannot come back does not keep the others away: it is tried alone then.
-        Refusal refusal;
-        (void)place_at_once({some, count}, refusal);
-        for (djp_probe* probe : Probes{some, count}) {
-            // Of one without a site finish() may wait, and give the lock back: the next probe may
-            // be gone then.
-            if (probe->site || is_free(*probe))
-                finish(*probe);
-            else
-                probe->refused = Refusal{Reason::OVERLAP, probe->address};
-        }
-        if (waits)
-            quiesce();
-        else if (!cursor.at_end())
-            portions.pause();
-    }
+    sites_.optimize(portions);
 }
 
 void Registry::set_optimization(bool optimization) {
     RegistryLock lock;
-    if (optimization == optimization_) return;
-    optimization_ = optimization;
+    if (optimization == sites_.is_optimization_on()) return;
     Portions portions;
-    for_each_site(
-        portions, [](Site&) { return true; },
-        [&](SiteList& some) {
-            SiteList jumping, others;
-            {
-                KernelText text;
-                while (Site* site = some.take_first()) {
-                    const bool leaves =
-                        !optimization && site->wants_jump() && !check_site_text(text, *site);
-                    (leaves ? jumping : others).add(*site);
-                }
-                back_to_int3(text, jumping);
-            }
-            SiteList* const lists[] = {&jumping, &others};
-            for (SiteList* list : lists)
-                while (Site* site = list->take_first())
-                    (void)settle(*site);
-        });
+    sites_.set_optimization(optimization, portions);
 }
 
-/// The plan of the site that is there, or the one that it would get.
-bool Registry::explain(djp_request& request, djp_verdict& verdict) {
-    u64 function_entry = 0;
-    const Refusal nowhere = locate(request, function_entry);
-    tell(nowhere, request);
-    if (nowhere) return false;
-    Box<x86::Plan> plan = Box<x86::Plan>::create();
-    Refusal refusal = plan ? learn_landings() : Refusal{Reason::NO_MEMORY};
-    if (!refusal) refusal = pin(request.address);
-    if (!refusal) {
-        RegistryLock lock;
-        if (const Site* site = sites_.find(request.address))
-            *plan = site->plan;
-        else
-            refusal = analyst_.analyse(request.address, sites_, *plan);
-        djk_unpin_target(request.address);
-    }
-    tell(refusal ? refusal : plan->jump, request);
-    verdict.verdict = static_cast<unsigned int>(refusal            ? Verdict::Refused
-                                                : plan->may_jump() ? Verdict::Jump
-                                                                   : Verdict::Int3);
-    if (refusal || !plan->may_jump()) return true;
-    verdict.tactic = static_cast<unsigned int>(plan->tactic);
-    verdict.before = plan->before;
-    verdict.anchor = plan->anchor;
-    verdict.board = plan->board;
-    verdict.region_len = plan->region.length;
-    for (unsigned int i = 0; i < verdict.region_len; ++i)
-        verdict.region[i] = plan->region.bytes[i];
-    return true;
-}
-
-void Registry::describe(const djp_probe& probe, djp_status& status) const {
-    status.address = probe.address;
-    status.cookie = probe.cookie;
-    status.at_return = probe.at_return;
-    status.shadow = djk_handler_is_shadow(probe.handler);
-    djk_handler_count(probe.handler, &status.hits, status.missed);
-    if (!probe.site) {
-        status.state = static_cast<unsigned int>(
-            probe.refused.reason == Reason::MODULE_GONE ? State::Gone : State::Disarmed);
-        tell(probe.refused ? probe.refused : Refusal{Reason::DISABLED}, status);
-        status.anchor = probe.address;
-        return;
-    }
-    const Site& site = *probe.site;
-    if (site.seat) djk_count_missed_in_kprobe(site.seat, status.missed);
-    status.state = static_cast<unsigned int>(site.state);
-    status.mechanism = static_cast<unsigned int>(mechanism_of(site.state));
-    tell(site.hold, status);
-    if (site.state == State::Gone) status.reason = static_cast<unsigned int>(Reason::MODULE_GONE);
-    const bool region = site.wants_jump();
-    status.tactic = static_cast<unsigned int>(site.plan.tactic);
-    status.anchor = region ? site.plan.anchor : site.address();
-    status.displaced_len = region ? site.plan.region.length : site.plan.first.length;
-    const u8* bytes = region ? site.plan.region.bytes : site.plan.first_bytes;
-    for (unsigned int i = 0; i < status.displaced_len; ++i)
-        status.displaced[i] = bytes[i];
-}
-
-void Registry::query(Probes probes, djp_status* statuses) {
+void Registry::forget(Range text) {
     RegistryLock lock;
-    for (const djp_probe* probe : probes)
-        describe(*probe, *statuses++ = {});
-}
-
-void Registry::list(djp_status_visit visit, void* context) {
-    RegistryLock lock;
+    // No module is pinned while it leaves: no site comes to this text any more.
+    __atomic_store_n(&unloads_, unloads_ + 1, __ATOMIC_RELEASE);
+    analyst_.forget(text);
     Portions portions;
+    sites_.forget(text, portions);
+    // A disabled one must not come back in whatever is loaded there next.
     WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::next);
-    bool more = true;
     while (!cursor.at_end()) {
-        portions.take(cursor, portions.size(), [&](const djp_probe& probe) {
-            djp_status status = {};
-            if (more) describe(probe, status);
-            more = more && visit(context, &status);
-            return true;
+        portions.take(cursor, portions.size(), [&](djp_probe& probe) {
+            if (text.contains(probe.address)) probe.refused = Refusal{Reason::MODULE_GONE};
+            return false;
         });
-        if (!more) return;
         if (!cursor.at_end()) portions.pause();
     }
+    djk_optimizer_kick();
 }
 
 }  // namespace djprobe::kmod

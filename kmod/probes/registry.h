@@ -1,33 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// The registry: which sites exist, who probes them, and every transition between their states.
+// The registry: who probes what, and every request.
 #pragma once
 
-#include "../code/code_writer.h"
-#include "../code/direct_calls.h"
-#include "../facts/analyst.h"
-#include "../sites/garbage.h"
-#include "../border/portions.h"
-#include "../sites/quiescence_clock.h"
-#include "../sites/site.h"
-#include "../border/text_port.h"
-
-/// One attached probe: one handler at one address.
-struct djp_probe {
-    djprobe::kmod::Site* site =
-        nullptr;  ///< nullptr: disabled, or refused when it was enabled again
-    djk_handler* handler = nullptr;
-    unsigned long address = 0;
-    unsigned long cookie = 0;
-    bool int3_only = false;
-    bool at_return = false;
-    bool enabled = true;            ///< itself; Registry::set_enabled() may still disable all
-    bool linked = false;            ///< hits on its site run its handler
-    unsigned long since = 0;        ///< of a request under way: as djp_request::since
-    djprobe::u64 left = 0;          ///< the quiescence after which no hit stands on its handler
-    djprobe::Refusal refused;       ///< why enabling it again failed
-    djp_probe* next = nullptr;      ///< in the registry's list, or in the garbage
-    djp_probe* previous = nullptr;  ///< in the registry's list
-};
+#include "probe.h"
 
 namespace djprobe::kmod {
 
@@ -73,7 +48,7 @@ class Registry {
     bool is_enabled() const { return enabled_; }
     /// Off: every site goes back to int3 and stays there. One caller at a time.
     void set_optimization(bool optimization);
-    bool is_optimization_on() const { return optimization_; }
+    bool is_optimization_on() const { return sites_.is_optimization_on(); }
 
     /// The optimizer: jumps for all sites that may have one, and the end of what was detached, both
     /// behind one quiescence.
@@ -98,11 +73,6 @@ class Registry {
     bool is_stale(unsigned long since, u64 address) const;
     /// Without the lock: know who may land where, as all that analyses needs it.
     Refusal learn_landings();
-    /// Wait, without the lock, which the caller holds.
-    void quiesce();
-    /// use(SiteList&) for all sites that `pick` chooses, a portion at a time.
-    template <class Pick, class Use>
-    void for_each_site(Portions& portions, Pick&& pick, Use&& use);
     void describe(const djp_probe& probe, djp_status& status) const;
 
     // placement.cc: probes onto sites and away from them
@@ -111,82 +81,22 @@ class Registry {
     bool join(Probes probes, Refusal& refusal, size_t& joined);
     bool arm_joined(Probes probes, Refusal& refusal, size_t& armed);
     void finish(djp_probe& probe);
-    Refusal make_site(const djp_probe& probe, Box<Site>& made);
     bool is_free(const djp_probe& probe) const;
     void wait_until_free(Probes probes);
     Refusal check(const djp_probe& probe);
-    Refusal find_or_make_site(djp_probe& probe);
     Refusal join(djp_probe& probe);
     void take_back(Probes probes);
     void leave(Probes probes);
-    void let_go(Site& site, SiteList& empty);
-    void discard(Site& site);
-
-    // build_site.cc
-    Shape wanted_shape(const Site& site, const djk_handler* joining);
-    Refusal emit(const Site& site, const SiteCode& code, u64 address, Span<u8> out,
-                 x86::DetourLayout& layout);
-    Refusal build(const Site& site, SiteCode& code);
-    void lead_to_code(Site& site);
-    Refusal reshape(Site& site, const djk_handler* joining);
-
-    // transition.cc
-    Refusal hold_reason(const Site& site) const;
-    Refusal settle(Site& site);
-    void settle_near(Range range);
-    Refusal make_way(KernelText& text, const SiteList& fresh, SiteList& yielding,
-                     const Site*& refused);
-    Refusal take_seats(SiteList& fresh, const Site*& refused);
-    static void leave_seat(Site& site);
-    Refusal arm(SiteList& fresh, const Site*& refused);
-    void back_to_int3(KernelText& text, const SiteList& sites);
-    void back_to_int3(KernelText& text, Site& site);
-    void bypass_call(KernelText& text, Site& site);
-    void retire(SiteList& sites);
-    void leave_text(SiteList& sites);
-
-    // optimizer.cc
-    void give_up(Site& site, const Refusal& changed);
-    void retry_obstructed(Portions& portions);
-    bool prepare_batch(Portions& portions);
-    void prepare(SiteList& waiting);
-    void finish_batch(Portions& portions);
-    void finish(SiteList& waiting);
 
     Analyst analyst_;
-    SlotPool slots_;
-    CodeWriter writer_;
-    SiteTable sites_;
-    DirectCalls calls_;
-    QuiescenceClock clock_;
-    Garbage garbage_;
-    Garbage freeing_;  ///< what the optimizer waits to free
-    Garbage stuck_;    ///< springboards that nobody is on, under somebody else's patch
+    CodeBuilder code_{analyst_.machine()};
+    SiteTable table_;
+    Reclaimer reclaimer_{table_};
+    Sites sites_{table_, analyst_, code_, reclaimer_};
     WalkedList<djp_probe> probes_;
-    unsigned long unloads_ = 1;  // how many modules have gone, and one
+    unsigned long unloads_ = 1;   // how many modules have gone, and one
     unsigned long switches_ = 0;  // how often all have been enabled or disabled
     bool enabled_ = true;
-    bool optimization_ = true;
-    /// Some site has a jump that should have gone, or held others back until it went.
-    bool unsettled_ = false;
-    bool obstructed_ = false;   ///< some site has given up, see retry_obstructed()
-    bool just_failed_ = false;  ///< a site's last try has failed since the optimizer's last run
 };
-
-template <class Pick, class Use>
-void Registry::for_each_site(Portions& portions, Pick&& pick, Use&& use) {
-    WalkedList<Site>::Cursor cursor(sites_.all(), &Site::next);
-    for (;;) {
-        SiteList some;
-        portions.take(cursor, portions.size(), [&](Site& site) {
-            const bool picked = pick(site);
-            if (picked) some.add(site);
-            return picked;
-        });
-        if (some.first()) use(some);
-        if (cursor.at_end()) return;
-        portions.pause();
-    }
-}
 
 }  // namespace djprobe::kmod

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 // The optimizer: jumps for all sites that wait for one, and the end of what was detached, both
 // behind one quiescence.
-#include "transition.h"
+#include "patched_text.h"
+#include "picked.h"
+#include "sites.h"
+#include "text_checks.h"
 
 namespace djprobe::kmod {
 
 /// The region is not what it was: int3 for now. What is in the way, a kprobe or a byte of some
 /// other patcher's, may leave, so the optimizer tries again.
-void Registry::give_up(Site& site, const Refusal& changed) {
+void Sites::give_up(Site& site, const Refusal& changed) {
     site.hold = Refusal{Reason::TEXT_CHANGED, changed.detail[0]};
     set_state(site, State::Armed);
     obstructed_ = true;
@@ -16,7 +19,7 @@ void Registry::give_up(Site& site, const Refusal& changed) {
 
 /// Another try for those that gave up, in the batch that is about to be prepared: to ask for one
 /// more run now would be to ask again and again while the obstacle stays.
-void Registry::retry_obstructed(Portions& portions) {
+void Sites::retry_obstructed(Portions& portions) {
     if (!obstructed_) return;
     obstructed_ = false;
     for_each_site(
@@ -33,7 +36,7 @@ void Registry::retry_obstructed(Portions& portions) {
 
 /// Before the wait: from now on who comes by continues behind the region, so that after it nobody
 /// stands inside.
-bool Registry::prepare_batch(Portions& portions) {
+bool Sites::prepare_batch(Portions& portions) {
     bool any = false;
     for_each_site(
         portions, [](const Site& site) { return site.state == State::Optimizing; },
@@ -44,7 +47,7 @@ bool Registry::prepare_batch(Portions& portions) {
     return any;
 }
 
-void Registry::prepare(SiteList& waiting) {
+void Sites::prepare(SiteList& waiting) {
     KernelText text;
     SiteList slides;
     while (Site* site = waiting.take_first()) {
@@ -61,7 +64,7 @@ void Registry::prepare(SiteList& waiting) {
     // A hit may still stand on an anchor's link that has been in the table before.
     if (slides.first()) text.sync_cores();
     for (Site& site : slides) {
-        sites_.insert(site.anchor);
+        table_.insert(site.anchor);
         site.anchor_armed = true;
     }
     // Those who reach a slide's anchor go through the detour from here on, the IA included.
@@ -69,7 +72,7 @@ void Registry::prepare(SiteList& waiting) {
 }
 
 /// After the wait: Optimizing -> Optimized for all that were there before it.
-void Registry::finish_batch(Portions& portions) {
+void Sites::finish_batch(Portions& portions) {
     const auto pick = [](Site& site) {
         const bool waited = site.quiescence == Quiescence::Running;
         site.quiescence = Quiescence::Wanted;
@@ -78,7 +81,7 @@ void Registry::finish_batch(Portions& portions) {
     for_each_site(portions, pick, [&](SiteList& some) { finish(some); });
 }
 
-void Registry::finish(SiteList& waiting) {
+void Sites::finish(SiteList& waiting) {
     KernelText text;
     SiteList ready, changed;
     while (Site* site = waiting.take_first()) {
@@ -106,9 +109,7 @@ void Registry::finish(SiteList& waiting) {
     }
 }
 
-void Registry::optimize() {
-    RegistryLock lock;
-    Portions portions;
+void Sites::optimize(Portions& portions) {
     for_each_site(
         portions, [](const Site& site) { return site.is_abandoned(); },
         [&](SiteList& some) { retire(some); });
@@ -129,18 +130,38 @@ void Registry::optimize() {
     else
         retry_obstructed(portions);
     const bool waiting = prepare_batch(portions);
-    Garbage again = stuck_.take();
-    again.free_all(stuck_, sites_);
-    freeing_ = garbage_.take();
-    if (waiting || !freeing_.empty()) {
-        quiesce();
+    const bool garbage = reclaimer_.begin_round();
+    if (waiting || garbage) {
+        reclaimer_.quiesce();
         if (waiting) finish_batch(portions);
-        while (freeing_.free(portions.size(), stuck_, sites_))
+        while (reclaimer_.free_some(portions.size()))
             portions.pause();
     }
-    if (!stuck_.empty()) djk_optimizer_kick_later();
-    // Always: what somebody waits for may have been decided without a batch.
+    if (reclaimer_.has_stuck()) djk_optimizer_kick_later();
+    // Always: what a task waits for may have been decided without a batch.
     djk_optimizer_done();
+}
+
+void Sites::set_optimization(bool optimization, Portions& portions) {
+    optimization_ = optimization;
+    for_each_site(
+        portions, [](Site&) { return true; },
+        [&](SiteList& some) {
+            SiteList jumping, others;
+            {
+                KernelText text;
+                while (Site* site = some.take_first()) {
+                    const bool leaves =
+                        !optimization && site->wants_jump() && !check_site_text(text, *site);
+                    (leaves ? jumping : others).add(*site);
+                }
+                back_to_int3(text, jumping);
+            }
+            SiteList* const lists[] = {&jumping, &others};
+            for (SiteList* list : lists)
+                while (Site* site = list->take_first())
+                    (void)settle(*site);
+        });
 }
 
 }  // namespace djprobe::kmod

@@ -2,8 +2,8 @@
 // Which bytes of the text are a site's now: what the kernel's own kprobes are told (djk_patch).
 #pragma once
 
-#include "site.h"
 #include "../border/text_port.h"
+#include "site.h"
 
 namespace djprobe::kmod {
 

@@ -2,11 +2,7 @@
 // Sites: their states, their code and their traps, and who may touch which part when.
 #pragma once
 
-#include "../../arch/x86/detour.h"
-#include "../../arch/x86/patch.h"
-#include "../border/kernel.h"
-#include "../code/slots.h"
-#include "../border/walked_list.h"
+#include "../code/site_code.h"
 
 namespace djprobe::kmod {
 
@@ -30,24 +26,6 @@ enum class Verdict : u32 { Refused = 0, Int3 = 1, Jump = 2 };
 enum class Quiescence : u8 {
     Wanted,   ///< the optimizer has not seen it yet
     Running,  ///< int3 hits resume behind the region; the wait has begun after that
-};
-
-/// What the code of a site is made for.
-struct Shape {
-    const djk_handler* direct = nullptr;  ///< the detour calls this program itself, and nobody else
-    unsigned int wants = 0;             ///< enum djk_wants: of any of its handlers
-    bool operator==(const Shape&) const = default;
-};
-
-/// The code of a site and the text that leads to it.
-struct SiteCode {
-    Shape shape;
-    x86::DetourLayout layout;
-    Slot slot;
-    x86::PatchSite jump;   ///< the jump, if the plan may jump
-    x86::PatchSite board;  ///< the springboard, if the plan has one
-
-    u64 entry() const { return slot.address() + layout.entry; }
 };
 
 /// One IA. Under the registry lock, but for `hit` and the traps, which hits read lock-free.
@@ -93,7 +71,7 @@ struct Site {
         holds_module = false;
     }
     u64 address() const { return trap.address; }
-    bool has_probes() const { return hit.probes != nullptr; }
+    bool has_probes() const { return hit.handlers != nullptr; }
     /// The kernel had a kprobe at the IA first. Its byte and the way on from its int3 are the
     /// kernel's: the site writes no text and has no code, its handlers run in one more kprobe.
     bool joins_kprobe() const { return plan.jump.reason == Reason::SHARED_KPROBE; }
@@ -118,102 +96,18 @@ struct Site {
     u64 displaced() const { return code.slot.address() + code.layout.displaced; }
 };
 
-/// Some sites, in a link of their own: a site is in one such list at most, and no list outlives a
-/// pause of the registry lock.
-class SiteList {
-  public:
-    SiteList() = default;
-    SiteList(const SiteList&) = delete;
-    SiteList& operator=(const SiteList&) = delete;
+/// An int3 or a jump of ours is in the text.
+inline bool is_live(State state) {
+    return state != State::Disarmed && state != State::Gone;
+}
 
-    void add(Site& site) {
-        site.next_picked = nullptr;
-        *tail_ = &site;
-        tail_ = &site.next_picked;
-    }
-    Site* take_first() {
-        Site* site = first_;
-        if (!site) return nullptr;
-        first_ = site->next_picked;
-        if (!first_) tail_ = &first_;
-        return site;
-    }
-    Site* first() const { return first_; }
+inline void set_state(Site& site, State state) {
+    // Waiters and hits look without the lock.
+    __atomic_store(&site.state, &state, __ATOMIC_RELEASE);
+}
 
-    class Iterator {
-      public:
-        explicit Iterator(Site* site) : site_(site) {}
-        Site& operator*() const { return *site_; }
-        bool operator!=(const Iterator& other) const { return site_ != other.site_; }
-        Iterator& operator++() {
-            site_ = site_->next_picked;
-            return *this;
-        }
-
-      private:
-        Site* site_;
-    };
-    Iterator begin() const { return Iterator(first_); }
-    Iterator end() const { return Iterator(nullptr); }
-
-  private:
-    Site* first_ = nullptr;
-    Site** tail_ = &first_;
-};
-
-/// Every site, and who writes the table of traps. Under the registry lock.
-class SiteTable {
-  public:
-    /// The site whose IA this is.
-    Site* find(u64 address) const;
-    void insert(Site& site);
-    /// The site's traps may be found by hits that began before; free it after quiescence. Its
-    /// springboard stays in the text until then, and in the table until forget_board().
-    void remove(Site& site);
-    /// The springboard is in the text no more, or the text is about to be freed.
-    void forget_board(Site& site);
-    /// Traps besides the IA's come and go with their int3: insert before it, remove after it and a
-    /// core sync.
-    void insert(djk_trap& trap);
-    void remove(djk_trap& trap);
-    /// All sites, newest first.
-    Site* first() const { return list_.first(); }
-    WalkedList<Site>& all() { return list_; }
-
-    /// use(Site&) for every site that may own, change or have displaced a byte of `range`, and for
-    /// some others nearby. `use` may not remove any.
-    template <class Use>
-    void for_each_near(Range range, Use&& use) const {
-        for_each_in_lines(range, [&](Site& site) {
-            if (!site.only_board) use(site);
-        });
-    }
-
-    /// use(const Site&) for every removed site whose springboard is still in the text in `range`,
-    /// and for some others nearby.
-    template <class Use>
-    void for_each_board_left(Range range, Use&& use) const {
-        for_each_in_lines(range, [&](const Site& site) {
-            if (site.only_board) use(site);
-        });
-    }
-
-  private:
-    template <class Use>
-    void for_each_in_lines(Range range, Use&& use) const {
-        const u64 last = line(range.end + x86::kTacticReach);
-        for (u64 at = line(range.begin - x86::kTacticReach); at <= last; ++at)
-            for (Site* site = lines_[at % kLines]; site; site = site->next_near)
-                if (line(site->address()) == at) use(*site);
-    }
-    void leave_line(Site& site);
-
-    // No tactic reaches farther than two lines.
-    static constexpr size_t kLines = 4096;
-    static constexpr u64 line(u64 address) { return address / 128; }
-
-    Site* lines_[kLines] = {};
-    WalkedList<Site> list_;
-};
+inline void set_resume(Site& site, u64 address) {
+    __atomic_store_n(&site.trap.resume, address, __ATOMIC_RELEASE);
+}
 
 }  // namespace djprobe::kmod

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "site.h"
+#include "site_table.h"
+
+#include "../facts/function_copy.h"
 
 constinit djk_trap* djp_traps[DJK_TRAP_BUCKETS] = {};
 
@@ -65,6 +67,39 @@ void SiteTable::leave_line(Site& site) {
     while (*link != &site)
         link = &(*link)->next_near;
     *link = site.next_near;
+}
+
+void SiteTable::restore(FunctionCopy& copy) const {
+    const auto recover = [&](const x86::PatchSite& patch) {
+        copy.overwrite(patch.address, {patch.original, patch.length});
+    };
+    const Range range = copy.code().range();
+    for_each_board_left(range, [&](const Site& site) { recover(site.written_board); });
+    for_each_near(range, [&](const Site& site) {
+        if (site.state == State::Disarmed) return;
+        // A slide's tail has the int3 of the IA in it, whose own byte the breakpoint knows.
+        if (site.plan.may_jump()) recover(site.code.jump);
+        recover(site.breakpoint);
+        if (site.written_board.length) recover(site.written_board);
+    });
+}
+
+void SiteTable::for_each_board(Range range, FunctionRef<void(Range)> use) const {
+    // Until its detour is free a springboard belongs to its site.
+    for_each_near(range, [&](const Site& site) {
+        if (site.plan.board) use({site.plan.board, site.plan.board + x86::kJumpLength});
+    });
+    // That of a removed site is restored before a plan is carried out, unless another patcher has
+    // written into it.
+    for_each_board_left(range, [&](const Site& site) {
+        if (site.holds_module) use(site.board());
+    });
+}
+
+void SiteTable::for_each_displaced(FunctionRef<void(const x86::Insn&)> use) const {
+    for (const Site* site = first(); site; site = site->next)
+        for (const x86::Insn& insn : site->plan.region.all())
+            use(insn);
 }
 
 }  // namespace djprobe::kmod

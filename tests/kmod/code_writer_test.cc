@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "kmod/border/kernel.h"
+#include "kmod/glue/kernel.h"
 
 namespace djprobe::kmod {
 namespace {

@@ -8,7 +8,7 @@
 #include "../../../uapi/djprobe.h"
 #include "../ioctl/abi.h"
 #include "../hit/handler.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "registered.h"
 
 static int fill_request(struct djp_request *request, struct djprobe *probe)

@@ -7,7 +7,7 @@
 #include <linux/types.h>
 
 #include "../../../uapi/djprobe.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 
 struct bpf_prog;
 struct djk_shadow;

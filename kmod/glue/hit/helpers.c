@@ -6,7 +6,7 @@
 #include <linux/kernel.h>
 
 #include "../kernel/imports.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 
 /*
  * What the verifier lets programs of type kprobe call, and what it puts in place of a call for one

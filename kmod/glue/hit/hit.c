@@ -46,7 +46,7 @@ static __always_inline struct kprobe_ctlblk __percpu *kprobe_control(void)
 static __always_inline struct djk_full_handler *first_handler(const struct djk_site *site)
 {
 	/* Handlers are freed after quiescence, which waits for us: preemption is off. */
-	return (struct djk_full_handler *)smp_load_acquire(&site->probes);
+	return (struct djk_full_handler *)smp_load_acquire(&site->handlers);
 }
 
 static __always_inline struct djk_full_handler *next_handler(const struct djk_full_handler *handler)

@@ -13,7 +13,7 @@
 #include "../../../uapi/djprobe.h"
 #include "abi.h"
 #include "../hit/handler.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "probe_file.h"
 #include "request.h"
 

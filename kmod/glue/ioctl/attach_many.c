@@ -10,7 +10,7 @@
 #include "../../../uapi/djprobe.h"
 #include "abi.h"
 #include "attach.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "request.h"
 
 struct many {

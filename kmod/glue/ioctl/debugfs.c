@@ -16,7 +16,7 @@
 
 #include "../../../uapi/djprobe.h"
 #include "abi.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "switch.h"
 
 static struct dentry *folder;

@@ -12,7 +12,7 @@
 #include "../../../uapi/djprobe.h"
 #include "abi.h"
 #include "attach.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "request.h"
 #include "switch.h"
 

@@ -14,7 +14,7 @@
 #include "../../../uapi/djprobe.h"
 #include "abi.h"
 #include "../hit/handler.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "request.h"
 #include "../kernel/runtime.h"
 

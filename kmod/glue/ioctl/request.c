@@ -12,7 +12,7 @@
 
 #include "../../../uapi/djprobe.h"
 #include "abi.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 
 /* "MODULE:NAME" with its end. */
 #define SYMBOL_ROOM (MODULE_NAME_LEN + KSYM_NAME_LEN)

@@ -8,7 +8,7 @@
 
 #include "../../../uapi/djprobe.h"
 #include "abi.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 
 /* One of the switches at a time: each goes through all sites. */
 static DEFINE_MUTEX(switching);

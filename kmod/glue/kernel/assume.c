@@ -11,7 +11,7 @@
 #include "../ioctl/abi.h"
 #include "executable.h"
 #include "imports.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "../kprobes/kprobe_view.h"
 #include "machine.h"
 

@@ -11,7 +11,7 @@
 
 #include "assume.h"
 #include "imports.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "ksym.h"
 
 /*

@@ -3,7 +3,7 @@
 #include <linux/printk.h>
 
 #include "fragile.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 
 static const struct djk_extent *fragile;
 static size_t fragile_count;

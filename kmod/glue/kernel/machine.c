@@ -8,7 +8,7 @@
 #include "assume.h"
 #include "../hit/hit.h"
 #include "imports.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "machine.h"
 #include "text_of.h"
 

@@ -5,7 +5,7 @@
 
 #include <linux/module.h>
 
-#include "../../border/kernel.h"
+#include "../kernel.h"
 
 /* The caller keeps the module from being freed. */
 static inline struct djk_extent djk_module_text(const struct module *module)

@@ -10,7 +10,7 @@
 
 #include "fragile.h"
 #include "imports.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "text_of.h"
 
 static bool within(unsigned long address, unsigned long begin, unsigned long end)

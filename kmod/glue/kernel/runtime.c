@@ -14,7 +14,7 @@
 #include <linux/wait.h>
 #include <linux/workqueue.h>
 
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "module_text.h"
 
 /* ---- Locks and memory ---- */

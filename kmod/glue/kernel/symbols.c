@@ -9,7 +9,7 @@
 
 #include "../../../arch/x86/no_return_names.h"
 #include "imports.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "module_text.h"
 #include "../hit/shadow.h"
 #include "text_of.h"

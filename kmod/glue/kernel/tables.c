@@ -11,7 +11,7 @@
 #include <asm/extable.h>
 
 #include "imports.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "module_text.h"
 #include "text_of.h"
 

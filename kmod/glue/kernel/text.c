@@ -11,7 +11,7 @@
 #include <asm/text-patching.h>
 
 #include "imports.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "ksym.h"
 
 static struct mutex *text_mutex(void)

@@ -5,7 +5,7 @@
 
 #include "../../../uapi/djprobe.h"
 #include "../hit/hit.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 
 struct djk_seat {
 	struct kprobe kprobe;

@@ -33,7 +33,7 @@
 
 #include "../kernel/assume.h"
 #include "../kernel/imports.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 
 /* ---- The patches. Under djk_text_lock(). ---- */
 

@@ -9,7 +9,7 @@
 
 #include "../kernel/assume.h"
 #include "../kernel/imports.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 #include "kprobe_view.h"
 
 void djk_view_target(void);

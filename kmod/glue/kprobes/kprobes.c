@@ -3,7 +3,7 @@
 #include <linux/kprobes.h>
 
 #include "../kernel/imports.h"
-#include "../../border/kernel.h"
+#include "../kernel.h"
 
 /* As kernel/kprobes.c has had since 2.6.10. */
 #define KPROBE_BUCKETS (1 << 6)

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "kmod/border/kernel.h"
+#include "kmod/glue/kernel.h"
 #include "text_image.h"
 
 /// What a site of ours has in a kprobe of the kernel.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// djk_* of kmod/border/kernel.h: the model in the clothes of the kernel.
+// djk_* of kmod/glue/kernel.h: the model in the clothes of the kernel.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>

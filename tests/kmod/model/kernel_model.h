@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The kernel as the policy sees it (djk_* of kmod/border/kernel.h), in userspace, checking every
+// The kernel as the policy sees it (djk_* of kmod/glue/kernel.h), in userspace, checking every
 // call.
 #pragma once
 

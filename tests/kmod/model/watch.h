@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "foreign.h"
-#include "kmod/border/kernel.h"
+#include "kmod/glue/kernel.h"
 #include "text_image.h"
 
 namespace djprobe::model {

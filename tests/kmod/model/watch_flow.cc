@@ -22,7 +22,7 @@ T load(u64 address) {
 /// What the site's handlers want of its code is there.
 void Watch::check_wants(const Blob& blob, const djk_site* site, u64 at, bool detour) const {
     unsigned int wants = 0;
-    for (const djk_handler* probe = site->probes; probe; probe = probe->next)
+    for (const djk_handler* probe = site->handlers; probe; probe = probe->next)
         wants |= probe->wants;
     bool after = false, redirects = false;
     for (u64 byte = blob.begin; byte + 2 <= blob.end; ++byte) {
@@ -190,7 +190,7 @@ void Watch::reach_site(const djk_site* site, u64 address) {
     allocation_of(site, "a site").last_reached = now_;
     std::vector<const Handler*>& handlers = reached_[address];
     handlers.clear();
-    for (const djk_handler* probe = site->probes; probe; probe = probe->next) {
+    for (const djk_handler* probe = site->handlers; probe; probe = probe->next) {
         reach_handler(probe);
         handlers.push_back(handlers_.at(probe));
     }
@@ -229,7 +229,7 @@ void Watch::reach_detour(const Blob& blob, u64 anchor) {
         if (start < anchor) continue;
         const djk_trap* trap = djk_find_trap(start);
         if (!trap || !trap->site) continue;
-        if (site ? trap->site == site : trap->site->probes == &direct->link) address = start;
+        if (site ? trap->site == site : trap->site->handlers == &direct->link) address = start;
     }
     if (direct) {
         reach_handler(&direct->link);

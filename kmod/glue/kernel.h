@@ -49,7 +49,7 @@ enum djk_wants {
 
 /* A site as a hit sees it. */
 struct djk_site {
-	struct djk_handler *probes; /* in the order of their attachment; one that was disabled by
+	struct djk_handler *handlers; /* in the order of their attachment; one that was disabled by
 				   * itself and comes back is the last */
 };
 

@@ -1,28 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-// What the registry's parts share: a site's state and the text that goes with it.
+// The patches of some sites, as the patch protocol takes them.
 #pragma once
 
-#include "patched_text.h"
-#include "../probes/registry.h"
-#include "../facts/kernel_text.h"
+#include "site_list.h"
 
 namespace djprobe::kmod {
-
-using x86::TextForm;
-
-/// An int3 or a jump of ours is in the text.
-inline bool is_live(State state) {
-    return state != State::Disarmed && state != State::Gone;
-}
-
-inline void set_state(Site& site, State state) {
-    // Waiters and hits look without the lock.
-    __atomic_store(&site.state, &state, __ATOMIC_RELEASE);
-}
-
-inline void set_resume(Site& site, u64 address) {
-    __atomic_store_n(&site.trap.resume, address, __ATOMIC_RELEASE);
-}
 
 /// The patches that `pick(const Site&)` chooses from a list (nullptr: not this one), as the patch
 /// protocol takes them.
@@ -65,11 +47,5 @@ inline auto breakpoints(const SiteList& sites) {
 inline auto jumps(const SiteList& sites) {
     return Picked(sites, [](const Site& site) { return &site.code.jump; });
 }
-
-/// Whether the text around a live site is what its state says. Somebody else may have patched.
-Refusal check_site_text(KernelText& text, const Site& site);
-
-/// The same, and nobody is about to patch where the jump will be.
-Refusal check_to_optimize(KernelText& text, const Site& site);
 
 }  // namespace djprobe::kmod

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: GPL-2.0
+// What the code of a site is made for, and what came of it.
+#pragma once
+
+#include "../../arch/x86/detour.h"
+#include "../../arch/x86/patch.h"
+#include "../glue/kernel.h"
+#include "slots.h"
+
+namespace djprobe::kmod {
+
+/// What the code of a site is made for.
+struct Shape {
+    const djk_handler* direct = nullptr;  ///< the detour calls this program itself, and nobody else
+    unsigned int wants = 0;               ///< enum djk_wants: of any of its handlers
+    bool operator==(const Shape&) const = default;
+};
+
+/// The code of a site and the text that leads to it.
+struct SiteCode {
+    Shape shape;
+    x86::DetourLayout layout;
+    Slot slot;
+    x86::PatchSite jump;   ///< the jump, if the plan may jump
+    x86::PatchSite board;  ///< the springboard, if the plan has one
+
+    u64 entry() const { return slot.address() + layout.entry; }
+};
+
+}  // namespace djprobe::kmod

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0
+// What there is, and what would be: query, list, explain.
+#include "../facts/kernel_text.h"
+#include "registry.h"
+
+namespace djprobe::kmod {
+namespace {
+
+Mechanism mechanism_of(State state) {
+    if (!is_live(state)) return Mechanism::None;
+    return state == State::Optimized ? Mechanism::Jump : Mechanism::Int3;
+}
+
+}  // namespace
+
+/// The plan of the site that is there, or the one that it would get.
+bool Registry::explain(djp_request& request, djp_verdict& verdict) {
+    u64 function_entry = 0;
+    const Refusal nowhere = locate(request, function_entry);
+    tell(nowhere, request);
+    if (nowhere) return false;
+    Box<x86::Plan> plan = Box<x86::Plan>::create();
+    Refusal refusal = plan ? learn_landings() : Refusal{Reason::NO_MEMORY};
+    if (!refusal) refusal = pin_target(request.address);
+    if (!refusal) {
+        RegistryLock lock;
+        refusal = sites_.plan_for(request.address, *plan);
+        djk_unpin_target(request.address);
+    }
+    tell(refusal ? refusal : plan->jump, request);
+    verdict.verdict = static_cast<unsigned int>(refusal            ? Verdict::Refused
+                                                : plan->may_jump() ? Verdict::Jump
+                                                                   : Verdict::Int3);
+    if (refusal || !plan->may_jump()) return true;
+    verdict.tactic = static_cast<unsigned int>(plan->tactic);
+    verdict.before = plan->before;
+    verdict.anchor = plan->anchor;
+    verdict.board = plan->board;
+    verdict.region_len = plan->region.length;
+    for (unsigned int i = 0; i < verdict.region_len; ++i)
+        verdict.region[i] = plan->region.bytes[i];
+    return true;
+}
+
+void Registry::describe(const djp_probe& probe, djp_status& status) const {
+    status.address = probe.address;
+    status.cookie = probe.cookie;
+    status.at_return = probe.at_return;
+    status.shadow = djk_handler_is_shadow(probe.handler);
+    djk_handler_count(probe.handler, &status.hits, status.missed);
+    if (!probe.site) {
+        status.state = static_cast<unsigned int>(
+            probe.refused.reason == Reason::MODULE_GONE ? State::Gone : State::Disarmed);
+        tell(probe.refused ? probe.refused : Refusal{Reason::DISABLED}, status);
+        status.anchor = probe.address;
+        return;
+    }
+    const Site& site = *probe.site;
+    if (site.seat) djk_count_missed_in_kprobe(site.seat, status.missed);
+    status.state = static_cast<unsigned int>(site.state);
+    status.mechanism = static_cast<unsigned int>(mechanism_of(site.state));
+    tell(site.hold, status);
+    if (site.state == State::Gone) status.reason = static_cast<unsigned int>(Reason::MODULE_GONE);
+    const bool region = site.wants_jump();
+    status.tactic = static_cast<unsigned int>(site.plan.tactic);
+    status.anchor = region ? site.plan.anchor : site.address();
+    status.displaced_len = region ? site.plan.region.length : site.plan.first.length;
+    const u8* bytes = region ? site.plan.region.bytes : site.plan.first_bytes;
+    for (unsigned int i = 0; i < status.displaced_len; ++i)
+        status.displaced[i] = bytes[i];
+}
+
+void Registry::query(Probes probes, djp_status* statuses) {
+    RegistryLock lock;
+    for (const djp_probe* probe : probes)
+        describe(*probe, *statuses++ = {});
+}
+
+void Registry::list(djp_status_visit visit, void* context) {
+    RegistryLock lock;
+    Portions portions;
+    WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::next);
+    bool more = true;
+    while (!cursor.at_end()) {
+        portions.take(cursor, portions.size(), [&](const djp_probe& probe) {
+            djp_status status = {};
+            if (more) describe(probe, status);
+            more = more && visit(context, &status);
+            return true;
+        });
+        if (!more) return;
+        if (!cursor.at_end()) portions.pause();
+    }
+}
+
+}  // namespace djprobe::kmod

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+// Probes onto their site and away from it, and what that makes of the site's code.
+#include "patched_text.h"
+#include "sites.h"
+#include "text_checks.h"
+
+namespace djprobe::kmod {
+namespace {
+
+void append(Site& site, djk_handler* handler) {
+    djk_handler** tail = &site.hit.handlers;
+    while (*tail)
+        tail = &(*tail)->next;
+    handler->next = nullptr;
+    __atomic_store_n(tail, handler, __ATOMIC_RELEASE);
+}
+
+void remove(Site& site, djk_handler* handler) {
+    djk_handler** link = &site.hit.handlers;
+    while (*link != handler)
+        link = &(*link)->next;
+    // The removed one keeps its own link: a hit that stands on it goes on.
+    __atomic_store_n(link, handler->next, __ATOMIC_RELEASE);
+}
+
+/// A member that has joined is linked now, or has given up.
+void stop_joining(Site& site) {
+    if (--site.joining == 0) site.joining_wants = 0;
+}
+
+/// From the kernel's kprobe there is one way on: the kernel ignores a handler that wants another
+/// once it has made a jump of the kprobe, and calls none behind the instruction. That jump may also
+/// be hit within an NMI, where no return address may be replaced; an int3 would tell.
+Refusal check_may_join_kprobe(const Member& member) {
+    const bool special = member.handler->wants || djk_handler_is_shadow(member.handler);
+    return special ? Refusal{Reason::FOREIGN_PATCH, member.address} : Refusal{};
+}
+
+/// A slot that its site's code has left.
+struct OldSlot : Discarded {
+    Slot slot;
+};
+
+}  // namespace
+
+Refusal Sites::plan_for(u64 address, x86::Plan& plan) {
+    if (const Site* site = table_.find(address)) {
+        plan = site->plan;
+        return {};
+    }
+    return analyst_.analyse(address, table_, plan);
+}
+
+Refusal Sites::make_site(const Member& member, Box<Site>& made) {
+    made = Box<Site>::create();
+    if (!made) return Refusal{Reason::NO_MEMORY};
+    Site& site = *made;
+    site.trap.address = member.address;
+    reclaimer_.restore_boards_near(member.address);
+    if (const Refusal refusal = analyst_.analyse(member.address, table_, site.plan)) return refusal;
+    if (site.plan.may_jump()) site.live = analyst_.find_live(member.address, table_);
+    site.breakpoint = make_breakpoint_site(site.plan);
+    if (site.joins_kprobe()) {
+        site.trap.site = &site.hit;
+        // The kernel takes every int3 of its kprobe; one that it has just removed is run again.
+        set_resume(site, member.address);
+        return check_may_join_kprobe(member);
+    }
+    const auto make_code = [&] {
+        site.code.shape = wanted_shape(site, member.handler);
+        return code_.build({site.plan, site.live, site.hit}, site.code);
+    };
+    Refusal refusal = make_code();
+    if (refusal && site.plan.may_jump() && refusal.reason != Reason::POST_AT_BRANCH &&
+        refusal.reason != Reason::NO_MEMORY) {
+        // Its detour cannot be made: int3 remains.
+        site.plan.jump = refusal;
+        refusal = make_code();
+    }
+    if (!refusal) lead_to_code(site);
+    return refusal;
+}
+
+/// The member's site, which no CPU hits yet if it is a fresh one, with code for the member too.
+Refusal Sites::find_or_make_site(const Member& member, Site*& site) {
+    site = table_.find(member.address);
+    if (site && is_live(site->state) && site->is_abandoned()) {
+        // Detached, but another patcher was in the way. Is it still?
+        SiteList left;
+        left.add(*site);
+        retire(left);
+        site = table_.find(member.address);
+        if (site) return Refusal{Reason::FOREIGN_PATCH, member.address};
+    }
+    if (!site) {
+        Box<Site> made;
+        if (const Refusal refusal = make_site(member, made)) return refusal;
+        site = made.release();
+        table_.insert(*site);
+    } else {
+        Refusal refusal = site->joins_kprobe() ? check_may_join_kprobe(member) : Refusal{};
+        if (!refusal) refusal = reshape(*site, member.handler);
+        if (refusal) return refusal;
+    }
+    // All members of a site share its mechanism; a user who asks for int3 means to see int3.
+    site->int3_probes += member.int3_only;
+    if (const Refusal refusal = settle(*site)) {
+        site->int3_probes -= member.int3_only;
+        return refusal;
+    }
+    ++site->joining;
+    site->joining_wants |= member.handler->wants;
+    return {};
+}
+
+Refusal Sites::join(const Member& member, Site*& site) {
+    // Until the site is in the table, where forget() finds it, its text must not go away.
+    if (!djk_pin_target(member.address)) return Refusal{Reason::MODULE_LEAVING};
+    code_.prepare(member.handler);
+    const Refusal refusal = find_or_make_site(member, site);
+    djk_unpin_target(member.address);
+    return refusal;
+}
+
+bool Sites::link(Site& site, const Member& member) {
+    if (!is_live(site.state)) return false;
+    djk_handler_start(member.handler);
+    append(site, member.handler);
+    stop_joining(site);
+    // Others who joined may not have come.
+    if (!site.joining) (void)reshape(site, nullptr);
+    // Armed, nothing can go wrong any more: at worst it stays so.
+    (void)settle(site);
+    return true;
+}
+
+void Sites::take_back(Site& site, const Member& member, SiteList& empty) {
+    site.int3_probes -= member.int3_only;
+    stop_joining(site);
+    let_go(site, empty);
+}
+
+void Sites::unlink(Site& site, const Member& member, SiteList& empty) {
+    remove(site, member.handler);
+    djk_handler_stop(member.handler);
+    site.int3_probes -= member.int3_only;
+    let_go(site, empty);
+}
+
+/// A member has left. A site whose text must be given back for that goes to `empty`.
+void Sites::let_go(Site& site, SiteList& empty) {
+    if (site.state == State::Gone) {
+        if (site.is_abandoned()) reclaimer_.add(site);
+    } else if (!site.is_abandoned()) {
+        // Without memory it keeps code that does more than it must.
+        (void)reshape(site, nullptr);
+        (void)settle(site);
+    } else if (site.state == State::Disarmed) {
+        // A hit elsewhere may be looking through the table.
+        table_.remove(site);
+        // Those who joined have been settled while this was still in their way.
+        settle_near(site.region());
+        reclaimer_.add(site);
+    } else {
+        empty.add(site);
+    }
+}
+
+/// What the code of a site with these handlers, and with `joining`, should be made for.
+Shape Sites::wanted_shape(const Site& site, const djk_handler* joining) {
+    Shape shape;
+    shape.wants = site.joining_wants;
+    size_t count = site.joining;
+    const auto take = [&](const djk_handler* handler) {
+        shape.direct = ++count == 1 ? handler : nullptr;
+        shape.wants |= handler->wants;
+    };
+    for (const djk_handler* handler = site.hit.handlers; handler; handler = handler->next)
+        take(handler);
+    if (joining) take(joining);
+    if (!site.plan.may_jump() || shape.wants ||
+        (shape.direct && !code_.calls_directly(shape.direct)))
+        shape.direct = nullptr;
+    return shape;
+}
+
+/// Let hits at int3 continue in the site's code.
+void Sites::lead_to_code(Site& site) {
+    site.trap.site = &site.hit;
+    set_resume(site, site.out_of_line());
+    // Its link stays: a hit that began before it left the table may stand on it.
+    site.anchor.address = site.plan.anchor;
+    site.anchor.resume = site.slides() ? site.code.entry() : 0;
+}
+
+/// Replace the code of a site by what its handlers, with `joining`, want now. A jump gives way to
+/// int3 and comes back by settle(). On a refusal nothing has changed.
+Refusal Sites::reshape(Site& site, const djk_handler* joining) {
+    if (site.joins_kprobe()) return {};
+    SiteCode code;
+    code.shape = wanted_shape(site, joining);
+    if (code.shape == site.code.shape) return {};
+    Box<OldSlot> old = Box<OldSlot>::create();
+    if (!old) return Refusal{Reason::NO_MEMORY};
+    if (const Refusal refusal = code_.build({site.plan, site.live, site.hit}, code)) return refusal;
+    code_.flush();
+    if (is_live(site.state)) {
+        KernelText text;
+        if (const Refusal refusal = check_site_text(text, site)) return refusal;
+        text.sync_cores();
+        if (site.wants_jump()) back_to_int3(text, site);
+    }
+    old->slot = static_cast<Slot&&>(site.code.slot);
+    site.code = static_cast<SiteCode&&>(code);
+    lead_to_code(site);
+    reclaimer_.add(static_cast<Box<OldSlot>&&>(old));
+    return {};
+}
+
+}  // namespace djprobe::kmod

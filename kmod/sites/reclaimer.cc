@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "reclaimer.h"
+
+#include "patched_text.h"
+#include "text_checks.h"
+
+namespace djprobe::kmod {
+namespace {
+
+/// No CPU can be on the springboard any more. False: another patcher has written into it.
+bool restore_board(Site& site, SiteTable& table) {
+    if (!site.written_board.length) return true;
+    KernelText text;
+    // A kprobe that is not in the text would bring back what it found there.
+    if (find_kprobe(site.board()) || check_text(text, site.written_board, TextForm::Jump))
+        return false;
+    x86::restore_board(text, site.written_board);
+    text.sync_cores();
+    hide_board(text, site);
+    table.forget_board(site);
+    return true;
+}
+
+bool is_near(const Site& site, u64 address) {
+    const Range reach = {address - 2 * x86::kTacticReach, address + 2 * x86::kTacticReach};
+    return reach.contains(site.address());
+}
+
+}  // namespace
+
+void Reclaimer::Heap::add(Site& site) {
+    // Every attach looks at those with boards: the others may be many.
+    Site*& list = site.written_board.length ? boards_ : sites_;
+    site.next = list;
+    list = &site;
+}
+
+void Reclaimer::Heap::add(Discarded& object) {
+    object.next_discarded = objects_;
+    objects_ = &object;
+}
+
+bool Reclaimer::Heap::has_board_near(u64 address, const QuiescenceClock& clock) const {
+    for (const Site* site = boards_; site; site = site->next)
+        if (site->written_board.length && !clock.has_passed(site->left) && is_near(*site, address))
+            return true;
+    return false;
+}
+
+void Reclaimer::Heap::restore_boards_near(u64 address, const QuiescenceClock& clock,
+                                          SiteTable& table) {
+    for (Site* site = boards_; site; site = site->next)
+        if (clock.has_passed(site->left) && is_near(*site, address) && !restore_board(*site, table))
+            site->keep_module();
+}
+
+void Reclaimer::Heap::forget_boards(KernelText& text, Range gone, SiteTable& table) {
+    for (Site* site = boards_; site; site = site->next) {
+        if (!gone.contains(site->address())) continue;
+        hide_board(text, *site);
+        table.forget_board(*site);
+    }
+}
+
+Reclaimer::Heap Reclaimer::Heap::take() {
+    const Heap taken = *this;
+    *this = Heap{};
+    return taken;
+}
+
+bool Reclaimer::Heap::free_one(Heap& stuck, SiteTable& table) {
+    if (Discarded* object = objects_) {
+        objects_ = object->next_discarded;
+        object->free(*object);
+        return true;
+    }
+    Site*& list = sites_ ? sites_ : boards_;
+    Site* const site = list;
+    if (!site) return false;
+    list = site->next;
+    if (restore_board(*site, table)) {
+        site->let_module_go();
+        Box<Site>::adopt(site).reset();
+    } else {
+        site->keep_module();
+        stuck.add(*site);
+    }
+    return true;
+}
+
+bool Reclaimer::Heap::free(size_t most, Heap& stuck, SiteTable& table) {
+    for (; most > 0 && free_one(stuck, table); --most)
+        djk_breathe();
+    return !is_empty();
+}
+
+void Reclaimer::Heap::abandon(SiteTable& table) {
+    while (Site* site = boards_) {
+        boards_ = site->next;
+        djk_warn("a springboard stays here under a kprobe; nothing leads to it any more",
+                 site->board().begin);
+        {
+            KernelText text;
+            hide_board(text, *site);
+        }
+        table.forget_board(*site);
+        site->let_module_go();
+        Box<Site>::adopt(site).reset();
+    }
+}
+
+void Reclaimer::add(Site& site) {
+    site.left = clock_.next();
+    waiting_.add(site);
+    djk_optimizer_kick();
+}
+
+void Reclaimer::add(Discarded& object) {
+    waiting_.add(object);
+    djk_optimizer_kick();
+}
+
+void Reclaimer::quiesce() {
+    const u64 number = clock_.begin();
+    djk_registry_unlock();
+    djk_quiesce();
+    djk_registry_lock();
+    clock_.end(number);
+}
+
+bool Reclaimer::is_clear(u64 address) const {
+    return !waiting_.has_board_near(address, clock_) && !freeing_.has_board_near(address, clock_);
+}
+
+void Reclaimer::restore_boards_near(u64 address) {
+    Heap* const heaps[] = {&stuck_, &waiting_, &freeing_};
+    for (Heap* heap : heaps)
+        heap->restore_boards_near(address, clock_, table_);
+}
+
+void Reclaimer::forget_boards(Range text) {
+    KernelText port;
+    Heap* const heaps[] = {&waiting_, &freeing_, &stuck_};
+    for (Heap* heap : heaps)
+        heap->forget_boards(port, text, table_);
+}
+
+bool Reclaimer::begin_round() {
+    Heap again = stuck_.take();
+    again.free_all(stuck_, table_);
+    freeing_ = waiting_.take();
+    return !freeing_.is_empty();
+}
+
+void Reclaimer::stop() {
+    freeing_.free_all(stuck_, table_);
+    waiting_.free_all(stuck_, table_);
+    // A kprobe has come since a site's last probe went: too late to keep the module.
+    stuck_.abandon(table_);
+}
+
+}  // namespace djprobe::kmod

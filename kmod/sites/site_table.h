@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+// Every site: by its address, by what lies near it, and in order.
+#pragma once
+
+#include "../border/walked_list.h"
+#include "../facts/own_text.h"
+#include "site.h"
+
+namespace djprobe::kmod {
+
+/// Every site, and who writes the table of traps. Under the registry lock.
+class SiteTable final : public OwnText {
+  public:
+    /// The site whose IA this is.
+    Site* find(u64 address) const;
+    void insert(Site& site);
+    /// The site's traps may be found by hits that began before; free it after quiescence. Its
+    /// springboard stays in the text until then, and in the table until forget_board().
+    void remove(Site& site);
+    /// The springboard is in the text no more, or the text is about to be freed.
+    void forget_board(Site& site);
+    /// Traps besides the IA's come and go with their int3: insert before it, remove after it and a
+    /// core sync.
+    void insert(djk_trap& trap);
+    void remove(djk_trap& trap);
+    /// All sites, newest first.
+    Site* first() const { return list_.first(); }
+    WalkedList<Site>& all() { return list_; }
+
+    /// use(Site&) for every site that may own, change or have displaced a byte of `range`, and for
+    /// some others nearby. `use` may not remove any.
+    template <class Use>
+    void for_each_near(Range range, Use&& use) const {
+        for_each_in_lines(range, [&](Site& site) {
+            if (!site.only_board) use(site);
+        });
+    }
+
+    /// use(const Site&) for every removed site whose springboard is still in the text in `range`,
+    /// and for some others nearby.
+    template <class Use>
+    void for_each_board_left(Range range, Use&& use) const {
+        for_each_in_lines(range, [&](const Site& site) {
+            if (site.only_board) use(site);
+        });
+    }
+
+    void restore(FunctionCopy& copy) const override;
+    void for_each_board(Range range, FunctionRef<void(Range)> use) const override;
+    void for_each_displaced(FunctionRef<void(const x86::Insn&)> use) const override;
+
+  private:
+    template <class Use>
+    void for_each_in_lines(Range range, Use&& use) const {
+        const u64 last = line(range.end + x86::kTacticReach);
+        for (u64 at = line(range.begin - x86::kTacticReach); at <= last; ++at)
+            for (Site* site = lines_[at % kLines]; site; site = site->next_near)
+                if (line(site->address()) == at) use(*site);
+    }
+    void leave_line(Site& site);
+
+    // No tactic reaches farther than two lines.
+    static constexpr size_t kLines = 4096;
+    static constexpr u64 line(u64 address) { return address / 128; }
+
+    Site* lines_[kLines] = {};
+    WalkedList<Site> list_;
+};
+
+}  // namespace djprobe::kmod

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "text_checks.h"
+
+namespace djprobe::kmod {
+
+Refusal check_to_optimize(KernelText& text, const Site& site) {
+    if (const Refusal refusal = check_site_text(text, site)) return refusal;
+    // One right before may be about to get a jump of its own.
+    if (const Refusal refusal = find_kprobe_over(site.region())) return refusal;
+    const x86::PatchSite& board = site.code.board;
+    if (!board.length) return {};
+    // A kprobe that is not in the text keeps a copy of what was there.
+    if (const Refusal refusal = find_kprobe_over({board.address, board.address + board.length}))
+        return refusal;
+    return site.written_board.length ? check_text(text, site.written_board, TextForm::Jump)
+                                     : check_text(text, board, TextForm::Original);
+}
+
+Refusal check_site_text(KernelText& text, const Site& site) {
+    // The kernel looks after its kprobe's byte.
+    if (site.joins_kprobe()) return {};
+    if (site.state == State::Optimized) {
+        if (const Refusal refusal = find_kprobe(site.region())) return refusal;
+        if (site.written_board.length)
+            if (const Refusal refusal = check_text(text, site.written_board, TextForm::Jump))
+                return refusal;
+        return check_text(text, site.code.jump, TextForm::Jump);
+    }
+    // Behind the int3 of a site that is held there may be another site's.
+    if (!site.wants_jump()) return check_text(text, site.breakpoint, TextForm::Breakpoint);
+    // A slide's unpatched form has the int3 of its IA in the tail.
+    return check_text(
+        text, site.code.jump,
+        site.slides() && !site.anchor_armed ? TextForm::Original : TextForm::Breakpoint);
+}
+
+/// The original byte at `address` as a plan knows it, or -1.
+static int planned_byte(const x86::Plan& plan, u64 address) {
+    if (address - plan.site < plan.first.length) return plan.first_bytes[address - plan.site];
+    if (!plan.may_jump()) return -1;
+    if (address - plan.anchor < plan.region.length) return plan.region.bytes[address - plan.anchor];
+    const bool on_board = plan.board && address - plan.board < x86::kJumpLength;
+    return on_board ? plan.board_bytes[address - plan.board] : -1;
+}
+
+Refusal check_unchanged(KernelText& text, const SiteTable& table, const Site& site) {
+    const auto compare = [&](u64 address, Span<const u8> bytes) {
+        for (size_t i = 0; i < bytes.size(); ++i) {
+            const u64 at = address + i;
+            if (text.matches(at, {&bytes[i], 1})) continue;
+            // Another site of ours has changed it, and knows what was there: the same.
+            bool ours = false;
+            table.for_each_near({at, at + 1}, [&](const Site& other) {
+                if (&other != &site && is_live(other.state))
+                    ours |= planned_byte(other.plan, at) == bytes[i];
+            });
+            if (!ours) return Refusal{Reason::FOREIGN_PATCH, at};
+        }
+        return Refusal{};
+    };
+    const x86::Plan& plan = site.plan;
+    if (const Refusal refusal = compare(plan.site, {plan.first_bytes, plan.first.length}))
+        return refusal;
+    return plan.may_jump() ? compare(plan.anchor, {plan.region.bytes, plan.region.length})
+                           : Refusal{};
+}
+
+bool may_leave_text(KernelText& text, const Site& site) {
+    if (!is_live(site.state)) return false;
+    if (site.joins_kprobe() || site.state == State::Optimized) return !check_site_text(text, site);
+    const Span<const u8> int3{&x86::kInt3, 1};
+    return text.matches(site.address(), int3) &&
+           (!site.anchor_armed || text.matches(site.anchor.address, int3));
+}
+
+}  // namespace djprobe::kmod

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+// Disarmed <-> Armed <-> Optimizing, and what decides about them. Transitions take many sites at a
+// time, which share their core syncs.
+#include "patched_text.h"
+#include "picked.h"
+#include "sites.h"
+#include "text_checks.h"
+
+namespace djprobe::kmod {
+
+/// Why a site may not have its jump now.
+Refusal Sites::hold_reason(const Site& site) const {
+    if (!site.plan.may_jump()) return site.plan.jump;
+    if (!optimization_) return Refusal{Reason::OPTIMIZATION_OFF};
+    if (site.int3_probes) return Refusal{Reason::MODE_INT3};
+    Refusal overlap;
+    table_.for_each_near(site.region(), [&](const Site& other) {
+        if (&other == &site || !site.region().overlaps(other.region())) return;
+        // An IA inside must trap by itself. Of two jumps that overlap, the first one stays.
+        if (site.region().contains(other.address()) || other.wants_jump())
+            overlap = Refusal{Reason::OVERLAP, other.address()};
+    });
+    return overlap;
+}
+
+/// Armed <-> Optimizing or Optimized, as hold_reason() says now. Fails, and changes nothing, when
+/// somebody else has patched on top of a jump that should go; the optimizer tries again.
+Refusal Sites::settle(Site& site) {
+    djk_breathe();
+    if (!is_live(site.state) || site.is_obstructed()) return {};
+    const Refusal hold = hold_reason(site);
+    if (hold && site.wants_jump()) {
+        KernelText text;
+        if (const Refusal refusal = check_site_text(text, site)) {
+            unsettled_ = true;
+            djk_optimizer_kick_later();
+            return refusal;
+        }
+        back_to_int3(text, site);
+    }
+    site.hold = hold;
+    // No jump before the first handler is there: it may call that directly.
+    if (!hold && site.state == State::Armed && site.has_probes()) {
+        set_state(site, State::Optimizing);
+        site.quiescence = Quiescence::Wanted;
+        djk_optimizer_kick();
+    }
+    return {};
+}
+
+/// Something has gone or come back: others near it may have waited for that.
+void Sites::settle_near(Range range) {
+    table_.for_each_near(range, [&](Site& site) {
+        if (site.has_probes() && site.region().overlaps(range)) (void)settle(site);
+    });
+}
+
+/// Jumps over the IAs of `fresh` sites give way to their int3, so that one can be set there. Those
+/// that did are `yielding`; nothing has changed when one of them cannot, for the sake of `refused`.
+Refusal Sites::make_way(KernelText& text, const SiteList& fresh, SiteList& yielding,
+                        const Site*& refused) {
+    Refusal refusal;
+    for (const Site& site : fresh) {
+        if (refusal) break;
+        refused = &site;
+        const u64 address = site.address();
+        table_.for_each_near({address, address + 1}, [&](Site& other) {
+            // One that gives way already is held.
+            if (refusal || other.hold || !other.wants_jump() || !other.region().contains(address))
+                return;
+            refusal = check_site_text(text, other);
+            if (refusal) return;
+            other.hold = Refusal{Reason::OVERLAP, address};
+            yielding.add(other);
+        });
+    }
+    if (!refusal)
+        back_to_int3(text, yielding);
+    else
+        while (Site* site = yielding.take_first())
+            site->hold = Refusal{};
+    return refusal;
+}
+
+/// Sites where the kernel has a kprobe take part in that, all or none. Not under the text lock,
+/// which the kernel takes.
+Refusal Sites::take_seats(SiteList& fresh, const Site*& refused) {
+    for (Site& site : fresh) {
+        if (!site.joins_kprobe()) continue;
+        refused = &site;
+        unsigned int reason = 0;
+        site.seat = djk_join_kprobe(&site.hit, site.address(), &reason);
+        if (!site.seat) return Refusal{static_cast<Reason>(reason), site.address()};
+    }
+    return {};
+}
+
+void Sites::leave_seat(Site& site) {
+    if (site.seat) djk_leave_kprobe(site.seat);
+    site.seat = nullptr;
+}
+
+/// Disarmed -> Armed, all or none; then `refused` is the one that could not.
+Refusal Sites::arm(SiteList& fresh, const Site*& refused) {
+    SiteList yielding;
+    const auto arm_under_lock = [&]() {
+        KernelText text;
+        // The slots have been written since the cores were last synchronized.
+        text.sync_cores();
+        if (const Refusal refusal = make_way(text, fresh, yielding, refused)) return refusal;
+        for (const Site& site : fresh) {
+            if (site.joins_kprobe()) continue;
+            refused = &site;
+            if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
+                return refusal;
+            if (const Refusal refusal = check_unchanged(text, table_, site)) return refusal;
+            // Since the facts were collected a kprobe of the kernel may have come, whose jump would
+            // cover the IA, or one that is not in the text yet.
+            if (const Refusal refusal = find_kprobe_over({site.address(), site.address() + 1}))
+                return refusal;
+        }
+        for (Site& site : fresh)
+            show_patch(text, site);
+        x86::arm(text, breakpoints(fresh));
+        for (Site& site : fresh) {
+            set_state(site, State::Armed);
+            update_patch(text, site);
+        }
+        return Refusal{};
+    };
+    if (!fresh.first()) return {};
+    Refusal refusal = take_seats(fresh, refused);
+    if (!refusal) refusal = arm_under_lock();
+    if (refusal)
+        for (Site& site : fresh)
+            leave_seat(site);
+    // Those who made way may have done so in vain.
+    if (refusal)
+        while (Site* site = yielding.take_first())
+            (void)settle(*site);
+    return refusal;
+}
+
+Refusal Sites::arm(size_t count, FunctionRef<Site*(size_t)> site_at, size_t& refused) {
+    SiteList fresh;
+    Refusal refusal;
+    for (size_t i = 0; i < count && !refusal; ++i) {
+        Site* const site = site_at(i);
+        if (!site) continue;
+        if (site->state == State::Gone) {
+            refused = i;
+            refusal = Refusal{Reason::MODULE_LEAVING};
+        }
+        if (site->state == State::Disarmed && !site->arming) fresh.add(*site);
+        site->arming = site->state == State::Disarmed;
+    }
+    if (!refusal) {
+        const Site* which = nullptr;
+        refusal = arm(fresh, which);
+        for (refused = 0; refusal && site_at(refused) != which;)
+            ++refused;
+    }
+    for (size_t i = 0; i < count; ++i)
+        if (Site* const site = site_at(i)) site->arming = false;
+    return refusal;
+}
+
+/// Take the jumps out, or the int3s that make way for them. The IAs' int3s stay. The caller has
+/// checked the text.
+void Sites::back_to_int3(KernelText& text, const SiteList& sites) {
+    for (Site& site : sites)
+        if (site.state == State::Optimized) set_state(site, State::Unoptimizing);
+    const auto unoptimizing = [](const Site& site) {
+        return site.state == State::Unoptimizing ? &site.code.jump : nullptr;
+    };
+    x86::unoptimize(text, Picked(sites, unoptimizing));
+    const auto anchored = [](const Site& site) {
+        return site.anchor_armed ? &site.code.jump : nullptr;
+    };
+    x86::disarm(text, Picked(sites, anchored));
+    for (Site& site : sites) {
+        if (site.anchor_armed) table_.remove(site.anchor);
+        site.anchor_armed = false;
+        // Only now are the bytes behind the first instruction the original ones again.
+        // One in the kernel's kprobe has no code of its own.
+        if (!site.joins_kprobe()) set_resume(site, site.out_of_line());
+        set_state(site, State::Armed);
+        update_patch(text, site);
+        // Others that overlap may have waited for that, and not only those near the reason for it.
+        unsettled_ = true;
+        djk_optimizer_kick();
+    }
+}
+
+void Sites::back_to_int3(KernelText& text, Site& site) {
+    SiteList one;
+    one.add(site);
+    back_to_int3(text, one);
+}
+
+}  // namespace djprobe::kmod
