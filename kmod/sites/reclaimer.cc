@@ -21,6 +21,18 @@ bool restore_board(Site& site, SiteTable& table) {
     return true;
 }
 
+/// No CPU can be in the site's code any more.
+void free_site(Site& site, SiteTable& table) {
+    if (site.bypassed) {
+        KernelText text;
+        table.remove(site.bypass);
+        // A hit elsewhere may be looking through the table: int3 handlers have interrupts off.
+        text.sync_cores();
+    }
+    site.let_module_go();
+    Box<Site>::adopt(&site).reset();
+}
+
 bool is_near(const Site& site, u64 address) {
     const Range reach = {address - 2 * x86::kTacticReach, address + 2 * x86::kTacticReach};
     return reach.contains(site.address());
@@ -79,8 +91,7 @@ bool Reclaimer::Heap::free_one(Heap& stuck, SiteTable& table) {
     if (!site) return false;
     list = site->next;
     if (restore_board(*site, table)) {
-        site->let_module_go();
-        Box<Site>::adopt(site).reset();
+        free_site(*site, table);
     } else {
         site->keep_module();
         stuck.add(*site);
@@ -104,8 +115,7 @@ void Reclaimer::Heap::abandon(SiteTable& table) {
             hide_board(text, *site);
         }
         table.forget_board(*site);
-        site->let_module_go();
-        Box<Site>::adopt(site).reset();
+        free_site(*site, table);
     }
 }
 

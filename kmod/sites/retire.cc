@@ -13,6 +13,8 @@ void Sites::bypass_call(KernelText& text, Site& site) {
     if (!site.code.shape.direct || site.bypassed) return;
     site.bypass.address = site.code.slot.address() + site.code.layout.call;
     site.bypass.resume = site.displaced();
+    // The int3 stays as long as the detour, and so does its trap: a task that was preempted right
+    // before it must still find that.
     table_.insert(site.bypass);
     site.bypassed = true;
     text.write(site.bypass.address, {&x86::kInt3, 1});
@@ -25,13 +27,11 @@ void Sites::bypass_call(KernelText& text, Site& site) {
 void Sites::retire(SiteList& sites) {
     if (!sites.first()) return;
     SiteList leaving;
-    bool bypassed = false;
     {
         KernelText text;
         while (Site* site = sites.take_first()) {
             djk_breathe();
             if (!check_site_text(text, *site)) {
-                bypassed |= site->bypassed;
                 leaving.add(*site);
                 continue;
             }
@@ -49,9 +49,6 @@ void Sites::retire(SiteList& sites) {
     }
     for (Site& site : leaving)
         leave_seat(site);
-    // The int3 in a detour stays there: a task that was preempted right before it must still find
-    // its trap, and us.
-    if (bypassed) djk_quiesce();
     // Every CPU has synchronized since the last int3 was there: no hit is looking for the site.
     for (Site& site : leaving) {
         set_state(site, State::Disarmed);
@@ -70,12 +67,9 @@ void Sites::retire(SiteList& sites) {
 /// kernel may still run it, for a module's parameter or asynchronous function.
 void Sites::leave_text(SiteList& sites) {
     SiteList leaving, others;
-    bool bypassed = false;
     {
         KernelText port;
         while (Site* site = sites.take_first()) {
-            // A detour's int3 stays, and its trap goes with the site: in any state.
-            bypassed |= site->bypassed;
             if (!may_leave_text(port, *site)) {
                 others.add(*site);
                 continue;
@@ -92,8 +86,6 @@ void Sites::leave_text(SiteList& sites) {
                 hide_board(port, site);
             }
     }
-    // As in retire().
-    if (bypassed) djk_quiesce();
     SiteList* const lists[] = {&leaving, &others};
     for (SiteList* list : lists)
         while (Site* site = list->take_first()) {

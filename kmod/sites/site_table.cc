@@ -47,7 +47,6 @@ void SiteTable::insert(Site& site) {
 void SiteTable::remove(Site& site) {
     remove(site.trap);
     if (site.anchor_armed) remove(site.anchor);
-    if (site.bypassed) remove(site.bypass);
     list_.remove(site);
     if (site.written_board.length)
         site.only_board = true;

@@ -15,7 +15,8 @@ class SiteTable final : public OwnText {
     Site* find(u64 address) const;
     void insert(Site& site);
     /// The site's traps may be found by hits that began before; free it after quiescence. Its
-    /// springboard stays in the text until then, and in the table until forget_board().
+    /// springboard stays in the text until then, and in the table until forget_board(); so does a
+    /// bypass, whose int3 is in the site's own code.
     void remove(Site& site);
     /// The springboard is in the text no more, or the text is about to be freed.
     void forget_board(Site& site);
