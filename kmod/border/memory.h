@@ -32,6 +32,13 @@ class Array {
     ~Array() { djk_free_large(data_); }
 
     explicit operator bool() const { return data_ != nullptr; }
+    /// The memory is the caller's from now on: djk_free_large().
+    T* release() {
+        T* const data = data_;
+        data_ = nullptr;
+        size_ = 0;
+        return data;
+    }
     T* data() const { return data_; }
     size_t size() const { return size_; }
     T& operator[](size_t index) const { return data_[index]; }

@@ -50,7 +50,7 @@ enum djk_wants {
 /* A site as a hit sees it. */
 struct djk_site {
 	struct djk_handler *handlers; /* in the order of their attachment; one that was disabled by
-				   * itself and comes back is the last */
+				       * itself and comes back is the last */
 };
 
 /* An address where an int3 of ours may stand. */
@@ -243,9 +243,10 @@ struct djk_machine {
 	 * copy is. Returns jump to return_thunk instead. */
 	bool aligned_branches;
 	unsigned long return_thunk;
-	unsigned long hit_handler;  /* bool (struct pt_regs *, struct djk_site *) */
-	unsigned long slow_thunk;   /* see hit.h */
-	unsigned long shadow_entry; /* void (struct pt_regs *, struct djk_handler *); reads sp only */
+	unsigned long hit_handler; /* bool (struct pt_regs *, struct djk_site *) */
+	unsigned long slow_thunk;  /* see hit.h */
+	unsigned long
+		shadow_entry; /* void (struct pt_regs *, struct djk_handler *); reads sp only */
 	/* What a program's direct call needs: per-CPU counters by their offset from %gs, 0 for
 	 * none. Of int size: BPF programs and our handlers running, the preemption count. */
 	int active, preempt_count;
@@ -268,6 +269,11 @@ void djk_unpin_target(unsigned long address);
 
 /* ---- Kernel: handlers. ---- */
 
+/* Who makes the handlers of a request's probes. */
+struct djk_source;
+struct djp_request;
+/* One handler, for one probe of the request; NULL with the request's reason. */
+struct djk_handler *djk_make_handler(const struct djk_source *source, struct djp_request *request);
 /* Note where it was attached: the function whose entry (or return) this is, 0 within one. */
 void djk_handler_set_function(struct djk_handler *probe, unsigned long function);
 /* A handler that a detour may call itself: a BPF program. */
@@ -299,7 +305,8 @@ void djk_handler_start(struct djk_handler *probe);
 void djk_handler_stop(struct djk_handler *probe);
 /* Only after a quiescence since it was stopped: no CPU may still run it. */
 void djk_handler_destroy(struct djk_handler *probe);
-void djk_handler_count(const struct djk_handler *probe, unsigned long *hits, unsigned long missed[8]);
+void djk_handler_count(const struct djk_handler *probe, unsigned long *hits,
+		       unsigned long missed[8]);
 
 /* ---- Kernel: the rest. ---- */
 void djk_registry_lock(void);
@@ -329,20 +336,38 @@ void djk_warn(const char *what, unsigned long address);
 
 /* ---- Policy: called by the C side. ---- */
 
-/* One site of an attachment. */
+/* What a request is about. */
+enum djp_where {
+	DJP_SITE,	  /* one instruction */
+	DJP_RETURNS,	  /* every return instruction of a function */
+	DJP_SHADOW_ENTRY, /* the entry of a function, where its return address can be replaced */
+};
+
+/* One site, or the returns of one function, as a caller names it. */
 struct djp_request {
 	const char *symbol;    /* or NULL */
 	unsigned long offset;  /* from symbol */
-	unsigned long address; /* in: without symbol; out: the IA */
-	unsigned long entry;   /* of the function, for a return; 0: find out */
+	unsigned long address; /* in: without symbol; out: the IA, or the function's entry */
+	enum djp_where where;
+	const struct djk_source *source; /* of its probes' handlers */
 	unsigned long cookie;
-	struct djk_handler *handler; /* becomes the policy's when all have been attached */
 	bool int3_only;
 	bool disabled;		 /* attach, but leave the text alone until djp_enable() */
-	bool shadow;		 /* not the policy's: the handler is to replace return addresses */
-	unsigned long since;	 /* the policy's own: see Registry::is_stale(); 0 at first */
-	unsigned int reason;	 /* out: why not, or on success why it stays at int3 */
+	unsigned int reason;	 /* out: why not, or on success why not all of it gets a jump */
 	unsigned long detail[2]; /* out */
+};
+
+/* Requests that are carried out together, all or none. */
+struct djp_attachment {
+	struct djp_request *requests;
+	size_t count;
+	/* Out, on success. The array is the caller's: djk_free_large(). */
+	struct djp_probe **probes; /* at least one for each request, in their order */
+	size_t probe_count;
+	/* Out, on refusal. */
+	size_t failed;	     /* the request at fault, which has the reason too; or count */
+	unsigned int reason; /* INTERRUPTED: the caller has been killed */
+	unsigned long detail[2];
 };
 
 struct djp_status {
@@ -368,19 +393,11 @@ struct djp_probe; /* one attached probe */
 
 int djp_start(void); /* 0, or a reason number; all undone on failure */
 void djp_stop(void); /* every probe is detached, the optimizer's work is cancelled */
-/* Attach all or none. Returns `count`, or the index of the one that is refused, with its reason:
- * INTERRUPTED when the caller has been killed meanwhile. */
-size_t djp_attach(struct djp_request *requests, size_t count, struct djp_probe **probes);
-/* Finds every return of the function that the request names, sets request->entry and calls take()
- * once with all of them; not at all where there are none, with the request's reason. */
-void djp_find_returns(struct djp_request *request,
-		      void (*take)(void *context, const unsigned long *addresses, size_t count),
-		      void *context);
-/* Whether the returns of the function that the request names can be seen by replacing its return
- * address; sets request->address and request->entry for djp_attach(), or the request's reason. */
-bool djp_find_shadow_entry(struct djp_request *request);
-/* Decide as djp_attach() would; handler, cookie and mode are not looked at. False: the site could
- * not be located, see request->reason; else that is the verdict's reason. */
+/* Attach all or none: on false everything is as it was. */
+bool djp_attach(struct djp_attachment *attachment);
+/* Decide as djp_attach() would, of several returns about the worst one; source, cookie and mode are
+ * not looked at. False: there is no such place, see request->reason; else that is the verdict's
+ * reason. */
 bool djp_explain(struct djp_request *request, struct djp_verdict *verdict);
 /* The handlers may still run until a quiescence that begins afterwards; they are destroyed then. */
 void djp_detach(struct djp_probe *const *probes, size_t count);

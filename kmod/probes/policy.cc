@@ -32,19 +32,8 @@ void djp_stop() {
     registry = nullptr;
 }
 
-size_t djp_attach(djp_request* requests, size_t count, djp_probe** probes) {
-    return registry->attach({requests, count}, probes);
-}
-
-void djp_find_returns(djp_request* request, void (*take)(void*, const unsigned long*, size_t),
-                      void* context) {
-    djprobe::kmod::Array<djprobe::u64> returns;
-    if (const size_t count = registry->find_returns(*request, returns))
-        take(context, returns.data(), count);
-}
-
-bool djp_find_shadow_entry(djp_request* request) {
-    return registry->find_shadow_entry(*request);
+bool djp_attach(djp_attachment* attachment) {
+    return registry->attach(*attachment);
 }
 
 bool djp_explain(djp_request* request, djp_verdict* verdict) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-// Requests: attach, detach, enable, disable; and what the kernel tells of itself.
+// The requests about attached probes: detach, enable, disable. What the kernel tells: a module
+// goes, the optimizer's turn.
 #include "registry.h"
 
 #include "../facts/kernel_text.h"
-#include "../facts/returns.h"
-#include "../facts/shadow_entry.h"
 
 namespace djprobe::kmod {
 namespace {
@@ -16,43 +15,18 @@ void free_probe(Discarded& self) {
     Box<djp_probe>::adopt(&probe).reset();
 }
 
-/// Of one that is among them.
-size_t index_of(const djp_probe* probe, Probes probes) {
+}  // namespace
+
+size_t Registry::index_of(const djp_probe* probe, Probes probes) {
     for (size_t i = 0; i < probes.size(); ++i)
         if (probes[i] == probe) return i;
     return 0;
 }
 
-}  // namespace
-
 void Registry::stop() {
     djk_quiesce();
     RegistryLock lock;
     reclaimer_.stop();
-}
-
-Refusal Registry::locate(djp_request& request, u64& function_entry) {
-    u64 start = request.address;
-    u64 size = 0;
-    if (request.symbol) {
-        u64 other[2] = {0, 0};
-        if (const unsigned int reason = djk_symbol_find(request.symbol, &start, other))
-            return Refusal{static_cast<Reason>(reason), other[0], other[1]};
-        if (!djk_symbol_range(start, &start, &size)) return Refusal{Reason::NOT_TEXT};
-        if (request.offset >= size) return Refusal{Reason::PAST_END, start, start + size};
-        request.address = start + request.offset;
-    } else if (!djk_symbol_range(request.address, &start, &size) ||
-               !djk_has_name(request.address)) {
-        return Refusal{Reason::NOT_TEXT};
-    }
-    const u64 entry = djk_function_entry(start);
-    if (request.address == start) request.address = entry;
-    function_entry = request.address == entry ? start : 0;
-    return {};
-}
-
-void Registry::stamp(djp_request& request) const {
-    if (!request.since) request.since = __atomic_load_n(&unloads_, __ATOMIC_ACQUIRE);
 }
 
 bool Registry::is_stale(unsigned long since, u64 address) const {
@@ -71,130 +45,6 @@ Refusal Registry::learn_landings() {
     analyst_.set_landings(static_cast<LandingIndex&&>(index));
     // Without it sites may still stay at int3.
     return refusal.reason == Reason::NO_INDEX ? Refusal{} : refusal;
-}
-
-/// Find the function that the request names, and look(entry) into it while it cannot go away.
-template <class Look>
-Refusal Registry::look_into(djp_request& request, Look&& look) {
-    u64 entry = 0;
-    stamp(request);
-    Refusal refusal = locate(request, entry);
-    if (!refusal && !entry) refusal = Refusal{Reason::NO_FUNCTION, request.address};
-    if (!refusal) refusal = learn_landings();
-    if (!refusal) refusal = pin_target(entry);
-    if (!refusal) {
-        RegistryLock lock;
-        refusal = look(entry);
-        djk_unpin_target(entry);
-    }
-    tell(refusal, request);
-    request.entry = entry;
-    return refusal;
-}
-
-size_t Registry::find_returns(djp_request& request, Array<u64>& returns) {
-    size_t count = 0;
-    const Refusal refusal = look_into(request, [&](u64 entry) {
-        return kmod::find_returns(entry, analyst_.machine(), table_, returns, count);
-    });
-    return refusal ? 0 : count;
-}
-
-bool Registry::find_shadow_entry(djp_request& request) {
-    const Refusal refusal = look_into(request, [&](u64 entry) {
-        return check_shadow_entry({entry, request.address}, analyst_, table_);
-    });
-    request.symbol = nullptr;
-    request.offset = 0;
-    return !refusal;
-}
-
-/// The probe of a request, on no site yet.
-Refusal Registry::make_probe(djp_request& request, Box<djp_probe>& made) {
-    u64 function_entry = 0;
-    stamp(request);
-    if (const Refusal refusal = locate(request, function_entry)) return refusal;
-    if (const unsigned int reason = djk_forbidden(request.address))
-        return Refusal{static_cast<Reason>(reason)};
-    if (!djk_handler_may_be_at(request.handler, request.address, function_entry && !request.entry))
-        return Refusal{Reason::PROG_OVERRIDE};
-    made = Box<djp_probe>::create();
-    if (!made) return Refusal{Reason::NO_MEMORY};
-    made->handler = request.handler;
-    made->address = request.address;
-    made->cookie = request.cookie;
-    made->int3_only = request.int3_only;
-    made->at_return = request.entry != 0;
-    made->enabled = !request.disabled;
-    made->since = request.since;
-    djk_handler_set_function(request.handler, request.entry ? request.entry : function_entry);
-    return {};
-}
-
-/// Place the probes of these requests and keep them, but leave those that are registered as
-/// disabled away from the text: they are only checked. All or none: returns their number, or the
-/// index of the one that is refused.
-size_t Registry::place_active(Span<djp_request> requests, Probes probes, Refusal& refusal) {
-    Array<djp_probe*> active(probes.size());
-    refusal = active ? learn_landings() : Refusal{Reason::NO_MEMORY};
-    if (refusal) return 0;
-    size_t count = 0;
-    for (djp_probe* probe : probes)
-        if (probe->enabled) active[count++] = probe;
-    RegistryLock lock;
-    for (size_t i = 0; i < requests.size(); ++i) {
-        if (!is_stale(requests[i].since, requests[i].address)) continue;
-        refusal = Refusal{Reason::MODULE_LEAVING};
-        return i;
-    }
-    Portions portions;
-    size_t checked = 0;
-    portions.for_each(probes, [&](Probes portion) {
-        for (const djp_probe* probe : portion) {
-            if (!probe->enabled) refusal = check(*probe);
-            if (refusal) return false;
-            ++checked;
-        }
-        return true;
-    });
-    if (refusal) return checked;
-    const size_t placed = place({active.data(), count}, portions, refusal);
-    if (refusal) return index_of(active[placed], probes);
-    // From here on nothing is undone. Handlers run from now on, each from its own portion on.
-    portions.for_each(probes, [&](Probes portion) {
-        sites_.begin_portion();
-        for (djp_probe* const& at : portion) {
-            djp_probe& probe = *at;
-            if (probe.enabled) finish(probe);
-            // It must not come back in whatever is loaded there next.
-            if (is_stale(probe.since, probe.address)) probe.refused = Refusal{Reason::MODULE_GONE};
-            probe.since = 0;
-            probes_.add(probe);
-            // A probe that stays at int3 is told why.
-            tell(probe.site ? probe.site->hold : Refusal{Reason::DISABLED},
-                 requests[&at - probes.begin()]);
-        }
-        return true;
-    });
-    return requests.size();
-}
-
-size_t Registry::attach(Span<djp_request> requests, djp_probe** probes) {
-    Refusal refusal;
-    size_t made = 0;
-    for (; made < requests.size(); ++made) {
-        Box<djp_probe> probe;
-        refusal = djk_is_dying() ? Refusal{Reason::INTERRUPTED} : make_probe(requests[made], probe);
-        if (refusal) break;
-        probes[made] = probe.release();
-        djk_breathe();
-    }
-    const size_t placed = refusal ? made : place_active(requests, {probes, made}, refusal);
-    if (!refusal) return placed;
-    tell(refusal, requests[placed]);
-    for (size_t i = 0; i < made; ++i)
-        Box<djp_probe>::adopt(probes[i]).reset();
-    return placed;
 }
 
 void Registry::detach(Probes probes) {

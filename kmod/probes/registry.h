@@ -3,6 +3,7 @@
 #pragma once
 
 #include "probe.h"
+#include "targets.h"
 
 namespace djprobe::kmod {
 
@@ -26,14 +27,8 @@ class Registry {
     /// Every probe is detached and nobody else calls any more: wait and free all.
     void stop();
 
-    /// The returns of the function that the request names; 0 with its reason set.
-    size_t find_returns(djp_request& request, Array<u64>& returns);
-    /// Where the return address of the function that the request names can be replaced; false with
-    /// the request's reason set.
-    bool find_shadow_entry(djp_request& request);
-    /// Attach all or none. Returns their number, or the index of the one that is refused, with its
-    /// reason set.
-    size_t attach(Span<djp_request> requests, djp_probe** probes);
+    /// Attach all or none; false: see the attachment.
+    bool attach(djp_attachment& attachment);
     void detach(Probes probes);
     /// Enable all or none. Returns their number, or the index of the one that is refused.
     size_t enable(Probes probes, Refusal& refusal);
@@ -57,22 +52,38 @@ class Registry {
     void forget(Range text);
 
   private:
-    // registry.cc
-    Refusal make_probe(djp_request& request, Box<djp_probe>& made);
-    size_t place_active(Span<djp_request> requests, Probes probes, Refusal& refusal);
-    void return_to_sites(Probes probes, Portions& portions);
-    void switch_off(Portions& portions);
-    void switch_on(Portions& portions);
-    Refusal locate(djp_request& request, u64& function_entry);
+    // targets.cc: from what a caller names to addresses
+    Refusal find_targets(djp_request& request, size_t index, Targets& targets);
+    Refusal find_returns(u64 function, Target target, Targets& targets);
     template <class Look>
-    Refusal look_into(djp_request& request, Look&& look);
-    /// To be called before anything is found out about the place that the request names.
-    void stamp(djp_request& request) const;
+    Refusal look_into(u64 function, Look&& look);
+
+    // attach.cc
+    static Refusal make_probe(const djp_request& request, const Target& target,
+                              djk_handler* handler, djp_probe*& made);
+    static Refusal make_probes(djp_attachment& attachment, const Targets& targets,
+                               Array<djp_probe*>& probes, size_t& made);
+    size_t place_active(djp_attachment& attachment, const Targets& targets, Probes probes,
+                        Refusal& refusal);
+    static void refuse(djp_attachment& attachment, const Targets& targets, size_t index,
+                       const Refusal& refusal);
+
+    // registry.cc
+    /// Of one that is among them.
+    static size_t index_of(const djp_probe* probe, Probes probes);
+    void return_to_sites(Probes probes, Portions& portions);
     /// What was found out may be of a module that has gone since, and another one lies there now.
     /// Under the registry lock, as long as it is held: no module goes meanwhile.
     bool is_stale(unsigned long since, u64 address) const;
     /// Without the lock: know who may land where, as all that analyses needs it.
     Refusal learn_landings();
+
+    // switching.cc: all probes at once
+    void switch_off(Portions& portions);
+    void switch_on(Portions& portions);
+
+    // report.cc
+    Refusal explain_target(const Target& target, djp_verdict& verdict);
     void describe(const djp_probe& probe, djp_status& status) const;
 
     // placement.cc: probes onto sites and away from them

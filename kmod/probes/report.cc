@@ -11,27 +11,30 @@ Mechanism mechanism_of(State state) {
     return state == State::Optimized ? Mechanism::Jump : Mechanism::Int3;
 }
 
+/// The caller names no place at all.
+bool is_no_place(Reason reason) {
+    return reason == Reason::NO_SUCH_SYMBOL || reason == Reason::AMBIGUOUS_SYMBOL ||
+           reason == Reason::PAST_END || reason == Reason::NOT_TEXT;
+}
+
 }  // namespace
 
-/// The plan of the site that is there, or the one that it would get.
-bool Registry::explain(djp_request& request, djp_verdict& verdict) {
-    u64 function_entry = 0;
-    const Refusal nowhere = locate(request, function_entry);
-    tell(nowhere, request);
-    if (nowhere) return false;
-    Box<x86::Plan> plan = Box<x86::Plan>::create();
+/// The plan of the site that is there, or the one that it would get. Returns the verdict's reason.
+Refusal Registry::explain_target(const Target& target, djp_verdict& verdict) {
+    const Box<x86::Plan> plan = Box<x86::Plan>::create();
     Refusal refusal = plan ? learn_landings() : Refusal{Reason::NO_MEMORY};
-    if (!refusal) refusal = pin_target(request.address);
+    if (!refusal) refusal = pin_target(target.address);
     if (!refusal) {
         RegistryLock lock;
-        refusal = sites_.plan_for(request.address, *plan);
-        djk_unpin_target(request.address);
+        refusal = sites_.plan_for(target.address, *plan);
+        djk_unpin_target(target.address);
     }
-    tell(refusal ? refusal : plan->jump, request);
+    verdict = {};
     verdict.verdict = static_cast<unsigned int>(refusal            ? Verdict::Refused
                                                 : plan->may_jump() ? Verdict::Jump
                                                                    : Verdict::Int3);
-    if (refusal || !plan->may_jump()) return true;
+    if (refusal) return refusal;
+    if (!plan->may_jump()) return plan->jump;
     verdict.tactic = static_cast<unsigned int>(plan->tactic);
     verdict.before = plan->before;
     verdict.anchor = plan->anchor;
@@ -39,6 +42,24 @@ bool Registry::explain(djp_request& request, djp_verdict& verdict) {
     verdict.region_len = plan->region.length;
     for (unsigned int i = 0; i < verdict.region_len; ++i)
         verdict.region[i] = plan->region.bytes[i];
+    return plan->jump;
+}
+
+bool Registry::explain(djp_request& request, djp_verdict& verdict) {
+    Targets targets;
+    Refusal reason = find_targets(request, 0, targets);
+    if (reason) {
+        tell(reason, request);
+        return !is_no_place(reason.reason);
+    }
+    for (size_t i = 0; i < targets.count(); ++i) {
+        djp_verdict next = {};
+        const Refusal why = explain_target(targets[i], next);
+        if (i && next.verdict >= verdict.verdict) continue;
+        verdict = next;
+        reason = why;
+    }
+    tell(reason, request);
     return true;
 }
 

@@ -35,42 +35,37 @@ static void take_answer(const struct djp_request *request, unsigned int *reason,
 	detail[1] = request->detail[1];
 }
 
-/* Attach what the requests say; the handlers become the policy's, or are gone. */
 static int attach(struct djprobe **probes, struct djp_request *requests,
-		  struct djp_probe **attached, int num)
+		  struct djk_c_source *sources, struct djp_attachment *attachment)
 {
-	int i, error;
-	size_t done;
+	size_t i;
+	int error;
 
-	for (i = 0; i < num; i++) {
+	for (i = 0; i < attachment->count; i++) {
 		error = fill_request(&requests[i], probes[i]);
-		if (!error) {
-			requests[i].handler = djk_handler_of_c(probes[i]);
-			error = requests[i].handler ? 0 : -ENOMEM;
-		}
 		if (error)
-			goto destroy;
+			return error;
+		sources[i] = djk_source_of_c(probes[i]);
+		requests[i].source = &sources[i].source;
 	}
-	done = djp_attach(requests, num, attached);
-	if (done == num) {
-		for (i = 0; i < num; i++) {
+	if (!djp_attach(attachment)) {
+		i = attachment->failed;
+		if (i < attachment->count)
 			take_answer(&requests[i], &probes[i]->reason, probes[i]->detail);
-			probes[i]->addr = (void *)requests[i].address;
-		}
-		return 0;
+		return djk_errno_of(attachment->reason);
 	}
-	take_answer(&requests[done], &probes[done]->reason, probes[done]->detail);
-	error = djk_errno_of(requests[done].reason);
-destroy:
-	while (i--)
-		djk_handler_destroy(requests[i].handler);
-	return error;
+	for (i = 0; i < attachment->count; i++) {
+		take_answer(&requests[i], &probes[i]->reason, probes[i]->detail);
+		probes[i]->addr = (void *)requests[i].address;
+	}
+	return 0;
 }
 
 /* The same for probes that are not registered yet, which they are then. */
 static int register_all(struct djprobe **probes, struct djp_request *requests,
-			struct djp_probe **attached, int num)
+			struct djk_c_source *sources, int num)
 {
+	struct djp_attachment attachment = { .requests = requests, .count = num };
 	int i, reserved, error = 0;
 
 	for (reserved = 0; reserved < num; reserved++) {
@@ -79,25 +74,26 @@ static int register_all(struct djprobe **probes, struct djp_request *requests,
 			break;
 	}
 	if (!error)
-		error = attach(probes, requests, attached, num);
+		error = attach(probes, requests, sources, &attachment);
 	for (i = 0; i < reserved; i++)
-		djk_registered_settle(probes[i], error ? NULL : attached[i]);
+		djk_registered_settle(probes[i], error ? NULL : attachment.probes[i]);
+	djk_free_large(attachment.probes);
 	return error;
 }
 
 int register_djprobes(struct djprobe **probes, int num)
 {
 	struct djp_request *requests;
-	struct djp_probe **attached;
+	struct djk_c_source *sources;
 	int error = -ENOMEM;
 
 	if (num <= 0)
 		return -EINVAL;
 	requests = kvcalloc(num, sizeof(*requests), GFP_KERNEL);
-	attached = kvcalloc(num, sizeof(*attached), GFP_KERNEL);
-	if (requests && attached)
-		error = register_all(probes, requests, attached, num);
-	kvfree(attached);
+	sources = kvcalloc(num, sizeof(*sources), GFP_KERNEL);
+	if (requests && sources)
+		error = register_all(probes, requests, sources, num);
+	kvfree(sources);
 	kvfree(requests);
 	return error;
 }
@@ -204,14 +200,17 @@ static bool is_sound(const struct djretprobe *probe)
 
 int register_djretprobe(struct djretprobe *probe)
 {
+	const struct djk_c_source source = djk_source_of_c_return(probe);
 	struct djp_request request = {
 		.symbol = probe->symbol_name,
 		.address = (unsigned long)probe->addr,
+		.where = DJP_SHADOW_ENTRY,
+		.source = &source.source,
 		.int3_only = probe->flags & DJPROBE_INT3_ONLY,
 		.disabled = probe->flags & DJPROBE_DISABLED,
 	};
-	struct djp_probe *attached = NULL;
-	bool done = false;
+	struct djp_attachment attachment = { .requests = &request, .count = 1 };
+	bool done;
 	int error;
 
 	if (!is_sound(probe))
@@ -219,21 +218,13 @@ int register_djretprobe(struct djretprobe *probe)
 	error = djk_registered_reserve(probe);
 	if (error)
 		return error;
-	if (djp_find_shadow_entry(&request)) {
-		request.handler = djk_handler_of_c_return(probe);
-		if (!request.handler) {
-			djk_registered_settle(probe, NULL);
-			return -ENOMEM;
-		}
-		done = djp_attach(&request, 1, &attached);
-		if (!done)
-			djk_handler_destroy(request.handler);
-	}
+	done = djp_attach(&attachment);
 	take_answer(&request, &probe->reason, probe->detail);
 	if (done)
 		probe->addr = (void *)request.address;
-	djk_registered_settle(probe, done ? attached : NULL);
-	return done ? 0 : djk_errno_of(request.reason);
+	djk_registered_settle(probe, done ? attachment.probes[0] : NULL);
+	djk_free_large(attachment.probes);
+	return done ? 0 : djk_errno_of(attachment.reason);
 }
 EXPORT_SYMBOL_GPL(register_djretprobe);
 

@@ -135,75 +135,108 @@ static struct bpf_prog *take_program(int prog_fd, unsigned int *reason, unsigned
 	return NULL;
 }
 
-struct djk_handler *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
-					 unsigned long *detail)
+/* Have the program run at returns, which are seen at the entry. False with the request's reason. */
+static bool make_shadow(struct djk_full_handler *handler, const struct djk_program_source *source,
+			struct djp_request *request)
 {
-	struct bpf_prog *prog = take_program(prog_fd, reason, detail);
+	if (source->entry_fd) {
+		handler->entry_prog =
+			take_program(*source->entry_fd, &request->reason, request->detail);
+		if (!handler->entry_prog)
+			return false;
+		handler->begins = true;
+		handler->asks_where |= may_ask_where(handler->entry_prog);
+		request->reason = DJPROBE_REASON_PROG_OVERRIDE;
+		if (handler->entry_prog->kprobe_override)
+			return false;
+	}
+	request->reason = DJPROBE_REASON_NO_MEMORY;
+	handler->shadow = djk_shadow_create(
+		handler, handler->begins ? sizeof(struct djk_session_call) : 0, 0, source->shadows);
+	if (handler->shadow)
+		request->reason = DJPROBE_REASON_NONE;
+	return handler->shadow;
+}
+
+static struct djk_handler *make_of_program(const struct djk_source *base,
+					   struct djp_request *request)
+{
+	const struct djk_program_source *const source =
+		container_of(base, struct djk_program_source, source);
+	struct bpf_prog *const prog = take_program(source->fd, &request->reason, request->detail);
 	struct djk_full_handler *handler;
 
 	if (!prog)
 		return NULL;
 	handler = new_handler();
 	if (!handler) {
-		*reason = DJPROBE_REASON_NO_MEMORY;
+		request->reason = DJPROBE_REASON_NO_MEMORY;
 		give_back(prog);
 		return NULL;
 	}
 	handler->prog = prog;
-	handler->cookie = cookie;
+	handler->cookie = request->cookie;
 	handler->asks_where = may_ask_where(prog);
 	/* bpf_override_return() makes the function return at once. */
 	handler->link.wants = prog->kprobe_override ? DJK_WANTS_REDIRECT : 0;
-	return &handler->link;
+	if (request->where != DJP_SHADOW_ENTRY || make_shadow(handler, source, request))
+		return &handler->link;
+	djk_handler_destroy(&handler->link);
+	return NULL;
 }
 
-bool djk_handler_shadows(struct djk_handler *probe, const int *entry_fd, size_t together,
-			 unsigned int *reason, unsigned long *detail)
+struct djk_program_source djk_source_of_program(int fd, const int *entry_fd, size_t shadows)
 {
-	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
-
-	if (entry_fd) {
-		handler->entry_prog = take_program(*entry_fd, reason, detail);
-		if (!handler->entry_prog)
-			return false;
-		handler->begins = true;
-		handler->asks_where |= may_ask_where(handler->entry_prog);
-		*reason = DJPROBE_REASON_PROG_OVERRIDE;
-		if (handler->entry_prog->kprobe_override)
-			return false;
-	}
-	*reason = DJPROBE_REASON_NO_MEMORY;
-	handler->shadow = djk_shadow_create(
-		handler, handler->begins ? sizeof(struct djk_session_call) : 0, 0, together);
-	if (handler->shadow)
-		*reason = DJPROBE_REASON_NONE;
-	return handler->shadow;
+	return (struct djk_program_source){ { make_of_program }, fd, entry_fd, shadows };
 }
 
-struct djk_handler *djk_handler_of_c(struct djprobe *probe)
+static struct djk_handler *make_of_c(const struct djk_source *base, struct djp_request *request)
 {
-	struct djk_full_handler *handler = new_handler();
+	struct djprobe *const probe = container_of(base, struct djk_c_source, source)->probe;
+	struct djk_full_handler *const handler = new_handler();
 
-	if (!handler)
+	if (!handler) {
+		request->reason = DJPROBE_REASON_NO_MEMORY;
 		return NULL;
+	}
 	handler->c_probe = probe;
 	handler->link.wants = DJK_WANTS_REDIRECT | (probe->post_handler ? DJK_WANTS_AFTER : 0);
 	return &handler->link;
 }
 
-struct djk_handler *djk_handler_of_c_return(struct djretprobe *probe)
+struct djk_c_source djk_source_of_c(struct djprobe *probe)
 {
-	struct djk_full_handler *handler = new_handler();
+	return (struct djk_c_source){ { make_of_c }, .probe = probe };
+}
 
+static struct djk_handler *make_of_c_return(const struct djk_source *base,
+					    struct djp_request *request)
+{
+	struct djretprobe *const probe = container_of(base, struct djk_c_source, source)->at_return;
+	struct djk_full_handler *const handler = new_handler();
+
+	request->reason = DJPROBE_REASON_NO_MEMORY;
 	if (!handler)
 		return NULL;
 	handler->c_return = probe;
 	handler->begins = probe->entry_handler;
 	handler->shadow = djk_shadow_create(handler, probe->data_size, probe->maxactive, 1);
-	if (handler->shadow)
-		return &handler->link;
-	djk_handler_destroy(&handler->link);
-	return NULL;
+	if (!handler->shadow) {
+		djk_handler_destroy(&handler->link);
+		return NULL;
+	}
+	request->reason = DJPROBE_REASON_NONE;
+	return &handler->link;
+}
+
+struct djk_c_source djk_source_of_c_return(struct djretprobe *probe)
+{
+	return (struct djk_c_source){ { make_of_c_return }, .at_return = probe };
+}
+
+struct djk_handler *djk_make_handler(const struct djk_source *source, struct djp_request *request)
+{
+	return source->make(source, request);
 }
 
 bool djk_handler_program(const struct djk_handler *probe, struct djk_program *program)
@@ -307,7 +340,8 @@ void djk_handler_show(const struct djk_handler *probe, struct seq_file *out)
 		seq_printf(out, "entry_prog_id:\t%u\n", handler->entry_prog->aux->id);
 }
 
-void djk_handler_count(const struct djk_handler *probe, unsigned long *hits, unsigned long missed[8])
+void djk_handler_count(const struct djk_handler *probe, unsigned long *hits,
+		       unsigned long missed[8])
 {
 	const struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 	int cpu, cause;

@@ -22,7 +22,7 @@ struct djk_counters {
 };
 
 struct djk_full_handler {
-	struct djk_handler link;	     /* first: the policy knows only this */
+	struct djk_handler link;     /* first: the policy knows only this */
 	struct bpf_prog *prog;	     /* this, */
 	struct bpf_prog *entry_prog; /* of a session: runs first */
 	struct djprobe *c_probe;     /* or this, */
@@ -37,16 +37,29 @@ struct djk_full_handler {
 	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */
 };
 
-/* Take a reference to the program; NULL with the reason. Given back by djk_handler_destroy(). */
-struct djk_handler *djk_handler_of_program(int prog_fd, u64 cookie, unsigned int *reason,
-					 unsigned long *detail);
+/* See djk_make_handler(): the first member of the sources below. */
+struct djk_source {
+	struct djk_handler *(*make)(const struct djk_source *source, struct djp_request *request);
+};
 
-/*
- * Have the program run at returns, which are seen at the entry, as one of `together` such
- * probes; entry_fd: a program to run there, or NULL. False with the reason.
- */
-bool djk_handler_shadows(struct djk_handler *probe, const int *entry_fd, size_t together,
-			 unsigned int *reason, unsigned long *detail);
+/* Handlers that run a BPF program, each with the request's cookie and a reference of its own. */
+struct djk_program_source {
+	struct djk_source source;
+	int fd;
+	const int
+		*entry_fd; /* of shadow entries: their session's other program; NULL: no session */
+	size_t shadows;	   /* so many requests are about shadow entries */
+};
+struct djk_program_source djk_source_of_program(int fd, const int *entry_fd, size_t shadows);
+
+/* The one handler that runs a function in C. The probe must outlive it by a quiescence. */
+struct djk_c_source {
+	struct djk_source source;
+	struct djprobe *probe;	      /* this, */
+	struct djretprobe *at_return; /* or this */
+};
+struct djk_c_source djk_source_of_c(struct djprobe *probe);
+struct djk_c_source djk_source_of_c_return(struct djretprobe *probe);
 
 /* A BPF program's number, as fdinfo of a BPF link has it; a session's both. */
 void djk_handler_show(const struct djk_handler *probe, struct seq_file *out);
@@ -55,9 +68,5 @@ void djk_handler_show(const struct djk_handler *probe, struct seq_file *out);
 struct djk_session_call {
 	u64 cookie, entered;
 };
-
-/* NULL: out of memory. The probe must outlive it by a quiescence. */
-struct djk_handler *djk_handler_of_c(struct djprobe *probe);
-struct djk_handler *djk_handler_of_c_return(struct djretprobe *probe);
 
 #endif

@@ -208,7 +208,8 @@ static __always_inline void run_program(struct djk_full_handler *handler, struct
 	this_cpu_inc(handler->counters->hits);
 }
 
-static bool run_special_handler(struct djk_full_handler *handler, struct pt_regs *regs, unsigned int nmi)
+static bool run_special_handler(struct djk_full_handler *handler, struct pt_regs *regs,
+				unsigned int nmi)
 {
 	const unsigned long ip = regs->ip;
 
@@ -223,7 +224,8 @@ static bool run_special_handler(struct djk_full_handler *handler, struct pt_regs
 NOKPROBE_SYMBOL(run_special_handler);
 
 /* It cannot redirect: its context is read-only, and it does not call bpf_override_return(). */
-static __always_inline void run_plain_handler(struct djk_full_handler *handler, struct pt_regs *regs)
+static __always_inline void run_plain_handler(struct djk_full_handler *handler,
+					      struct pt_regs *regs)
 {
 	bpf_prog_run(handler->prog, regs);
 	this_cpu_inc(handler->counters->hits);

@@ -155,8 +155,8 @@ static struct rethook_node *take_or_miss(struct djk_full_handler *handler, bool 
 NOKPROBE_SYMBOL(take_or_miss);
 
 /* What enter() leaves to others, which is shorter by it. `node`: what it has taken. */
-static noinline void enter_slowly(struct djk_full_handler *handler, struct pt_regs *regs, bool allowed,
-				  struct rethook_node *node)
+static noinline void enter_slowly(struct djk_full_handler *handler, struct pt_regs *regs,
+				  bool allowed, struct rethook_node *node)
 {
 	if (!node)
 		node = take_or_miss(handler, allowed);

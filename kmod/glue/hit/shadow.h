@@ -58,8 +58,9 @@ static inline bool djk_shadow_is_there(void)
 {
 	return false;
 }
-static inline struct djk_shadow *djk_shadow_create(struct djk_full_handler *handler, size_t data_size,
-						   unsigned int most, size_t together)
+static inline struct djk_shadow *djk_shadow_create(struct djk_full_handler *handler,
+						   size_t data_size, unsigned int most,
+						   size_t together)
 {
 	return NULL;
 }

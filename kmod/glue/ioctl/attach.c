@@ -31,71 +31,49 @@ int djk_install(int fd, struct file *file, int error)
 	return fd;
 }
 
-struct file *djk_attach_file(struct djk_request_list *list, struct djk_programs programs,
-			     size_t *failed, struct djp_request *refusal)
+struct file *djk_attach_file(struct djp_attachment *attachment, struct djk_programs programs)
 {
-	struct djp_request *const requests = list->all;
-	const size_t count = list->count;
+	struct djk_program_source source;
 	struct djk_group *group;
 	size_t i, shadows = 0;
 
-	*failed = count;
-	refusal->reason = DJPROBE_REASON_LOCKDOWN;
+	attachment->failed = attachment->count;
+	attachment->reason = DJPROBE_REASON_LOCKDOWN;
 	if (!djk_may_touch_text())
 		return ERR_PTR(-EPERM);
-	refusal->reason = DJPROBE_REASON_NO_MEMORY;
-	group = kvzalloc(struct_size(group, probes, count), GFP_KERNEL_ACCOUNT);
+	attachment->reason = DJPROBE_REASON_NO_MEMORY;
+	group = kzalloc(sizeof(*group), GFP_KERNEL_ACCOUNT);
 	if (!group)
 		return ERR_PTR(-ENOMEM);
-	group->count = count;
-	for (i = 0; i < count; i++)
-		shadows += requests[i].shadow;
-	for (i = 0; i < count; i++) {
-		if (djk_is_dying()) {
-			refusal->reason = DJPROBE_REASON_INTERRUPTED;
-			goto destroy_handlers;
-		}
-		requests[i].handler = djk_handler_of_program(programs.fd, requests[i].cookie,
-							     &refusal->reason, refusal->detail);
-		if (!requests[i].handler)
-			goto destroy_handlers;
-		if (requests[i].shadow &&
-		    !djk_handler_shadows(requests[i].handler, programs.entry_fd, shadows,
-					 &refusal->reason, refusal->detail)) {
-			djk_handler_destroy(requests[i].handler);
-			goto destroy_handlers;
-		}
-		cond_resched();
+	for (i = 0; i < attachment->count; i++)
+		shadows += attachment->requests[i].where == DJP_SHADOW_ENTRY;
+	source = djk_source_of_program(programs.fd, programs.entry_fd, shadows);
+	for (i = 0; i < attachment->count; i++)
+		attachment->requests[i].source = &source.source;
+	attachment->reason = DJPROBE_REASON_NONE;
+	if (!djp_attach(attachment)) {
+		kfree(group);
+		return ERR_PTR(djk_errno_of(attachment->reason));
 	}
-	*failed = djp_attach(requests, count, group->probes);
-	if (*failed == count)
-		return djk_probe_file(group);
-	*refusal = requests[*failed];
-
-destroy_handlers:
-	while (i--) {
-		djk_handler_destroy(requests[i].handler);
-		cond_resched();
-	}
-	kvfree(group);
-	return ERR_PTR(djk_errno_of(refusal->reason));
+	group->probes = attachment->probes;
+	group->count = attachment->probe_count;
+	return djk_probe_file(group);
 }
 
-static struct file *attach_site(struct djp_request *site, u32 flags, struct djk_programs programs,
-				struct djp_request *refusal, bool addresses)
+static struct file *attach_site(struct djp_request *site, struct djk_programs programs,
+				bool addresses)
 {
-	struct djk_request_list list = {};
+	struct djp_attachment attachment = { .requests = site, .count = 1 };
 	struct file *file;
-	size_t failed;
 
-	if (!djk_may_name(site, addresses) || !djk_add_site(&list, site, flags)) {
-		*refusal = *site;
-		file = ERR_PTR(djk_errno_of(site->reason));
-	} else {
-		file = djk_attach_file(&list, programs, &failed, refusal);
-		djk_tell_site(site, list.all, list.count);
+	if (!djk_may_name(site, addresses))
+		return ERR_PTR(djk_errno_of(site->reason));
+	file = djk_attach_file(&attachment, programs);
+	if (IS_ERR(file)) {
+		site->reason = attachment.reason;
+		site->detail[0] = attachment.detail[0];
+		site->detail[1] = attachment.detail[1];
 	}
-	kvfree(list.all);
 	return file;
 }
 
@@ -112,7 +90,7 @@ static bool are_flags(const struct djprobe_attach *wanted)
 int djk_attach(void __user *argument, bool addresses)
 {
 	struct djprobe_attach wanted;
-	struct djp_request request = {}, refusal = {};
+	struct djp_request request = {};
 	struct djk_programs programs = {};
 	struct file *file;
 	int fd, error;
@@ -126,17 +104,16 @@ int djk_attach(void __user *argument, bool addresses)
 		return error;
 	request.cookie = wanted.cookie;
 	request.int3_only = wanted.mode == DJPROBE_MODE_INT3;
+	request.where = djk_where(wanted.flags);
 
 	programs.fd = wanted.prog_fd;
 	if (wanted.flags & DJPROBE_ATTACH_SESSION)
 		programs.entry_fd = &wanted.entry_prog_fd;
 	fd = get_unused_fd_flags(O_CLOEXEC);
-	file = fd < 0 ? ERR_PTR(fd)
-		      : attach_site(&request, wanted.flags, programs, &refusal, addresses);
+	file = fd < 0 ? ERR_PTR(fd) : attach_site(&request, programs, addresses);
 	kfree(request.symbol);
 	djk_hide_addresses(&request, 1, addresses);
-	djk_hide_addresses(&refusal, 1, addresses);
-	djk_write_reason(IS_ERR(file) ? &refusal : &request, &wanted.reason, wanted.detail);
+	djk_write_reason(&request, &wanted.reason, wanted.detail);
 	wanted.address = request.address;
 	error = djk_write_struct(argument, &wanted, sizeof(wanted));
 	return djk_install(fd, file, error);

@@ -5,8 +5,7 @@
 
 #include <linux/types.h>
 
-struct djk_request_list;
-struct djp_request;
+struct djp_attachment;
 struct file;
 
 /* What is to run. */
@@ -15,12 +14,9 @@ struct djk_programs {
 	const int *entry_fd; /* of shadows: their session's other program; NULL: no session */
 };
 
-/*
- * Attach all requests by one program and put a file around them; or an errno. `failed` is the index
- * of the refused request, or the list's count when none of them is at fault.
- */
-struct file *djk_attach_file(struct djk_request_list *list, struct djk_programs programs,
-			     size_t *failed, struct djp_request *refusal);
+/* Attach all requests by one program and put a file around them; or an errno. Sets each request's
+ * source. */
+struct file *djk_attach_file(struct djp_attachment *attachment, struct djk_programs programs);
 
 /* Give the file to the caller as `fd`, which is returned, or take all back. */
 int djk_install(int fd, struct file *file, int error);

@@ -17,10 +17,7 @@ struct many {
 	struct djprobe_attach_many wanted;
 	struct djprobe_site *sites;
 	struct djp_request *asked; /* for each site */
-	size_t *first;		   /* for each site, and one behind: the first of its requests */
-	struct djk_request_list list;
-	struct djp_request refusal;
-	bool addresses; /* the caller may see them */
+	bool addresses;		   /* the caller may see them */
 };
 
 static int read_sites(struct many *many)
@@ -39,6 +36,7 @@ static int read_sites(struct many *many)
 		error = djk_read_site(request, site->symbol, site->offset, site->address);
 		request->cookie = site->cookie;
 		request->int3_only = many->wanted.mode == DJPROBE_MODE_INT3;
+		request->where = djk_where(site->flags);
 	}
 	return error;
 }
@@ -60,27 +58,18 @@ static int write_sites(struct many *many, u32 first, u32 last)
 											   : 0;
 }
 
-/* The index of a site that is no site, or their count. */
-static u32 add_sites(struct many *many)
+/* The index of a site that may not be named so, or their count. */
+static u32 find_forbidden(struct many *many)
 {
 	u32 i;
 
-	for (i = 0; i < many->wanted.count; i++) {
-		many->first[i] = many->list.count;
-		if (djk_is_dying()) {
-			many->asked[i].reason = DJPROBE_REASON_INTERRUPTED;
+	for (i = 0; i < many->wanted.count; i++)
+		if (!djk_may_name(&many->asked[i], many->addresses))
 			break;
-		}
-		if (!djk_may_name(&many->asked[i], many->addresses) ||
-		    !djk_add_site(&many->list, &many->asked[i], many->sites[i].flags))
-			break;
-		cond_resched();
-	}
-	many->first[i] = many->list.count;
 	return i;
 }
 
-static struct file *attach_sites(struct many *many)
+static struct file *attach_sites(struct many *many, struct djp_attachment *attachment)
 {
 	struct djprobe_attach_many *const wanted = &many->wanted;
 	const struct djk_programs programs = {
@@ -88,42 +77,31 @@ static struct file *attach_sites(struct many *many)
 		.entry_fd = wanted->flags ? &wanted->entry_prog_fd : NULL,
 	};
 	struct file *file;
-	size_t failed;
-	u32 i;
 
-	wanted->failed = add_sites(many);
+	wanted->failed = find_forbidden(many);
 	if (wanted->failed < wanted->count) {
-		many->refusal = many->asked[wanted->failed];
-		return ERR_PTR(djk_errno_of(many->refusal.reason));
+		attachment->reason = many->asked[wanted->failed].reason;
+		return ERR_PTR(djk_errno_of(attachment->reason));
 	}
-	file = djk_attach_file(&many->list, programs, &failed, &many->refusal);
-	for (i = 0; i < wanted->count; i++) {
-		const size_t first = many->first[i], last = many->first[i + 1];
-
-		if (!IS_ERR(file)) {
-			djk_tell_site(&many->asked[i], many->list.all + first, last - first);
-		} else if (failed >= first && failed < last) {
-			wanted->failed = i;
-			many->asked[i].address = many->refusal.address;
-			djk_copy_reason(&many->asked[i], &many->refusal);
-		}
-	}
+	file = djk_attach_file(attachment, programs);
+	if (IS_ERR(file))
+		wanted->failed = attachment->failed;
 	return file;
 }
 
 static int attach_and_tell(struct many *many, void __user *argument)
 {
 	struct djprobe_attach_many *const wanted = &many->wanted;
+	struct djp_attachment attachment = { .requests = many->asked, .count = wanted->count };
 	const int fd = get_unused_fd_flags(O_CLOEXEC);
-	struct file *const file = fd < 0 ? ERR_PTR(fd) : attach_sites(many);
+	struct file *const file = fd < 0 ? ERR_PTR(fd) : attach_sites(many, &attachment);
 	int error;
 
 	if (fd < 0)
 		wanted->failed = wanted->count;
-	wanted->reason = IS_ERR(file) ? many->refusal.reason : DJPROBE_REASON_NONE;
-	djk_hide_addresses(&many->refusal, 1, many->addresses);
-	wanted->detail[0] = many->refusal.detail[0];
-	wanted->detail[1] = many->refusal.detail[1];
+	wanted->reason = IS_ERR(file) ? attachment.reason : DJPROBE_REASON_NONE;
+	wanted->detail[0] = many->addresses ? attachment.detail[0] : 0;
+	wanted->detail[1] = many->addresses ? attachment.detail[1] : 0;
 	error = djk_write_struct(argument, wanted, sizeof(*wanted));
 	if (!error && !IS_ERR(file))
 		error = write_sites(many, 0, wanted->count);
@@ -158,8 +136,7 @@ int djk_attach_many(void __user *argument, bool addresses)
 		return PTR_ERR(many.sites);
 	result = -ENOMEM;
 	many.asked = kvcalloc(wanted->count, sizeof(*many.asked), GFP_KERNEL_ACCOUNT);
-	many.first = kvcalloc(wanted->count + 1, sizeof(*many.first), GFP_KERNEL_ACCOUNT);
-	if (!many.asked || !many.first)
+	if (!many.asked)
 		goto free_all;
 	result = read_sites(&many);
 	if (!result)
@@ -167,8 +144,6 @@ int djk_attach_many(void __user *argument, bool addresses)
 	for (i = 0; i < wanted->count; i++)
 		kfree(many.asked[i].symbol);
 free_all:
-	kvfree(many.list.all);
-	kvfree(many.first);
 	kvfree(many.asked);
 	kvfree(many.sites);
 	return result;

@@ -32,44 +32,6 @@ static int info(void __user *argument)
 	return djk_write_struct(argument, &answer, sizeof(answer));
 }
 
-/* Nothing is there that could be refused, as DJPROBE_IOC_ATTACH has it. */
-static bool is_no_place(unsigned int reason)
-{
-	switch (reason) {
-	case DJPROBE_REASON_NO_SUCH_SYMBOL:
-	case DJPROBE_REASON_AMBIGUOUS_SYMBOL:
-	case DJPROBE_REASON_PAST_END:
-	case DJPROBE_REASON_NOT_TEXT:
-		return true;
-	default:
-		return false;
-	}
-}
-
-/* Of several returns that which does worst. False: there is no such function. */
-static bool explain_returns(struct djp_request *site, u32 flags, struct djp_verdict *worst)
-{
-	struct djk_request_list list = {};
-	size_t i;
-
-	if (!djk_add_site(&list, site, flags)) {
-		kvfree(list.all);
-		return !is_no_place(site->reason);
-	}
-	for (i = 0; i < list.count; i++) {
-		struct djp_verdict verdict = {};
-
-		djp_explain(&list.all[i], &verdict);
-		if (i && verdict.verdict >= worst->verdict)
-			continue;
-		*worst = verdict;
-		djk_copy_reason(site, &list.all[i]);
-	}
-	djk_tell_site(site, list.all, list.count);
-	kvfree(list.all);
-	return true;
-}
-
 static int explain(void __user *argument, bool addresses)
 {
 	struct djprobe_explain answer;
@@ -86,11 +48,11 @@ static int explain(void __user *argument, bool addresses)
 		error = djk_read_site(&request, answer.symbol, answer.offset, answer.address);
 	if (error)
 		return error;
+	request.where = djk_where(answer.flags);
 	if (!djk_may_touch_text())
 		request.reason = DJPROBE_REASON_LOCKDOWN;
 	else if (djk_may_name(&request, addresses))
-		located = answer.flags ? explain_returns(&request, answer.flags, &verdict)
-				       : djp_explain(&request, &verdict);
+		located = djp_explain(&request, &verdict);
 	kfree(request.symbol);
 	djk_hide_addresses(&request, 1, addresses);
 	if (!addresses) {

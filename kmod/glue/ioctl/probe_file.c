@@ -252,7 +252,8 @@ static long probe_ioctl(struct file *file, unsigned int command, unsigned long a
 static void detach(struct djk_group *group)
 {
 	djp_detach(group->probes, group->count);
-	kvfree(group);
+	djk_free_large(group->probes);
+	kfree(group);
 }
 
 static int probe_release(struct inode *inode, struct file *file)

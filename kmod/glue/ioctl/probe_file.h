@@ -13,7 +13,7 @@ struct djk_group {
 	struct mutex switching; /* one thread at a time enables or disables them */
 	size_t count;
 	u64 number; /* no other group has had it */
-	struct djp_probe *probes[];
+	struct djp_probe **probes;
 };
 
 /* A file around an attached group, whose owner it becomes; or an error, and the group is detached.

@@ -301,6 +301,11 @@ void djk_unpin_target(unsigned long address) {
 
 // ---- Handlers.
 
+djk_handler* djk_make_handler(const djk_source* source, djp_request*) {
+    if (kernel->on_make) kernel->on_make();
+    return reinterpret_cast<djk_handler*>(const_cast<djk_source*>(source));
+}
+
 void djk_handler_set_function(djk_handler*, unsigned long) {}
 
 bool djk_handler_program(const djk_handler* probe, djk_program* program) {

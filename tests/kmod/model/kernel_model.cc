@@ -188,7 +188,9 @@ void Kernel::module_goes() {
 void Kernel::module_leaves() {
     const Range text = image.module();
     const djk_extent extent = {text.begin, text.end};
+    watch.leaving = text;
     djp_module_gone(&extent);
+    watch.leaving = {};
     // Until it is freed a parameter's callback may run. What lies under a kprobe stays as it is.
     if (!kprobes.any_within(text)) watch.look();
     watch.forget_module();

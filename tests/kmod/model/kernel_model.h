@@ -40,6 +40,7 @@ class Kernel {
     /// How many sites, say, a request handles before it lets others have the registry lock, and
     /// what others do then.
     unsigned int portion = 8;
+    std::function<void()> on_make;  ///< a probe gets its handler
     std::function<void()> on_pause;
     /// The caller is killed when it looks for the so manieth time; a negative number: never.
     int dies_after = -1;

@@ -66,21 +66,24 @@ TEST(Module, WhatWasFoundOutBeforeAModuleWentIsNotUsed) {
         djp_request request = {};
         request.address = found.address;
         Handler* const handler = session.kernel.make_handler(-1, 0);
-        request.handler = &handler->link;
+        request.source = source_of(*handler);
         session.kernel.watch.look_at(found.address);
-        const auto ignore = [](void*, const unsigned long*, size_t) {};
-        // It says no, as that is no function's start; what counts is when it was asked.
-        djp_find_returns(&request, ignore, nullptr);
-        const djk_extent elsewhere = {1, 2};
-        djp_module_gone(&elsewhere);
-        djp_probe* probe = nullptr;
-        const size_t attached = djp_attach(&request, 1, &probe);
-        EXPECT_EQ(attached, in_module ? 0U : 1U);
+        // The place has been found by then, and no probe is there yet.
+        session.kernel.on_make = [] {
+            const djk_extent elsewhere = {1, 2};
+            djp_module_gone(&elsewhere);
+        };
+        djp_attachment attachment = {};
+        attachment.requests = &request;
+        attachment.count = 1;
+        EXPECT_EQ(djp_attach(&attachment), !in_module);
+        session.kernel.on_make = nullptr;
         if (in_module) {
             EXPECT_EQ(request.reason, static_cast<unsigned>(DJPROBE_REASON_MODULE_LEAVING));
-            session.kernel.destroy(*handler);
+            EXPECT_TRUE(handler->destroyed);
         } else {
-            djp_detach(&probe, 1);
+            djp_detach(attachment.probes, 1);
+            djk_free_large(attachment.probes);
         }
         session.settle();
         session.finish();

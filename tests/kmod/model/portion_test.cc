@@ -44,8 +44,8 @@ TEST(Portions, ACallerThatIsKilledBetweenTwoOfThemLeavesNothing) {
         batch.session.finish();
         if (!answer.reason) break;
     }
-    // One look for each request, and two for each portion of one.
-    EXPECT_EQ(refused, 9);
+    // A look for each request, for each probe, and two for each portion of one.
+    EXPECT_EQ(refused, 12);
 }
 
 TEST(Portions, OthersMayAttachDetachAndSwitchBetweenAnyTwoOfThem) {

@@ -83,7 +83,7 @@ Group Session::without_busy(const Group& group) const {
 Session::Answer Session::attach(const std::vector<Wish>& wishes) {
     std::vector<djp_request> requests(wishes.size());
     std::vector<std::string> names(wishes.size());
-    std::vector<djp_probe*> attached(wishes.size());
+    std::vector<Handler*> made(wishes.size());
     for (size_t i = 0; i < wishes.size(); ++i) {
         const Wish& wish = wishes[i];
         requests[i] = {};
@@ -97,7 +97,8 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
         }
         requests[i].cookie = next_cookie_++;
         requests[i].int3_only = wish.int3_only;
-        requests[i].handler = &kernel.make_handler(wish.program, wish.wants)->link;
+        made[i] = kernel.make_handler(wish.program, wish.wants);
+        requests[i].source = source_of(*made[i]);
         kernel.watch.look_at(wish.address);
         if (function) kernel.watch.look_at(function->entry);
         note("  attach %#lx %s%s program %d wants %u", wish.address,
@@ -106,31 +107,40 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
     }
     const int failed = kernel.failed;
     const Events before = events_;
-    size_t count = 0;
+    djp_attachment attachment = {};
+    attachment.requests = requests.data();
+    attachment.count = requests.size();
+    bool done = false;
     {
         Busy busy(*this, {});
-        for (const djp_request& request : requests)
-            busy.add(reinterpret_cast<Handler*>(request.handler));
-        count = djp_attach(requests.data(), requests.size(), attached.data());
+        for (const Handler* handler : made)
+            busy.add(handler);
+        done = djp_attach(&attachment);
     }
     Answer answer;
-    if (count < wishes.size()) {
-        answer.index = count;
-        answer.reason = requests[count].reason;
-        note("  -> %zu refused, reason %u", count, answer.reason);
-        for (const djp_request& request : requests)
-            kernel.destroy(*reinterpret_cast<Handler*>(request.handler));
+    if (!done) {
+        // Those that the policy did not come to ask for.
+        for (Handler* handler : made)
+            if (!handler->destroyed) kernel.destroy(*handler);
+        answer.reason = attachment.reason;
+        // While the probes are made the caller may be killed, or memory run out: no request's fault.
+        answer.index = attachment.failed == wishes.size() ? 0 : attachment.failed;
+        note("  -> %zu refused, reason %u", attachment.failed, answer.reason);
+        if (attachment.failed < wishes.size() &&
+            requests[attachment.failed].reason != attachment.reason)
+            fail("the attachment is refused for another reason than its request");
         // An unknown symbol has no address.
-        const u64 address = requests[count].address;
+        const u64 address = requests[answer.index].address;
         const bool leaving =
             answer.reason == DJPROBE_REASON_MODULE_LEAVING && before.leaves != events_.leaves;
         if (!leaving)
-            check_refusal("attaching", address ? address : wishes[count].address,
-                          wishes[count].wants, answer.reason, kernel.failed - failed);
+            check_refusal("attaching", address ? address : wishes[answer.index].address,
+                          wishes[answer.index].wants, answer.reason, kernel.failed - failed);
         check();
         return answer;
     }
-    if (count > wishes.size()) fail("djp_attach() returns %zu of %zu", count, wishes.size());
+    if (attachment.probe_count != wishes.size())
+        fail("djp_attach() makes %zu probes of %zu", attachment.probe_count, wishes.size());
     for (size_t i = 0; i < wishes.size(); ++i) {
         const djp_request& request = requests[i];
         const bool in_module = kernel.image.module().contains(request.address);
@@ -143,8 +153,8 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
             fail("%#lx: is a site now, but none when nothing is attached", request.address);
         probes_.push_back({});
         Probe& probe = probes_.back();
-        probe.probe = attached[i];
-        probe.handler = reinterpret_cast<Handler*>(request.handler);
+        probe.probe = attachment.probes[i];
+        probe.handler = made[i];
         probe.address = request.address;
         probe.cookie = request.cookie;
         probe.int3_only = request.int3_only;
@@ -155,6 +165,7 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
         may_have_failed(probe.address, kernel.failed - failed);
         if (before.switches != events_.switches) look_if_refused(probe, kernel.failed - failed);
     }
+    djk_free_large(attachment.probes);
     check();
     return answer;
 }

@@ -48,12 +48,14 @@ TEST(Site, APlaceThatIsNoneIsRefusedAlsoWhileAllProbesAreDisabled) {
         ASSERT_TRUE(handler);
         djp_request request = {};
         request.address = inside;
-        request.handler = &handler->link;
+        request.source = source_of(*handler);
         request.disabled = disabled;
-        djp_probe* attached = nullptr;
-        EXPECT_EQ(djp_attach(&request, 1, &attached), 0u);
+        djp_attachment attachment = {};
+        attachment.requests = &request;
+        attachment.count = 1;
+        EXPECT_FALSE(djp_attach(&attachment));
         EXPECT_EQ(request.reason, static_cast<unsigned>(DJPROBE_REASON_NOT_BOUNDARY));
-        session.kernel.destroy(*handler);
+        EXPECT_TRUE(handler->destroyed);
     }
     session.finish();
 }

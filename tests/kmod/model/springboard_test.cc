@@ -102,13 +102,10 @@ std::vector<std::array<u64, 4>> verdicts_around(Session& session, u64 board) {
     }
     djp_request request = {};
     request.address = session.kernel.image.function_at(board)->start;
-    std::array<u64, 4> returns = {request.address, 0, 0, 0};
-    djp_find_returns(
-        &request,
-        [](void* count, const unsigned long*, size_t found) { *static_cast<u64*>(count) = found; },
-        &returns[1]);
-    returns[2] = request.reason;
-    all.push_back(returns);
+    request.where = DJP_RETURNS;
+    djp_verdict worst = {};
+    (void)djp_explain(&request, &worst);
+    all.push_back({request.address, worst.verdict, request.reason, worst.anchor});
     return all;
 }
 

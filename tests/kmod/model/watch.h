@@ -26,6 +26,11 @@ struct Handler {
     unsigned long hits = 0;
 };
 
+/// In the model the caller has made the handler before it attaches.
+inline const djk_source* source_of(const Handler& handler) {
+    return reinterpret_cast<const djk_source*>(&handler.link);
+}
+
 /// What was written into a slot at once.
 struct Blob {
     u64 begin = 0, end = 0;
@@ -45,6 +50,9 @@ using Reached = std::map<u64, std::vector<const Handler*>>;
 class Watch {
   public:
     Watch(TextImage& image, Kprobes& kprobes) : image_(image), kprobes_(kprobes) {}
+
+    /// Text of a module that goes: a jump of ours that lies under a kprobe there stays as it is.
+    Range leaving;
 
     // The protocol's steps.
     void before_write(u64 address, const u8* bytes, size_t size);

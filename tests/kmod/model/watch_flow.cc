@@ -238,6 +238,7 @@ void Watch::reach_detour(const Blob& blob, u64 anchor) {
         // Under an address that nobody expects: while its handler leaves, a site has none already.
         reached_[address] = {direct};
     } else if (site) {
+        if (!address && leaving.contains(anchor)) return;
         if (!address) fail("%#lx: its detour is of a site that is not in the table", anchor);
         reach_site(site, address);
         check_wants(blob, site, anchor, true);

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0
+// From what a caller names to addresses.
+#include "targets.h"
+
+#include "../facts/kernel_text.h"
+#include "../facts/returns.h"
+#include "../facts/shadow_entry.h"
+#include "registry.h"
+
+namespace djprobe::kmod {
+namespace {
+
+/// `address` is moved past what belongs to the kernel at a function's first byte. `function` is the
+/// one whose entry that is, or 0.
+Refusal locate_address(u64& address, u64& function) {
+    u64 start = 0, size = 0;
+    if (!djk_symbol_range(address, &start, &size) || !djk_has_name(address))
+        return Refusal{Reason::NOT_TEXT};
+    const u64 entry = djk_function_entry(start);
+    if (address == start) address = entry;
+    function = address == entry ? start : 0;
+    return {};
+}
+
+/// Sets request.address, too.
+Refusal locate(djp_request& request, u64& function) {
+    if (!request.symbol) return locate_address(request.address, function);
+    u64 start = 0, size = 0;
+    u64 other[2] = {0, 0};
+    if (const unsigned int reason = djk_symbol_find(request.symbol, &start, other))
+        return Refusal{static_cast<Reason>(reason), other[0], other[1]};
+    if (!djk_symbol_range(start, &start, &size)) return Refusal{Reason::NOT_TEXT};
+    if (request.offset >= size) return Refusal{Reason::PAST_END, start, start + size};
+    request.address = start + request.offset;
+    const u64 entry = djk_function_entry(start);
+    if (request.address == start) request.address = entry;
+    function = request.address == entry ? start : 0;
+    return {};
+}
+
+}  // namespace
+
+/// look() into a function while it cannot go away, with all that the analysis needs.
+template <class Look>
+Refusal Registry::look_into(u64 function, Look&& look) {
+    Refusal refusal = learn_landings();
+    if (!refusal) refusal = pin_target(function);
+    if (refusal) return refusal;
+    RegistryLock lock;
+    refusal = look();
+    djk_unpin_target(function);
+    return refusal;
+}
+
+Refusal Registry::find_returns(u64 function, Target target, Targets& targets) {
+    Array<u64> returns;
+    size_t count = 0;
+    const Refusal refusal = look_into(function, [&] {
+        return kmod::find_returns(function, analyst_.machine(), table_, returns, count);
+    });
+    if (refusal) return refusal;
+    target.at_return = true;
+    for (size_t i = 0; i < count; ++i) {
+        u64 entry = 0;
+        target.address = returns[i];
+        if (const Refusal nowhere = locate_address(target.address, entry)) return nowhere;
+        if (!targets.add(target)) return Refusal{Reason::NO_MEMORY};
+    }
+    return {};
+}
+
+Refusal Registry::find_targets(djp_request& request, size_t index, Targets& targets) {
+    Target target = {};
+    target.request = index;
+    target.since = __atomic_load_n(&unloads_, __ATOMIC_ACQUIRE);
+    if (const Refusal refusal = locate(request, target.function)) return refusal;
+    target.address = request.address;
+    if (request.where != DJP_SITE && !target.function)
+        return Refusal{Reason::NO_FUNCTION, request.address};
+    switch (request.where) {
+        case DJP_RETURNS:
+            if (const Refusal refusal = find_returns(target.function, target, targets))
+                return refusal;
+            request.address = target.function;
+            return {};
+        case DJP_SHADOW_ENTRY:
+            target.at_return = true;
+            if (const Refusal refusal = look_into(target.function, [&] {
+                    return check_shadow_entry({target.function, target.address}, analyst_, table_);
+                }))
+                return refusal;
+            break;
+        case DJP_SITE:
+            target.at_entry = target.function != 0;
+            break;
+    }
+    return targets.add(target) ? Refusal{} : Refusal{Reason::NO_MEMORY};
+}
+
+}  // namespace djprobe::kmod
