@@ -55,14 +55,13 @@ enum djprobe_mode {
 	DJPROBE_MODE_INT3 = 1, /* int3 for good */
 };
 
-/* A site's state; see docs/architecture.md for the transitions. */
+/* A site's state; see docs/architecture.md for the transitions. 4 is not used. */
 enum djprobe_state {
-	DJPROBE_STATE_DISARMED = 0,	/* original bytes */
-	DJPROBE_STATE_ARMED = 1,	/* int3; stays so, `reason` says why */
-	DJPROBE_STATE_OPTIMIZING = 2,	/* int3; the jump comes after quiescence */
-	DJPROBE_STATE_OPTIMIZED = 3,	/* the jump is in the text */
-	DJPROBE_STATE_UNOPTIMIZING = 4, /* int3 again; the jump's tail is being removed */
-	DJPROBE_STATE_GONE = 5,		/* the text was freed with its module */
+	DJPROBE_STATE_DISARMED = 0,   /* original bytes */
+	DJPROBE_STATE_ARMED = 1,      /* int3; stays so, `reason` says why */
+	DJPROBE_STATE_OPTIMIZING = 2, /* int3; the jump comes after quiescence */
+	DJPROBE_STATE_OPTIMIZED = 3,  /* the jump is in the text */
+	DJPROBE_STATE_GONE = 5,	      /* the text was freed with its module */
 };
 
 /* What a CPU meets at the site now. */

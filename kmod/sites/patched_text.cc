@@ -31,7 +31,6 @@ Range bytes_of(const Site& site) {
         case State::Gone:
             return {};
         case State::Optimized:
-        case State::Unoptimizing:
             return site.region();
         case State::Optimizing:
             return site.quiescence == Quiescence::Running ? site.region() : ia;

@@ -12,7 +12,6 @@ enum class State : u32 {
     Armed = 1,
     Optimizing = 2,
     Optimized = 3,
-    Unoptimizing = 4,
     Gone = 5,
 };
 

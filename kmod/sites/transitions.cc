@@ -168,12 +168,10 @@ Refusal Sites::arm(size_t count, FunctionRef<Site*(size_t)> site_at, size_t& ref
 /// Take the jumps out, or the int3s that make way for them. The IAs' int3s stay. The caller has
 /// checked the text.
 void Sites::back_to_int3(KernelText& text, const SiteList& sites) {
-    for (Site& site : sites)
-        if (site.state == State::Optimized) set_state(site, State::Unoptimizing);
-    const auto unoptimizing = [](const Site& site) {
-        return site.state == State::Unoptimizing ? &site.code.jump : nullptr;
+    const auto optimized = [](const Site& site) {
+        return site.state == State::Optimized ? &site.code.jump : nullptr;
     };
-    x86::unoptimize(text, Picked(sites, unoptimizing));
+    x86::unoptimize(text, Picked(sites, optimized));
     const auto anchored = [](const Site& site) {
         return site.anchor_armed ? &site.code.jump : nullptr;
     };

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::array<const char*, DJPROBE_MISS_KINDS> kMissNames = DJPROBE_MISS_NAMES;
 constexpr std::array<const char*, 3> kMechanisms = {"none", "int3", "jump"};
-constexpr std::array<const char*, 6> kStates = {"disarmed",  "armed",        "optimizing",
-                                                "optimized", "unoptimizing", "gone"};
+constexpr std::array<const char*, 6> kStates = {"disarmed",  "armed",     "optimizing",
+                                                "optimized", "unknown-4", "gone"};
 
 template <std::size_t N>
 std::string name_in(const std::array<const char*, N>& names, std::uint32_t index) {

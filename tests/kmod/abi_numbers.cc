@@ -15,7 +15,6 @@ static_assert(is(State::Disarmed, DJPROBE_STATE_DISARMED));
 static_assert(is(State::Armed, DJPROBE_STATE_ARMED));
 static_assert(is(State::Optimizing, DJPROBE_STATE_OPTIMIZING));
 static_assert(is(State::Optimized, DJPROBE_STATE_OPTIMIZED));
-static_assert(is(State::Unoptimizing, DJPROBE_STATE_UNOPTIMIZING));
 static_assert(is(State::Gone, DJPROBE_STATE_GONE));
 
 static_assert(is(Mechanism::None, DJPROBE_MECHANISM_NONE));

@@ -29,24 +29,6 @@ void djk_hit_slow(struct pt_regs *regs, struct djk_handler *probe);
 /* Its thunk: the probe is in rax, all other registers are kept. */
 void djk_hit_slow_thunk(void);
 
-#ifdef CONFIG_RETHOOK
-struct rethook_node;
-/*
- * The same at the return of a function: what the kernel's rethook calls. `data` is the struct
- * djk_full_handler, regs->ip the true return address; preemption is off.
- */
-#ifdef DJK_RETHOOK_RET_ADDR
-void djk_on_return(struct rethook_node *node, void *data, unsigned long return_address,
-		   struct pt_regs *regs);
-#else
-void djk_on_return(struct rethook_node *node, void *data, struct pt_regs *regs);
-#endif
-#endif
-
-/* At the entry: ask a handler that wants to know whether the return of this call is to be seen.
- * `data` is its own until then. Under the guard. */
-bool djk_begin_call(struct djk_full_handler *handler, struct pt_regs *regs, void *data);
-
 /* What detours need to run a program themselves. */
 void djk_get_guard(struct djk_machine *machine);
 

@@ -19,11 +19,12 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/suspend.h>
+#include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 
-#include "handler.h"
-#include "hit.h"
+#include "../../api/djprobe_api.h"
 #include "../kernel/imports.h"
+#include "run.h"
 
 /*
  * Some instances, which never leave their rethook. Only whole pools are added:
@@ -72,6 +73,29 @@ static unsigned int sleeps; /* that have been prepared and are not over; they ma
 static DEFINE_MUTEX(all_mutex);
 
 /* ---- At the entry ---- */
+
+static bool begin_c_call(struct djk_full_handler *handler, struct pt_regs *regs, void *data)
+{
+	const unsigned long ip = regs->ip, sp = regs->sp;
+	const bool wanted = !handler->c_return->entry_handler(handler->c_return, regs, data);
+
+	regs->ip = ip;
+	regs->sp = sp;
+	return wanted;
+}
+NOKPROBE_SYMBOL(begin_c_call);
+
+static bool begin_call(struct djk_full_handler *handler, struct pt_regs *regs, void *data)
+{
+	struct djk_session_call *const call = data;
+
+	if (handler->c_return)
+		return begin_c_call(handler, regs, data);
+	call->cookie = djk_run_with_context(handler, true, regs);
+	call->entered = ktime_get_mono_fast_ns();
+	return call->cookie;
+}
+NOKPROBE_SYMBOL(begin_call);
 
 /* One that this CPU has at hand. Preemption is off. */
 static __always_inline struct rethook_node *take_own(struct pool *pool)
@@ -162,7 +186,7 @@ static noinline void enter_slowly(struct djk_full_handler *handler, struct pt_re
 		node = take_or_miss(handler, allowed);
 	if (!node)
 		return;
-	if (handler->begins && !djk_begin_call(handler, regs, node + 1))
+	if (handler->begins && !begin_call(handler, regs, node + 1))
 		djk_call(rethook.recycle, (unsigned long)node, 0, 0, 0, 0);
 	else
 		hook(node, (unsigned long *)regs->sp);
@@ -197,6 +221,54 @@ void notrace __flatten djk_shadow_entry(struct pt_regs *regs, struct djk_handler
 }
 NOKPROBE_SYMBOL(djk_shadow_entry);
 
+/* ---- At the return ---- */
+
+/* Run the handler, with what was kept of the call at its entry. */
+static void end_call(struct djk_full_handler *handler, struct pt_regs *regs, void *data)
+{
+	const struct djk_session_call *const call = data;
+	const unsigned long ip = regs->ip, di = regs->di, si = regs->si;
+
+	if (handler->c_return) {
+		this_cpu_inc(handler->counters->hits);
+		handler->c_return->handler(handler->c_return, regs, data);
+		regs->ip = ip;
+		return;
+	}
+	/* Compilers may know that the function leaves them alone. */
+	regs->di = call->cookie;
+	regs->si = call->entered;
+	djk_run_program(handler, regs);
+	regs->di = di;
+	regs->si = si;
+}
+NOKPROBE_SYMBOL(end_call);
+
+#ifdef DJK_RETHOOK_RET_ADDR
+static void notrace on_return(struct rethook_node *node, void *data, unsigned long return_address,
+			      struct pt_regs *regs)
+#else
+static void notrace on_return(struct rethook_node *node, void *data, struct pt_regs *regs)
+#endif
+{
+	struct djk_full_handler *const handler = data;
+	const unsigned int active = __this_cpu_read(*djk_bpf_active());
+
+	if (unlikely(active)) {
+		djk_count_miss(handler, djk_why_missed(active));
+		return;
+	}
+	__this_cpu_add(*djk_bpf_active(), DJK_OUR_MARK);
+	djk_lock_rcu();
+	if (unlikely(handler->begins || handler->c_return))
+		end_call(handler, regs, node + 1);
+	else
+		djk_run_program(handler, regs);
+	djk_unlock_rcu();
+	__this_cpu_sub(*djk_bpf_active(), DJK_OUR_MARK);
+}
+NOKPROBE_SYMBOL(on_return);
+
 /* ---- Pools ---- */
 
 static void free_rethook(struct rethook *hook)
@@ -210,14 +282,14 @@ static struct rethook *make_rethook(struct djk_full_handler *handler, size_t dat
 {
 	struct rethook *hook;
 #ifdef DJK_RETHOOK_OBJPOOL
-	hook = (void *)djk_call(rethook.alloc, (unsigned long)handler, (unsigned long)djk_on_return,
+	hook = (void *)djk_call(rethook.alloc, (unsigned long)handler, (unsigned long)on_return,
 				sizeof(struct rethook_node) + data_size, size, 0);
 	return IS_ERR(hook) ? NULL : hook;
 #else
 	struct rethook_node *node;
 
-	hook = (void *)djk_call(rethook.alloc, (unsigned long)handler, (unsigned long)djk_on_return,
-				0, 0, 0);
+	hook = (void *)djk_call(rethook.alloc, (unsigned long)handler, (unsigned long)on_return, 0,
+				0, 0);
 	for (; hook && size; size--) {
 		node = kzalloc(sizeof(*node) + data_size, GFP_KERNEL);
 		if (!node) {
@@ -357,7 +429,7 @@ static void set_running(struct djk_shadow *shadow, bool running)
 
 	mutex_lock(&all_mutex);
 	for (pool = shadow->pools; pool; pool = pool->next)
-		rcu_assign_pointer(pool->rethook->handler, running ? djk_on_return : ignore_return);
+		rcu_assign_pointer(pool->rethook->handler, running ? on_return : ignore_return);
 	/* A pool that was short when it was stopped asks again. */
 	WRITE_ONCE(shadow->is_short, false);
 	smp_store_release(&shadow->state, !running ? SHADOW_STOPPED
