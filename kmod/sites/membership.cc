@@ -206,7 +206,7 @@ Refusal Sites::reshape(Site& site, const djk_handler* joining) {
     code_.flush();
     if (is_live(site.state)) {
         KernelText text;
-        if (const Refusal refusal = check_site_text(text, site)) return refusal;
+        if (const Refusal refusal = check_written(text, site)) return refusal;
         text.sync_cores();
         if (site.wants_jump()) back_to_int3(text, site);
     }

@@ -152,7 +152,7 @@ void Sites::set_optimization(bool optimization, Portions& portions) {
                 KernelText text;
                 while (Site* site = some.take_first()) {
                     const bool leaves =
-                        !optimization && site->wants_jump() && !check_site_text(text, *site);
+                        !optimization && site->wants_jump() && !check_written(text, *site);
                     (leaves ? jumping : others).add(*site);
                 }
                 back_to_int3(text, jumping);

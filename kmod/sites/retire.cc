@@ -31,7 +31,7 @@ void Sites::retire(SiteList& sites) {
         KernelText text;
         while (Site* site = sites.take_first()) {
             djk_breathe();
-            if (!check_site_text(text, *site)) {
+            if (!check_written(text, *site)) {
                 leaving.add(*site);
                 continue;
             }
@@ -70,11 +70,13 @@ void Sites::leave_text(SiteList& sites) {
     {
         KernelText port;
         while (Site* site = sites.take_first()) {
-            if (!may_leave_text(port, *site)) {
-                others.add(*site);
+            if (is_live(site->state) && !check_written(port, *site)) {
+                leaving.add(*site);
                 continue;
             }
-            leaving.add(*site);
+            // Its probes may be detached, and their handlers freed, before the text is.
+            bypass_call(port, *site);
+            others.add(*site);
         }
         back_to_int3(port, leaving);
         x86::disarm(port, breakpoints(leaving));

@@ -3,20 +3,7 @@
 
 namespace djprobe::kmod {
 
-Refusal check_to_optimize(KernelText& text, const Site& site) {
-    if (const Refusal refusal = check_site_text(text, site)) return refusal;
-    // One right before may be about to get a jump of its own.
-    if (const Refusal refusal = find_kprobe_over(site.region())) return refusal;
-    const x86::PatchSite& board = site.code.board;
-    if (!board.length) return {};
-    // A kprobe that is not in the text keeps a copy of what was there.
-    if (const Refusal refusal = find_kprobe_over({board.address, board.address + board.length}))
-        return refusal;
-    return site.written_board.length ? check_text(text, site.written_board, TextForm::Jump)
-                                     : check_text(text, board, TextForm::Original);
-}
-
-Refusal check_site_text(KernelText& text, const Site& site) {
+Refusal check_written(KernelText& text, const Site& site) {
     // The kernel looks after its kprobe's byte.
     if (site.joins_kprobe()) return {};
     if (site.state == State::Optimized) {
@@ -26,12 +13,26 @@ Refusal check_site_text(KernelText& text, const Site& site) {
                 return refusal;
         return check_text(text, site.code.jump, TextForm::Jump);
     }
-    // Behind the int3 of a site that is held there may be another site's.
-    if (!site.wants_jump()) return check_text(text, site.breakpoint, TextForm::Breakpoint);
+    if (site.anchor_armed && !text.matches(site.anchor.address, {&x86::kInt3, 1}))
+        return Refusal{Reason::FOREIGN_PATCH, site.anchor.address};
+    return check_text(text, site.breakpoint, TextForm::Breakpoint);
+}
+
+Refusal check_to_optimize(KernelText& text, const Site& site) {
+    if (const Refusal refusal = check_written(text, site)) return refusal;
     // A slide's unpatched form has the int3 of its IA in the tail.
-    return check_text(
-        text, site.code.jump,
-        site.slides() && !site.anchor_armed ? TextForm::Original : TextForm::Breakpoint);
+    const TextForm form =
+        site.slides() && !site.anchor_armed ? TextForm::Original : TextForm::Breakpoint;
+    if (const Refusal refusal = check_text(text, site.code.jump, form)) return refusal;
+    // One right before may be about to get a jump of its own.
+    if (const Refusal refusal = find_kprobe_over(site.region())) return refusal;
+    const x86::PatchSite& board = site.code.board;
+    if (!board.length) return {};
+    // A kprobe that is not in the text keeps a copy of what was there.
+    if (const Refusal refusal = find_kprobe_over({board.address, board.address + board.length}))
+        return refusal;
+    return site.written_board.length ? check_text(text, site.written_board, TextForm::Jump)
+                                     : check_text(text, board, TextForm::Original);
 }
 
 /// The original byte at `address` as a plan knows it, or -1.
@@ -63,14 +64,6 @@ Refusal check_unchanged(KernelText& text, const SiteTable& table, const Site& si
         return refusal;
     return plan.may_jump() ? compare(plan.anchor, {plan.region.bytes, plan.region.length})
                            : Refusal{};
-}
-
-bool may_leave_text(KernelText& text, const Site& site) {
-    if (!is_live(site.state)) return false;
-    if (site.joins_kprobe() || site.state == State::Optimized) return !check_site_text(text, site);
-    const Span<const u8> int3{&x86::kInt3, 1};
-    return text.matches(site.address(), int3) &&
-           (!site.anchor_armed || text.matches(site.anchor.address, int3));
 }
 
 }  // namespace djprobe::kmod

@@ -10,18 +10,16 @@ namespace djprobe::kmod {
 
 using x86::TextForm;
 
-/// The bytes that the site has written are there, and a jump's tail is its own.
-Refusal check_site_text(KernelText& text, const Site& site);
+/// All that a live site has written is there, to be taken back: its int3s, or its jump. Behind an
+/// int3 it has written nothing: what another patcher has done there does not matter.
+Refusal check_written(KernelText& text, const Site& site);
 
-/// The same, and no kprobe of the kernel is about to be written where the jump will be.
+/// The same, the bytes of the jump's tail are the original ones, and no kprobe of the kernel is
+/// about to be written there.
 Refusal check_to_optimize(KernelText& text, const Site& site);
 
 /// The text is what the plan, and with it the detour, was made from: it may have been read while
 /// the kernel was changing it for a kprobe nearby. FOREIGN_PATCH: it is not.
 Refusal check_unchanged(KernelText& text, const SiteTable& table, const Site& site);
-
-/// Whether all that the site has written is there, to be taken back. Behind an int3 it has written
-/// nothing: what another patcher has done there does not keep it.
-bool may_leave_text(KernelText& text, const Site& site);
 
 }  // namespace djprobe::kmod

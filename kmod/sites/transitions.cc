@@ -31,7 +31,7 @@ Refusal Sites::settle(Site& site) {
     const Refusal hold = hold_reason(site);
     if (hold && site.wants_jump()) {
         KernelText text;
-        if (const Refusal refusal = check_site_text(text, site)) {
+        if (const Refusal refusal = check_written(text, site)) {
             unsettled_ = true;
             djk_optimizer_kick_later();
             return refusal;
@@ -68,7 +68,7 @@ Refusal Sites::make_way(KernelText& text, const SiteList& fresh, SiteList& yield
             // One that gives way already is held.
             if (refusal || other.hold || !other.wants_jump() || !other.region().contains(address))
                 return;
-            refusal = check_site_text(text, other);
+            refusal = check_written(text, other);
             if (refusal) return;
             other.hold = Refusal{Reason::OVERLAP, address};
             yielding.add(other);
