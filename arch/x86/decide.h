@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// The rules: what makes an address a site, and a site safe for a jump. Written once, for everybody
-// who can describe the surroundings of a site: one site of the running kernel, or all of them.
+// The rules: what makes an address a site, and a site safe for a jump. They stand here once. The
+// module, the survey and `probeload explain` all call decide(); each describes the surroundings of
+// a site in its own way, and each may listen to the decision (a tracer).
 #pragma once
 
 #include "plan.h"
@@ -41,7 +42,42 @@ u64 find_board_in(const S& around, const Code& code, Range reach, u8* bytes) {
     return 0;
 }
 
+/// The questions of decide(), in the order in which it asks them.
+enum class Rule : u8 {
+    Function,      ///< Does the function hold the site?
+    Decodable,     ///< Can the function be decoded up to the site?
+    End,           ///< Does the site lie before the padding at the function's end?
+    Boundary,      ///< Does an instruction begin at the site?
+    Owner,         ///< Does the kernel leave the site's instruction as it is?
+    Movable,       ///< Can the instruction run elsewhere, with our jump behind it?
+    Region,        ///< Can all instructions be displaced that the jump overwrites?
+    Arrival,       ///< Does control arrive in the region at its first byte only?
+    IndirectJump,  ///< Is there no indirect jump that may lead into the region?
+};
+
+/// What a tracer of decide() is told.
+template <class T>
+concept DecisionTracer = requires(T& tracer, Rule rule, const Plan& plan, const Refusal& answer) {
+    // The rule's answer; from Region on about plan.tactic, with plan.anchor.
+    tracer.asked(rule, plan, answer);
+    // Whether plan.tactic gives a jump. The refusals asked before it say why not.
+    tracer.tried(plan, true);
+};
+
+/// Listens to nothing and costs nothing.
+struct NoTracer {
+    constexpr void asked(Rule, const Plan&, const Refusal&) const {}
+    constexpr void tried(const Plan&, bool) const {}
+};
+
 namespace rules {
+
+/// Hand an answer on, past the tracer.
+template <DecisionTracer T>
+constexpr Refusal tell(T& tracer, Rule rule, const Plan& plan, const Refusal& answer) {
+    tracer.asked(rule, plan, answer);
+    return answer;
+}
 
 /// Why an instruction can run nowhere but at its own address.
 constexpr Refusal check_movable(const Insn& insn) {
@@ -72,28 +108,59 @@ constexpr Refusal check_last(const Insn& insn) {
     return {};
 }
 
-/// Checks that decide whether the site may be probed by any means.
+/// The symbol that holds the site.
 template <SiteSurroundings S>
-Refusal check_site(const S& around, Plan& plan) {
+Refusal check_function(const S& around, u64 site) {
     const Range function = around.function().range();
-    if (!function.contains(plan.site))
-        return Refusal{Reason::PAST_END, function.begin, function.end};
+    if (function.contains(site)) return {};
+    return Refusal{Reason::PAST_END, function.begin, function.end};
+}
 
+template <SiteSurroundings S>
+Refusal check_end(const S& around, u64 site) {
+    if (!around.is_past_end(site)) return {};
+    return Refusal{Reason::PAST_END, around.function().range().begin, around.end()};
+}
+
+constexpr Refusal check_boundary(const Boundary& boundary, u64 site) {
+    if (boundary.is_start(site)) return {};
+    return Refusal{Reason::NOT_BOUNDARY, boundary.before, boundary.after};
+}
+
+/// The instruction boundaries around the site.
+template <SiteSurroundings S>
+Refusal find_boundary_of(const S& around, u64 site, Boundary& boundary) {
+    const Refusal refusal = around.boundary(site, boundary);
+    return refusal ? Refusal{Reason::UNDECODABLE, refusal.detail[0]} : Refusal{};
+}
+
+template <SiteSurroundings S>
+Refusal check_owner(const S& around, const Insn& insn) {
+    const Reserved* reserved = around.reserved({insn.address, insn.end()});
+    return reserved ? Refusal{reserved->reason, insn.address} : Refusal{};
+}
+
+/// Checks that decide whether the site may be probed by any means.
+template <SiteSurroundings S, DecisionTracer T>
+Refusal check_site(const S& around, Plan& plan, T& tracer) {
+    const auto ask = [&](Rule rule, const Refusal& answer) {
+        return tell(tracer, rule, plan, answer);
+    };
+    const u64 site = plan.site;
     Boundary boundary;
-    if (const Refusal refusal = around.boundary(plan.site, boundary))
-        return Refusal{Reason::UNDECODABLE, refusal.detail[0]};
-    if (around.is_past_end(plan.site))
-        return Refusal{Reason::PAST_END, function.begin, around.end()};
-    if (!boundary.is_start(plan.site))
-        return Refusal{Reason::NOT_BOUNDARY, boundary.before, boundary.after};
+    if (const Refusal no = ask(Rule::Function, check_function(around, site))) return no;
+    if (const Refusal no = ask(Rule::Decodable, find_boundary_of(around, site, boundary)))
+        return no;
+    if (const Refusal no = ask(Rule::End, check_end(around, site))) return no;
+    if (const Refusal no = ask(Rule::Boundary, check_boundary(boundary, site))) return no;
 
-    const Span<const u8> bytes = around.function().from(plan.site);
-    if (!decode(bytes, plan.site, plan.first)) return Refusal{Reason::UNDECODABLE, plan.site};
-    if (const Reserved* reserved = around.reserved({plan.site, plan.first.end()}))
-        return Refusal{reserved->reason, plan.site};
+    const Span<const u8> bytes = around.function().from(site);
+    if (!decode(bytes, site, plan.first))
+        return ask(Rule::Decodable, Refusal{Reason::UNDECODABLE, site});
+    if (const Refusal no = ask(Rule::Owner, check_owner(around, plan.first))) return no;
     copy_bytes(plan.first_bytes, bytes.first(plan.first.length));
-    if (const Refusal refusal = check_movable(plan.first)) return refusal;
-    return check_last(plan.first);
+    const Refusal fixed = check_movable(plan.first);
+    return ask(Rule::Movable, fixed ? fixed : check_last(plan.first));
 }
 
 /// Bytes behind an instruction that ends the flow: nobody runs them, if they are padding.
@@ -156,30 +223,34 @@ Refusal take_region(const S& around, size_t wanted, Plan& plan) {
 /// The common half of all tactics: the region from the anchor on can be displaced, and nothing
 /// arrives in it but at its start. Behind the jump there is no instruction start either, but bytes
 /// that its filler replaces: a branch may skip a lock prefix.
-template <SiteSurroundings S>
-Refusal check_region(const S& around, size_t wanted, Plan& plan) {
-    if (const Refusal refusal = take_region(around, wanted, plan)) return refusal;
-    const Region& region = plan.region;
-    if (const Refusal refusal = around.arrival({plan.anchor + 1, plan.anchor + region.length}))
-        return refusal;
-    if (const Refusal refusal = around.indirect_jump()) return refusal;
-    copy_bytes(plan.region.bytes, around.function().from(plan.anchor).first(region.length));
+template <SiteSurroundings S, DecisionTracer T>
+Refusal check_region(const S& around, size_t wanted, Plan& plan, T& tracer) {
+    const auto ask = [&](Rule rule, const Refusal& answer) {
+        return tell(tracer, rule, plan, answer);
+    };
+    if (const Refusal no = ask(Rule::Region, take_region(around, wanted, plan))) return no;
+    const Range behind = {plan.anchor + 1, plan.anchor + plan.region.length};
+    if (const Refusal no = ask(Rule::Arrival, around.arrival(behind))) return no;
+    if (const Refusal no = ask(Rule::IndirectJump, around.indirect_jump())) return no;
+    copy_bytes(plan.region.bytes, around.function().from(plan.anchor).first(plan.region.length));
     return {};
 }
 
 /// The jump at the IA itself.
-template <SiteSurroundings S>
-Refusal try_window(const S& around, Plan& plan) {
+template <SiteSurroundings S, DecisionTracer T>
+Refusal try_window(const S& around, Plan& plan, T& tracer) {
     plan.tactic = Tactic::Window;
     plan.anchor = plan.site;
-    return check_region(around, kJumpLength, plan);
+    const Refusal refusal = check_region(around, kJumpLength, plan, tracer);
+    tracer.tried(plan, !refusal);
+    return refusal;
 }
 
 /// The jump at an earlier instruction from which control can only fall through to the IA, or leave.
 /// Proof: check_region() shows that nothing arrives behind the anchor, the IA included; so whoever
 /// reaches the IA has come through the anchor, and the handler is called on that way.
-template <SiteSurroundings S>
-bool try_slide(const S& around, Plan& plan) {
+template <SiteSurroundings S, DecisionTracer T>
+bool find_slide(const S& around, Plan& plan, T& tracer) {
     plan.tactic = Tactic::Slide;
     plan.anchor = plan.site;
     for (plan.before = 1; plan.before < kMaxRegionInsns; ++plan.before) {
@@ -189,23 +260,32 @@ bool try_slide(const S& around, Plan& plan) {
         plan.anchor = previous.before;
         if (plan.first.end() - plan.anchor > kMaxRegion) break;
         // Farther back the same obstacle would still lie in between.
-        if (around.arrival({plan.anchor + 1, plan.site + 1})) break;
-        if (check_region(around, kJumpLength, plan)) continue;
+        const Range between = {plan.anchor + 1, plan.site + 1};
+        if (tell(tracer, Rule::Arrival, plan, around.arrival(between))) break;
+        if (check_region(around, kJumpLength, plan, tracer)) continue;
         // Between an instruction and its successor the handler may not come either.
-        if (check_last(plan.region.insns[plan.before - 1])) break;
+        const Insn& last = plan.region.insns[plan.before - 1];
+        if (tell(tracer, Rule::Movable, plan, check_last(last))) break;
         return true;
     }
     plan.before = 0;
     return false;
 }
 
+template <SiteSurroundings S, DecisionTracer T>
+bool try_slide(const S& around, Plan& plan, T& tracer) {
+    const bool fits = find_slide(around, plan, tracer);
+    tracer.tried(plan, fits);
+    return fits;
+}
+
 /// A short jump at the IA to five dead bytes that hold the long one. Proof: the two bytes as any
 /// region; the five: find_board().
-template <SiteSurroundings S>
-bool try_springboard(const S& around, Plan& plan) {
+template <SiteSurroundings S, DecisionTracer T>
+bool find_springboard(const S& around, Plan& plan, T& tracer) {
     plan.tactic = Tactic::Springboard;
     plan.anchor = plan.site;
-    if (check_region(around, kShortJumpLength, plan)) return false;
+    if (check_region(around, kShortJumpLength, plan, tracer)) return false;
     const u64 origin = plan.site + kShortJumpLength;
     // The region may have filler of its own, which the short jump's second byte replaces.
     const Range behind = {plan.anchor + plan.region.length, origin + 127 + kJumpLength};
@@ -215,16 +295,23 @@ bool try_springboard(const S& around, Plan& plan) {
     return plan.board != 0;
 }
 
+template <SiteSurroundings S, DecisionTracer T>
+bool try_springboard(const S& around, Plan& plan, T& tracer) {
+    const bool fits = find_springboard(around, plan, tracer);
+    tracer.tried(plan, fits);
+    return fits;
+}
+
 /// Try the tactics, cheapest first. The refusal is the plain window's: that is what the reader of a
 /// verdict can check.
-template <SiteSurroundings S>
-Refusal check_jump(const S& around, Plan& plan) {
-    const Refusal window = try_window(around, plan);
+template <SiteSurroundings S, DecisionTracer T>
+Refusal check_jump(const S& around, Plan& plan, T& tracer) {
+    const Refusal window = try_window(around, plan, tracer);
     const auto allowed = [&](Tactic tactic) {
         return (around.tactics() & tactic_bit(tactic)) != 0;
     };
-    if (!window || (allowed(Tactic::Slide) && try_slide(around, plan)) ||
-        (allowed(Tactic::Springboard) && try_springboard(around, plan)))
+    if (!window || (allowed(Tactic::Slide) && try_slide(around, plan, tracer)) ||
+        (allowed(Tactic::Springboard) && try_springboard(around, plan, tracer)))
         return {};
     plan.tactic = Tactic::Window;
     plan.anchor = plan.site;
@@ -234,13 +321,14 @@ Refusal check_jump(const S& around, Plan& plan) {
 
 }  // namespace rules
 
-/// Decide about one site; see make_plan().
-template <SiteSurroundings S>
-Refusal decide(const S& around, u64 site, Plan& out) {
+/// Decide about one site; see make_plan(). The tracer hears each rule with its answer and each
+/// tactic with its outcome.
+template <SiteSurroundings S, DecisionTracer T = const NoTracer>
+Refusal decide(const S& around, u64 site, Plan& out, T&& tracer = {}) {
     out = Plan{};
     out.site = site;
-    if (const Refusal refusal = rules::check_site(around, out)) return refusal;
-    out.jump = rules::check_jump(around, out);
+    if (const Refusal refusal = rules::check_site(around, out, tracer)) return refusal;
+    out.jump = rules::check_jump(around, out, tracer);
     return {};
 }
 

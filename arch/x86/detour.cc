@@ -11,6 +11,8 @@ class FrameCall {
 
     bool is_needed_after() const { return config_.after; }
     void emit(Emitter& out) { call(site_, config_.argument, out); }
+    size_t handler() const { return handler_; }
+    size_t restore() const { return restore_; }
     void emit_after(u64 next, Emitter& out) { call(next, config_.after_argument, out); }
     void emit_cold(Emitter& out) {
         if (!config_.redirects) return;
@@ -27,7 +29,9 @@ class FrameCall {
         out.code(0x48, 0x89, 0xe7);      // mov %rsp, %rdi
         out.code(0x48, 0xbe);            // movabs $argument, %rsi
         out.imm64(argument);
+        handler_ = out.size();
         out.call(config_.handler);
+        restore_ = out.size();
         if (config_.redirects) {
             out.code(0x84, 0xc0);  // test %al, %al
             out.jump_if(Condition::NotZero, redirected_);
@@ -37,6 +41,7 @@ class FrameCall {
 
     const DetourConfig& config_;
     u64 site_;
+    size_t handler_ = 0, restore_ = 0;  ///< of the call emitted last: its instruction, its end
     Label redirected_;
 };
 
@@ -50,6 +55,8 @@ struct DirectOnly : NothingAfter {
     DirectCall call;
 
     void emit(Emitter& out) { call.emit(out); }
+    size_t handler() const { return call.handler(); }
+    size_t restore() const { return call.restore(); }
     void emit_cold(Emitter& out) { call.emit_cold(out); }
 };
 
@@ -104,6 +111,8 @@ Refusal emit_with(Call& call, const Plan& plan, Emitter& out, DetourLayout& layo
     if (const Refusal refusal = emit_displaced(region, 0, plan.before, out)) return refusal;
     layout.call = static_cast<u16>(out.size());
     call.emit(out);
+    layout.handler = static_cast<u16>(call.handler());
+    layout.restore = static_cast<u16>(call.restore());
     layout.displaced = static_cast<u16>(out.size());
     if (const Refusal refusal = emit_probed(plan, call, out)) return refusal;
     if (const Refusal refusal =
@@ -116,6 +125,7 @@ Refusal emit_with(Call& call, const Plan& plan, Emitter& out, DetourLayout& layo
         layout.out_of_line = static_cast<u16>(out.size());
         if (const Refusal refusal = emit_first(plan, call, out)) return refusal;
     }
+    layout.cold = static_cast<u16>(out.size());
     call.emit_cold(out);
     return finish(plan, out, layout);
 }

@@ -28,14 +28,41 @@ struct DetourConfig {
     u64 return_thunk = 0;  ///< see Emitter::return_through()
 };
 
-/// Offsets within the slot.
+/// What the instructions of a detour are there for, in their order.
+enum class DetourPart : u8 {
+    Before,     ///< displaced instructions that run before the handler (Slide)
+    Save,       ///< saves what the handler may change, and prepares its arguments
+    Call,       ///< calls the handler
+    Restore,    ///< restores what was saved
+    Displaced,  ///< the displaced instructions from the IA on, and the jump back
+    OutOfLine,  ///< the probed instruction alone
+    Cold,       ///< what the call runs rarely
+};
+
+/// Offsets within the slot. Without a jump the slot holds an out-of-line copy and, at most, a cold
+/// part; then all offsets but `size` are 0.
 struct DetourLayout {
     u16 entry = 0;        ///< target of the site's jump; an int3 at the anchor resumes here (Slide)
-    u16 call = 0;         ///< where the handler's call begins, with a jump
+    u16 call = 0;         ///< where the handler's call begins: saving
+    u16 handler = 0;      ///< the instruction that calls the handler
+    u16 restore = 0;      ///< the instruction behind that one
     u16 displaced = 0;    ///< the displaced instructions from the IA on: where an int3 hit resumes
                           ///< once optimizing
     u16 out_of_line = 0;  ///< the probed instruction alone: where an int3 hit resumes before
+    u16 cold = 0;         ///< what the call runs rarely
     u16 size = 0;
+
+    /// The part of a whole detour that the instruction at `offset` belongs to.
+    constexpr DetourPart part_at(u16 offset) const {
+        if (offset < call) return DetourPart::Before;
+        if (offset < handler) return DetourPart::Save;
+        if (offset < restore) return DetourPart::Call;
+        if (offset < displaced) return DetourPart::Restore;
+        if (offset >= cold) return DetourPart::Cold;
+        // With one displaced instruction the two copies are one.
+        const bool own_copy = out_of_line != displaced;
+        return own_copy && offset >= out_of_line ? DetourPart::OutOfLine : DetourPart::Displaced;
+    }
 };
 
 /// Upper bound of a detour's size; see DetourTest.LargestDetourFits.

@@ -130,7 +130,9 @@ void DirectCall::guard(Emitter& out) {
         out.code(0x48, 0xbe);  // movabs $argument, %rsi
         out.imm64(config_.argument);
     }
+    handler_ = out.size();
     out.call(config_.program);
+    after_ = out.size();
     add_per_cpu(kSubtract, config_.active, config_.mark, out);
     count_hit(config_.hits, out);
     join_ = out.here();

@@ -45,6 +45,10 @@ class DirectCall {
 
     void emit(Emitter& out);
     void emit_cold(Emitter& out);
+    /// What emit() has written, as Emitter::size() counts: the instruction that calls the program,
+    /// and the one behind it.
+    size_t handler() const { return handler_; }
+    size_t restore() const { return after_; }
 
   private:
     bool saves_flags() const { return live_.flags || live_.system_flags; }
@@ -60,6 +64,7 @@ class DirectCall {
     RegisterSet pushed_;   ///< and the rest of it, pushed
     Label slow_, resched_;
     u64 join_ = 0, restore_ = 0;
+    size_t handler_ = 0, after_ = 0;
 };
 
 }  // namespace djprobe::x86

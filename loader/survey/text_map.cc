@@ -236,8 +236,7 @@ Refusal TextMap::forbidden(std::size_t function) const {
 }
 
 Refusal TextMap::plan(std::size_t function, std::uint64_t site, x86::Plan& out) const {
-    if (const Refusal refusal = forbidden(function)) return refusal;
-    return decide(Surroundings(*this, function), site, out);
+    return plan(function, site, out, x86::NoTracer{});
 }
 
 Refusal TextMap::Surroundings::boundary(u64 address, x86::Boundary& out) const {

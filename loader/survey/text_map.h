@@ -78,7 +78,13 @@ class TextMap {
 
     /// Why nothing of the function is a site: blacklists.
     Refusal forbidden(std::size_t function) const;
-    /// The plan for one site: blacklists, then the rules. A refusal: not a site.
+    /// The plan for one site: blacklists, then the rules, of which the tracer hears. A refusal: not
+    /// a site.
+    template <x86::DecisionTracer T>
+    Refusal plan(std::size_t function, std::uint64_t site, x86::Plan& out, T&& tracer) const {
+        if (const Refusal refusal = forbidden(function)) return refusal;
+        return decide(Surroundings(*this, function), site, out, tracer);
+    }
     Refusal plan(std::size_t function, std::uint64_t site, x86::Plan& out) const;
 
     /// Index of the function that holds the address, or functions().size().
