@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "fragile.h"
 
-#include "../arch/x86/fragile.h"
 #include "kernel_functions.h"
+#include "linux_names/fragile.h"
 
 namespace djprobe::kmod {
 namespace {

@@ -2,8 +2,8 @@
 // Sites: their states, their code and their traps, and who may touch which part when.
 #pragma once
 
-#include "../arch/x86/detour.h"
-#include "../arch/x86/patch.h"
+#include "../arch/x86/detour/detour.h"
+#include "../arch/x86/detour/patch.h"
 #include "glue/kernel.h"
 #include "slots.h"
 #include "walked_list.h"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "../../arch/x86/decode.h"
+#include "../../arch/x86/insn/decode.h"
 #include "base/error.h"
 
 namespace djprobe::loader {

@@ -45,7 +45,7 @@ struct Place {
 
 [[noreturn]] void refuse(const SiteSpec& site, djprobe_reason why, std::uint64_t first,
                          std::uint64_t second, Symbolizer& symbolizer) {
-    throw refusal(site, "", Reason{static_cast<std::uint32_t>(why), {first, second}}, 0,
+    throw refusal(site, "", AbiReason{static_cast<std::uint32_t>(why), {first, second}}, 0,
                   symbolizer);
 }
 

@@ -73,10 +73,10 @@ class ValuePrinter {
 
   private:
     void compile(const btf& btf, std::uint32_t type_id, std::size_t size) {
-        Plan text = Plan::compile(btf, type_id, Format::kText);
+        DecodePlan text = DecodePlan::compile(btf, type_id, Format::kText);
         if (!text.accepts(size)) return;
         text_.emplace(std::move(text));
-        json_.emplace(Plan::compile(btf, type_id, Format::kJson));
+        json_.emplace(DecodePlan::compile(btf, type_id, Format::kJson));
         const btf_type& type = type_at(btf, skip_modifiers(btf, type_id));
         is_integer_ = btf_is_int(&type);
         is_signed_ = is_integer_ && (btf_int_encoding(&type) & BTF_INT_SIGNED) != 0;

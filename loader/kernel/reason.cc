@@ -53,7 +53,7 @@ std::string at_why(std::uint64_t address, std::uint64_t why, Symbolizer& symboli
 }
 
 /// What detail[] adds to the sentence.
-std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
+std::string describe_detail(const AbiReason& reason, Symbolizer& symbolizer) {
     const auto& [first, second] = reason.detail;
     // The reason has none, or kptr_restrict hides the addresses.
     if (first == 0 && second == 0) return "";
@@ -126,7 +126,8 @@ std::string no_such_symbol(const SiteSpec& site, Symbolizer& symbolizer) {
     return fmt::format("{}; did you mean {}?", message, fmt::join(names, ", "));
 }
 
-std::string ambiguous_symbol(const SiteSpec& site, const Reason& reason, Symbolizer& symbolizer) {
+std::string ambiguous_symbol(const SiteSpec& site, const AbiReason& reason,
+                             Symbolizer& symbolizer) {
     std::vector<std::string> candidates;
     const auto symbols = symbolizer.kallsyms().find(site.symbol);
     for (const Symbol& symbol : symbols) {
@@ -151,13 +152,13 @@ std::string reason_name(std::uint32_t number) {
     return word->name ? word->name : fmt::format("reason-{}", number);
 }
 
-std::string describe_reason(const Reason& reason, Symbolizer& symbolizer) {
+std::string describe_reason(const AbiReason& reason, Symbolizer& symbolizer) {
     const Word* word = find_word(reason.number);
     if (!word->text) return fmt::format("reason {}, newer than this probeload", reason.number);
     return word->text + describe_detail(reason, symbolizer);
 }
 
-Error refusal(const SiteSpec& site, std::string_view program, const Reason& reason, int error,
+Error refusal(const SiteSpec& site, std::string_view program, const AbiReason& reason, int error,
               Symbolizer& symbolizer) {
     // The module takes any symbol's address, and then finds no text there.
     if (reason.number == DJPROBE_REASON_NOT_TEXT && !site.symbol.empty() &&

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "../../arch/x86/snapshot.h"
+#include "../../arch/x86/analysis/snapshot.h"
 #include "survey/image.h"
 
 namespace djprobe::loader {
@@ -14,7 +14,7 @@ namespace djprobe::loader {
 /// Error when that is not there.
 std::vector<Range> read_blacklist(const KernelImage& image);
 
-/// What arch/x86/fragile.h finds, sorted by begin. Throws Error when it is not known.
+/// What kmod/linux_names/fragile.h finds, sorted by begin. Throws Error when it is not known.
 std::vector<Range> read_fragile(const KernelImage& image);
 
 }  // namespace djprobe::loader

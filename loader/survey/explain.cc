@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "../../arch/x86/detour.h"
+#include "../../arch/x86/detour/detour.h"
 #include "kernel/reason.h"
 #include "survey/disasm.h"
 #include "survey/words.h"

@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "../../arch/x86/arrival.h"
-#include "../../arch/x86/landing.h"
-#include "../../arch/x86/trap_path.h"
+#include "../../arch/x86/analysis/far_arrivals.h"
+#include "../../arch/x86/analysis/local_arrivals.h"
+#include "../../kmod/linux_names/trap_path.h"
 #include "survey/image_functions.h"
 
 namespace djprobe::loader {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// The text of a kernel or a module, decoded once: what arch/x86/decide.h asks about its sites.
+// The text of a kernel or a module, decoded once: what arch/x86/analysis/decide.h asks about its
+// sites.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../../arch/x86/decide.h"
+#include "../../arch/x86/analysis/decide.h"
 #include "survey/tables.h"
 
 namespace djprobe::loader {

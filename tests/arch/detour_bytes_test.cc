@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "arch/x86/detour.h"
+#include "arch/x86/detour/detour.h"
 #include "support/printers.h"
 #include "support/scene.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "arch/x86/detour.h"
+#include "arch/x86/detour/detour.h"
 #include "support/scene.h"
 
 namespace djprobe::x86 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What single instructions read, write and replace.
-#include "arch/x86/effects.h"
+#include "arch/x86/insn/effects.h"
 
 #include <gtest/gtest.h>
 

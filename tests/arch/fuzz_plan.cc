@@ -3,9 +3,9 @@
 // planned must keep the promises of the headers.
 #include <initializer_list>
 
-#include "arch/x86/detour.h"
-#include "arch/x86/patch.h"
-#include "arch/x86/scan.h"
+#include "arch/x86/detour/detour.h"
+#include "arch/x86/detour/patch.h"
+#include "arch/x86/insn/scan.h"
 #include "tests/arch/support/fuzz.h"
 #include "tests/fuzz/require.h"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <set>
 
-#include "arch/x86/scan.h"
+#include "arch/x86/insn/scan.h"
 #include "support/direct.h"
 #include "support/printers.h"
 #include "support/random_code.h"

@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "arch/x86/detour.h"
+#include "arch/x86/detour/detour.h"
 #include "support/patched_scene.h"
 
 namespace djprobe::x86 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "arch/x86/program.h"
+#include "arch/x86/insn/program.h"
 
 #include <gtest/gtest.h>
 

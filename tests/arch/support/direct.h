@@ -2,7 +2,7 @@
 // A program under direct call, its per-CPU data, and what it saw.
 #pragma once
 
-#include "arch/x86/patch.h"
+#include "arch/x86/detour/patch.h"
 #include "support/bench.h"
 
 namespace djprobe::test {

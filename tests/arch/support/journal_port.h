@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "arch/x86/patch.h"
+#include "arch/x86/detour/patch.h"
 #include "support/code.h"
 
 namespace djprobe::test {

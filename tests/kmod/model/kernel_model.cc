@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "arch/x86/plan.h"
+#include "arch/x86/analysis/plan.h"
 #include "failure.h"
 
 namespace djprobe::model {

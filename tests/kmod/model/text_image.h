@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "arch/x86/decode.h"
-#include "arch/x86/reason.h"
+#include "arch/x86/insn/decode.h"
+#include "arch/x86/insn/reason.h"
 
 namespace djprobe::model {
 

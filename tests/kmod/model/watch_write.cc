@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // What the protocol writes and in which order: nothing that somebody may be in, and no rest of an
 // instruction without an int3 before it that all CPUs know.
-#include "arch/x86/plan.h"
+#include "arch/x86/analysis/plan.h"
 #include "failure.h"
 #include "watch.h"
 

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+// The patch protocol: how text that CPUs are running is changed, step by step.
+//
+// The steps and the invariant that each leaves behind; the region is anchor..anchor+length, and the
+// anchor is the IA but for slides:
+//
+//   arm          1 IA = int3                        every CPU sees the old byte or int3
+//                2 core sync                        every CPU sees int3
+//   optimize     3 quiescence                       no task stands inside the region
+//                4 tail = rest of the jump, filler  nobody can fetch it: int3 is before it
+//                5 core sync                        every CPU would see the new tail
+//                6 anchor = jmp                     every CPU sees int3 or the whole jump
+//                7 core sync                        every CPU sees the jump
+//   unoptimize   8 anchor = int3                    as 1
+//                9 core sync
+//               10 tail = original                  nobody can fetch it
+//               11 core sync
+//   disarm      12 IA = original byte               every CPU sees int3 or the old instruction
+//               13 core sync
+//
+// A slide's anchor has an int3 of its own: armed like the IA before 3, disarmed like it after 11.
+//
+// One byte is written atomically, more are not: the tail changes only behind an int3 (Intel SDM
+// vol. 3, 9.1.3 "Handling Self- and Cross-Modifying Code"; AMD APM vol. 2, 7.6.1). Step 3 may be
+// left out for a region of one instruction. Who frees a detour after 11 needs a quiescence of his
+// own: tasks may still be preempted in it.
+//
+// An int3 hit between 4 and 10 must resume behind the whole region, not behind its first
+// instruction: the caller switches that before 3 and back after 11.
+#pragma once
+
+#include "../analysis/plan.h"
+
+namespace djprobe::x86 {
+
+/// The bytes of one site in all its forms.
+struct PatchSite {
+    u64 address = 0;
+    u8 length = 0;  ///< of the region; 1 for a site that never gets a jump
+    u8 original[kMaxRegion] = {};
+    u8 jump[kMaxRegion] = {};  ///< jmp rel32 and filler
+};
+
+/// What the text of a site holds between two transitions.
+enum class TextForm : u8 {
+    Original,
+    Breakpoint,  ///< int3, the rest original
+    Jump,
+};
+
+/// The bytes for the int3 at the IA.
+PatchSite make_breakpoint_site(const Plan& plan);
+
+/// The bytes for the jump at the anchor, which leads to `entry` or to the springboard. While it is
+/// not there the IA holds an int3: for an anchor before the IA (Slide) that int3 is part of the
+/// `original` tail. OUT_OF_REACH when the jump does not reach.
+Refusal make_jump_site(const Plan& plan, u64 entry, PatchSite& out);
+
+/// The bytes of the springboard, which leads to `entry`. They are dead while no jump leads to them:
+/// write them before optimize(), restore them after unoptimize() and a quiescence, since a task may
+/// be preempted right on them.
+Refusal make_board(const Plan& plan, u64 entry, PatchSite& out);
+
+/// What the protocol needs of its environment. The calls may sleep; the caller serializes against
+/// every other writer of text (in the kernel: text_mutex) over a whole transition.
+template <class Port>
+concept TextPort = requires(Port& port, u64 address, Span<const u8> bytes) {
+    port.write(address, bytes);  // live text; a single byte atomically
+    port.sync_cores();           // returns after each CPU executed a serializing instruction
+    static_cast<bool>(port.matches(address, bytes));  // the text holds these bytes now
+};
+
+/// Where the text of `site` differs from `form`: nobody else may have written there. Ask before
+/// every transition, under the same serialization.
+template <TextPort Port>
+Refusal check_text(Port& port, const PatchSite& site, TextForm form) {
+    for (u8 i = 0; i < site.length; ++i) {
+        u8 expected = form == TextForm::Jump ? site.jump[i] : site.original[i];
+        if (i == 0 && form == TextForm::Breakpoint) expected = kInt3;
+        if (!port.matches(site.address + i, {&expected, 1}))
+            return Refusal{Reason::FOREIGN_PATCH, site.address + i};
+    }
+    return {};
+}
+
+namespace detail {
+
+template <TextPort Port>
+void write_first(Port& port, const PatchSite& site, u8 byte) {
+    port.write(site.address, {&byte, 1});
+}
+
+template <TextPort Port>
+void write_tail(Port& port, const PatchSite& site, const u8* form) {
+    if (site.length > 1)
+        port.write(site.address + 1, {form + 1, static_cast<size_t>(site.length - 1)});
+}
+
+template <class Sites>
+bool is_empty(const Sites& sites) {
+    return !(sites.begin() != sites.end());
+}
+
+}  // namespace detail
+
+// Each transition takes a range of `const PatchSite*`-like handles, so that a batch shares its core
+// syncs; of none it interrupts no CPU. All sites must be in the form that the transition starts
+// from.
+
+/// Original -> Breakpoint.
+template <TextPort Port, class Sites>
+void arm(Port& port, const Sites& sites) {
+    if (detail::is_empty(sites)) return;
+    for (const PatchSite* site : sites)
+        detail::write_first(port, *site, kInt3);
+    port.sync_cores();
+}
+
+/// Dead bytes -> springboard; before optimize(), whose first core sync serves it, too.
+template <TextPort Port>
+void write_board(Port& port, const PatchSite& board) {
+    port.write(board.address, {board.jump, board.length});
+}
+
+/// Springboard -> dead bytes. The caller has waited for quiescence since the last jump to it is
+/// gone, and syncs the cores afterwards.
+template <TextPort Port>
+void restore_board(Port& port, const PatchSite& board) {
+    port.write(board.address, {board.original, board.length});
+}
+
+/// Breakpoint -> Jump. The caller has waited for quiescence since int3 hits resume behind the
+/// region.
+template <TextPort Port, class Sites>
+void optimize(Port& port, const Sites& sites) {
+    if (detail::is_empty(sites)) return;
+    for (const PatchSite* site : sites)
+        detail::write_tail(port, *site, site->jump);
+    port.sync_cores();
+    for (const PatchSite* site : sites)
+        detail::write_first(port, *site, site->jump[0]);
+    port.sync_cores();
+}
+
+/// Jump -> Breakpoint.
+template <TextPort Port, class Sites>
+void unoptimize(Port& port, const Sites& sites) {
+    if (detail::is_empty(sites)) return;
+    for (const PatchSite* site : sites)
+        detail::write_first(port, *site, kInt3);
+    port.sync_cores();
+    for (const PatchSite* site : sites)
+        detail::write_tail(port, *site, site->original);
+    port.sync_cores();
+}
+
+/// Breakpoint -> Original.
+template <TextPort Port, class Sites>
+void disarm(Port& port, const Sites& sites) {
+    if (detail::is_empty(sites)) return;
+    for (const PatchSite* site : sites)
+        detail::write_first(port, *site, site->original[0]);
+    port.sync_cores();
+}
+
+}  // namespace djprobe::x86
