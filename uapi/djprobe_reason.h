@@ -57,7 +57,7 @@ enum djprobe_detail {
 	X(13, STATIC_CALL, "static-call", "a static call, which the kernel rewrites", NONE)        \
 	X(14, BUG_SITE, "bug-site", "a BUG or WARN trap", NONE)                                    \
 	X(15, FOREIGN_PATCH, "foreign-patch",                                                      \
-	  "already patched by someone else (kprobe?)", AT /* the differing byte */)                \
+	  "already patched by another patcher (kprobe?)", AT /* the differing byte */)                \
 	X(16, UNDECODABLE, "undecodable", "an instruction that the decoder does not know", AT)     \
 	X(17, NOT_RELOCATABLE, "not-relocatable",                                                  \
 	  "an instruction that cannot run elsewhere", AT)                                          \

@@ -39,7 +39,7 @@ std::vector<BenchCase> list_cases(const BenchOptions& options, const BenchPlace&
 void check_hits(std::optional<std::uint64_t> hits, std::uint64_t calls) {
     if (!hits || *hits == calls) return;
     fail(ExitCode::kFailure, "{} hits by {} calls{}", *hits, calls,
-         *hits > calls ? ": somebody else calls it, too" : "");
+         *hits > calls ? ": another task calls it, too" : "");
 }
 
 class Comparison {
@@ -99,7 +99,7 @@ void Comparison::measure(BenchCase& one) {
             if (measure_once(one)) return;
         }
         one.unavailable = fmt::format(
-            "the calls and the hits differed {} times: somebody else calls it, too; measure on a "
+            "the calls and the hits differed {} times: another task calls it, too; measure on a "
             "quiet machine",
             kAttempts);
     } catch (const Error& error) {

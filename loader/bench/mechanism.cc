@@ -94,7 +94,7 @@ Probe attach_ours(const MechanismInfo& info, const BenchSite& site, const bpf_pr
         place, {bpf_program__fd(program), bpf_program__name(program), 0, mode, flags}, symbolizer);
 }
 
-// libbpf begins with the program's name, which tells nobody anything here.
+// libbpf begins with the program's name, which says nothing here.
 std::string without_program(const std::string& warning) {
     const std::size_t at = warning.starts_with("prog '") ? warning.find("': ") : std::string::npos;
     return at == std::string::npos ? warning : warning.substr(at + 3);

@@ -33,7 +33,7 @@ Unit detect_unit(std::span<const LoopSample> samples);
 /// Runs loops of additions, multiplications and divisions: about 5 ms.
 std::vector<LoopSample> time_loops();
 
-/// Nanoseconds by a clock that nobody slews.
+/// Nanoseconds by a clock that no time daemon slews.
 double now_ns();
 
 }  // namespace djprobe::loader

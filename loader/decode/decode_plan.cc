@@ -12,7 +12,7 @@
 namespace djprobe::loader {
 namespace {
 
-// Nobody's record is that deep or that wide; a struct that contains itself is without an end.
+// No real record is that deep or that wide; a struct that contains itself has no end.
 constexpr int kDeepest = 32;
 constexpr std::size_t kMostOps = 32768;
 constexpr std::uint32_t kWidestBitfield = 64;

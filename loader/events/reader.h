@@ -39,7 +39,7 @@ class EventReader {
     /// True if the last read() found so little, measured by the room in the ring buffers, that the
     /// next one may wait until more has gathered.
     [[nodiscard]] bool has_room() const noexcept { return has_room_; }
-    /// Prints the rest, whatever the signals: for the end, when nobody sends any more.
+    /// Prints the rest, whatever the signals: for the end, when no probe sends any more.
     void drain();
 
     [[nodiscard]] std::uint64_t received() const noexcept { return received_; }

@@ -55,7 +55,7 @@ std::string line_of(const fs::path& path) {
     return line;
 }
 
-/// False when it was closed in between: then it is another file's, or nobody's.
+/// False when the process has closed it in between: then the number is another file's, or free.
 bool read_fdinfo(const fs::path& path, OpenProbe& file) {
     std::ifstream lines(path);
     std::string line;

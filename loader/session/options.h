@@ -15,7 +15,7 @@
 
 namespace djprobe::loader {
 
-/// Of how many sites a summary tells, unless somebody asks for more: what fits a screen.
+/// How many sites a summary shows, unless the user asks for more: what fits a screen.
 inline constexpr std::size_t kTopSites = 10;
 
 /// How returns are found out about.

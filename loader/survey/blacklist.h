@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Which text nobody may probe.
+// Which text takes no probe.
 #pragma once
 
 #include <vector>

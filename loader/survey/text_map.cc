@@ -61,7 +61,7 @@ TextMap::TextMap(const KernelImage& image, const TextFacts& facts,
         for (Function& function : functions_)
             scan(function);
     if (!functions_.empty()) {
-        // Of no name, and nobody's to probe.
+        // The bytes before the first symbol: they have no name and take no probe.
         Function padding{};
         const std::uint64_t size = functions_.front().code.address - facts.text.begin;
         padding.code = {facts.text.begin, {text.data(), size}};
@@ -196,7 +196,7 @@ std::uint64_t TextMap::entry(std::size_t function) const {
     std::uint64_t at = functions_[function].code.address;
     Insn first;
     if (x86::decode(functions_[function].code.from(at), at, first)) {
-        // Where nobody takes a function's address the kernel has overwritten its endbr64 by a nop.
+        // The kernel overwrites the endbr64 of a function whose address is never taken by a nop.
         const bool sealed = first.kind == Kind::Nop && first.length == 4;
         if (first.kind == Kind::Endbr || (sealed && is_ftrace_call(first.end()))) at = first.end();
     }
@@ -266,7 +266,7 @@ Refusal TextMap::Surroundings::arrival(Range range) const {
         const Landing& first = arrivals.front();
         return Refusal{first.reason, first.source, first.target};
     }
-    // Whoever is near enough for a short branch must be decoded to be trusted.
+    // A function near enough for a short branch is trusted only if it can be decoded.
     const auto& functions = map_.functions_;
     for (std::size_t i = index_; i-- > 0;) {
         if (functions[i].code.range().end + x86::kShortReach <= range.begin) break;

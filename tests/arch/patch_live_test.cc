@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(
                      {9, kAllTactics, {}},
                      Tactic::Springboard,
                      2},
-        // One of several instructions: somebody may be preempted between them.
+        // One of several instructions: a task may be preempted between them.
         LiveFunction{"SpringboardOfTwo",
                      CODE("lea rax, [rdi + rdi*2]; 1: push rcx; pop rcx; test eax, eax; js 1b; ret;"
                           ".fill 6, 1, 0xcc"),

@@ -126,7 +126,7 @@ TEST(PatchSlideTest, AMissingQuiescenceIsFound) {
     arm(scene.port, scene.site);
     arm(scene.port, scene.anchor);
     optimize(scene.port, scene.anchor);
-    EXPECT_EQ(scene.violation(), "after step 4: somebody may stand at +4");
+    EXPECT_EQ(scene.violation(), "after step 4: a task may stand at +4");
 }
 
 // --- springboards ---
@@ -210,7 +210,7 @@ TEST(PatchBoardTest, ABoardThatIsWrittenTooLateIsFound) {
     optimize(scene.port, scene.batch);
     write_board(scene.port, scene.board);
     EXPECT_EQ(scene.violation(),
-              "after step 7: somebody may be on the board, which is no jump at +0");
+              "after step 7: a task may be on the board, which is no jump at +0");
 }
 
 TEST(PatchBoardTest, ABoardThatIsRestoredWithoutQuiescenceIsFound) {
@@ -220,7 +220,7 @@ TEST(PatchBoardTest, ABoardThatIsRestoredWithoutQuiescenceIsFound) {
     unoptimize(scene.port, scene.batch);
     restore_board(scene.port, scene.board);
     EXPECT_EQ(scene.violation(), "after step " + std::to_string(steps + 5) +
-                                     ": somebody may be on the board, which is no jump at +0");
+                                     ": a task may be on the board, which is no jump at +0");
 }
 
 TEST(PatchBoardTest, ABoardThatIsRestoredBeforeTheJumpHasGoneIsFound) {

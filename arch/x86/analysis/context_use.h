@@ -20,7 +20,7 @@ static_assert(sizeof(BpfInsn) == 8);
 /// Of a program whose context is a struct pt_regs.
 struct ContextUse {
     u32 fields = 0;        ///< 8-byte fields of the context that it may read: bit = offset / 8
-    bool escapes = false;  ///< somebody else may read it: `fields` holds all
+    bool escapes = false;  ///< other code may read it: `fields` holds all
     bool calls = false;    ///< it calls a helper or another function
     /// It calls what depends on who has attached it and on the run's bookkeeping.
     bool needs_run_context = false;

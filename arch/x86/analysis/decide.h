@@ -27,8 +27,8 @@ concept SiteSurroundings = requires(const S& s, u64 address, Range range, Bounda
     static_cast<u8>(s.tactics());
 };
 
-/// Five bytes of the dead padding behind `code` within `reach` that nobody owns and where nothing
-/// arrives, copied to `bytes`; or 0.
+/// The address of five bytes within `reach`, in the dead padding behind `code`, that have no owner
+/// and where control does not arrive; copies them to `bytes`. 0: there are none.
 template <class S>
 u64 find_board_in(const S& around, const Code& code, Range reach, u8* bytes) {
     const Range padding = dead_padding(code);
@@ -163,7 +163,7 @@ Refusal check_site(const S& around, Plan& plan, T& tracer) {
     return ask(Rule::Movable, fixed ? fixed : check_last(plan.first));
 }
 
-/// Bytes behind an instruction that ends the flow: nobody runs them, if they are padding.
+/// Bytes behind an instruction that ends the flow: no CPU runs them, if they are padding.
 template <SiteSurroundings S>
 Refusal take_filler(const S& around, u64 anchor, size_t wanted, Region& region) {
     for (u64 at = anchor + region.length; region.length < wanted; ++at) {
@@ -247,8 +247,9 @@ Refusal try_window(const S& around, Plan& plan, T& tracer) {
 }
 
 /// The jump at an earlier instruction from which control can only fall through to the IA, or leave.
-/// Proof: check_region() shows that nothing arrives behind the anchor, the IA included; so whoever
-/// reaches the IA has come through the anchor, and the handler is called on that way.
+/// Proof: check_region() shows that control does not arrive behind the anchor, the IA included. So
+/// a task that reaches the IA has come through the anchor, and the detour calls the handler on that
+/// way.
 template <SiteSurroundings S, DecisionTracer T>
 bool find_slide(const S& around, Plan& plan, T& tracer) {
     plan.tactic = Tactic::Slide;

@@ -27,7 +27,7 @@ class Exits {
         : symbols_(symbols), return_thunks_(return_thunks), indirect_thunks_(indirect_thunks) {}
 
     /// Calls visit(insn, exit) -> bool (false: enough) for each instruction of the function, or,
-    /// the next time, of part(). A part of the part is a Part as well, but nobody's here.
+    /// the next time, of part(). A part of the part is a Part as well, but this walk ignores it.
     /// UNSCANNABLE when an instruction cannot be decoded.
     template <class Visit>
     Refusal walk(const Code& code, Visit&& visit) {

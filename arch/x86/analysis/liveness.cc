@@ -136,7 +136,8 @@ class Exploration {
                 jump(rewritten->target, open, true);
                 return true;
             }
-            // A conditional tail call may also fall through, with flags that somebody reads.
+            // A conditional tail call may also fall through, with flags that the code behind it
+            // reads.
             const bool calls =
                 rewritten->kind == Rewritten::Kind::Call && insn.kind != Kind::CondJump;
             end(calls ? kCallee : kUnknown, open);

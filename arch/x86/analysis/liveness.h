@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Which registers and flags anybody still needs behind an address.
+// Which registers and flags the code behind an address still needs.
 #pragma once
 
 #include "../insn/effects.h"

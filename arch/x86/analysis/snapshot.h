@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What the analysis is told: the bytes around a site and every fact that bytes cannot show.
-// Whoever fills it (kernel, offline tool, test) answers for its completeness.
+// The caller (the module, the loader, a test) fills it and answers for its completeness.
 #pragma once
 
 #include "../insn/decode.h"
@@ -19,7 +19,7 @@ struct Landing {
     u64 target;
 };
 
-/// Bytes that somebody else owns or that must stay where they are, with the reason why.
+/// Bytes that the kernel or another patcher owns, or that must stay where they are, and why.
 struct Reserved {
     Range range;
     Reason reason;

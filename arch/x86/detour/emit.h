@@ -12,7 +12,7 @@ enum class Condition : u8 { Zero = 4, NotZero = 5 };
 /// A place that branches lead to before it is known where it lies.
 class Label {
   public:
-    /// Nobody binds more branches to one.
+    /// The most branches that a label has in any detour.
     static constexpr size_t kMaxBranches = 4;
 
   private:

@@ -16,7 +16,7 @@ PatchSite make_breakpoint_site(const Plan& plan) {
 namespace {
 
 Refusal finish(const PatchSite& site, Emitter& jump) {
-    // Nothing runs the rest, but whoever disassembles the function must be able to go on.
+    // No CPU runs the rest, but a disassembler of the function must be able to go on behind it.
     while (jump.size() < site.length)
         jump.byte(kInt3);
     return jump.ok() ? Refusal{} : Refusal{Reason::OUT_OF_REACH, site.address};

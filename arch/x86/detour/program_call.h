@@ -29,7 +29,7 @@ struct DirectConfig {
     i32 preempt_count = 0;  ///< u32: its last decrement gives 0 when a reschedule is due
     i64 hits = 0;           ///< u64: counts
     u64 stats = 0;          ///< address of a u32: above 0 while statistics are on; 0: there is none
-    u64 resched = 0;        ///< a thunk that a due reschedule calls, keeps registers; 0: nobody
+    u64 resched = 0;        ///< a thunk that a due reschedule calls, keeps registers; 0: none
 
     u16 cs = 0;  ///< Frame::cs, a constant of the environment
     u16 ss = 0;

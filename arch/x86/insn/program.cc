@@ -31,7 +31,7 @@ u64 find_body(const Code& program) {
         decode(program.from(at), at, insn) && insn.kind == Kind::Nop && insn.length == patchable;
     if (!traceable) return program.address;
     at = insn.end();
-    // Another one stands for what programs with tail calls do here; nobody patches it.
+    // Another one stands for what programs with tail calls do here; the kernel does not patch it.
     const bool placeholder =
         decode(program.from(at), at, insn) && insn.kind == Kind::Nop && insn.length < patchable;
     return placeholder ? insn.end() : at;

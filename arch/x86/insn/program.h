@@ -12,9 +12,9 @@ namespace djprobe::x86 {
 RegisterSet find_clobbers(const Code& function, Range return_thunks);
 
 /// Where to call a JIT's program so that find_clobbers() stays true: behind the endbr64 and the
-/// five-byte nop at its start (and a nop behind that), which the kernel replaces by a call when
-/// somebody traces the program (who then does not see calls that begin behind it). The start, if it
-/// does not begin so.
+/// five-byte nop at its start (and a nop behind that). The kernel replaces that nop by a call when
+/// a tracer attaches to the program; the tracer does not see calls that begin behind it. The start,
+/// if the program does not begin so.
 u64 find_body(const Code& program);
 
 }  // namespace djprobe::x86

@@ -105,7 +105,7 @@ Range dead_padding(const Code& function) {
     // int3 stops it there, and must stay.
     const Span<const u8> behind = function.from(padding.begin);
     if (guarded && !behind.empty() && behind[0] == kInt3) ++padding.begin;
-    // Zeros are no padding that anybody has promised to leave alone.
+    // No compiler and no linker promises to leave zeros alone.
     padding.end = padding.begin;
     (void)for_each_insn(function, function.range().end, [&](const Insn& insn) {
         const bool filler = insn.kind == Kind::Int3 || (insn.kind == Kind::Nop && insn.length > 1);

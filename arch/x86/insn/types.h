@@ -15,7 +15,7 @@ using size_t = decltype(sizeof(0));
 
 static_assert(sizeof(u32) == 4 && sizeof(u64) == 8);
 
-/// A view of `size` consecutive objects that somebody else owns.
+/// A view of `size` consecutive objects, which it does not own.
 template <class T>
 class Span {
   public:
@@ -67,7 +67,7 @@ struct Insn;
 struct Code {
     u64 address = 0;
     Span<const u8> bytes;
-    /// Its first instructions, for whoever would decode them again. May be empty.
+    /// Its first instructions, decoded: they need not be decoded again. May be empty.
     Span<const x86::Insn> decoded = {};
 
     constexpr Range range() const { return {address, address + bytes.size()}; }

@@ -7,7 +7,7 @@
 
 namespace djprobe::test {
 
-/// What the guard counts; %gs points here. The kernel's layout is anybody's.
+/// What the guard counts; %gs points here. The kernel's layout may be another.
 struct PerCpu {
     u64 nothing = 0;  ///< at offset 0, which means "there is none"
     u32 active = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The real policy on the model kernel, next to what anybody would expect of it: a set of probes.
+// The real policy on the model kernel, next to the simplest picture of it: a set of probes.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace djprobe::model {
 
-/// What somebody asks for.
+/// What a user asks for.
 struct Wish {
     u64 address = 0;
     bool int3_only = false;
