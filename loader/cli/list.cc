@@ -67,7 +67,7 @@ int run(bool json) {
         const auto probe = borrow(file);
         if (!probe) continue;
         auto queries = probe->queries(true);
-        // Where a module was unloaded, another's function may be now.
+        // A function of another module may be now where a module was unloaded.
         name_gone(Kallsyms{}, queries);
         if (!json) output.buffer().append(head_of(file, queries.size()));
         for (const djprobe_query& query : queries) {

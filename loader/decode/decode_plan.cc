@@ -85,7 +85,7 @@ class DecodePlanCompiler {
         add_op(op);
     }
 
-    // What is left of the nesting that is allowed, while it lives.
+    // Takes one level of the nesting that is allowed, while it lives.
     class Deeper {
       public:
         explicit Deeper(int& depth) : depth_(depth) {
@@ -204,7 +204,7 @@ class DecodePlanCompiler {
         first = false;
     }
 
-    // Bitfields are the member's matter with kind_flag, and the int's own in older BTF.
+    // With kind_flag the member holds the bitfield's size, in older BTF the int does.
     static std::uint32_t bitfield_width(const btf_type& type, std::uint32_t index,
                                         const btf_type& resolved) {
         if (const std::uint32_t width = btf_member_bitfield_size(&type, index)) return width;

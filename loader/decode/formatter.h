@@ -19,7 +19,7 @@ class Formatter {
     explicit Formatter(DecodePlan plan) : plan_(std::move(plan)), widths_(plan_.columns(), 0) {}
 
     [[nodiscard]] const DecodePlan& plan() const noexcept { return plan_; }
-    /// Appends the record, which plan().accepts() must have accepted. No newline.
+    /// Appends the record, which plan().accepts() must have accepted, without a newline.
     void append(Buffer& out, std::span<const std::byte> record);
 
   private:

@@ -33,7 +33,7 @@ RecordPrinter::RecordPrinter(const btf* btf, std::string map_name, bool is_only_
     }
 }
 
-// Padding would look like elements of the array at the end, unless these are larger.
+// Padding would look like elements of the array at the end, unless the elements are larger.
 bool RecordPrinter::has_unknown_length() const {
     const DecodePlan& plan = formatter_->plan();
     return style_.size == RecordSize::kPadded && plan.is_flexible() &&

@@ -34,7 +34,8 @@ class EventReader {
     /// The names of the event maps; raw records carry the index.
     [[nodiscard]] std::vector<std::string> map_names() const;
 
-    /// Prints what is there; returns early when a signal or a closed stdout asks to stop.
+    /// Prints the events that are there; returns early when a signal or a closed stdout asks to
+    /// stop.
     void read();
     /// True if the last read() found so little, measured by the room in the ring buffers, that the
     /// next one may wait until more has gathered.

@@ -14,7 +14,7 @@
 
 namespace djprobe::loader {
 
-/// A probe fd, and who has it. See djprobe_query for what its fdinfo tells.
+/// A probe fd, and the process that has it. See djprobe_query for what its fdinfo tells.
 struct OpenProbe {
     pid_t pid;
     int fd;
@@ -24,8 +24,8 @@ struct OpenProbe {
     std::uint32_t entry_program_id;  ///< of a session, else 0
 };
 
-/// By process; one that several have (by fork, or sent) once. Processes that end meanwhile are left
-/// out. Throws Error(kNoPermission) when some may not be looked at.
+/// All probe fds, by process; one that several processes share (by fork, or sent) once. Leaves out
+/// processes that end meanwhile. Throws Error(kNoPermission) when /proc hides some.
 std::vector<OpenProbe> find_open_probes(const std::filesystem::path& proc = "/proc");
 
 /// A duplicate of the fd, or none when it has been closed since. Throws Error(kNoPermission).

@@ -94,7 +94,7 @@ ExitCode exit_code(std::uint32_t number, int error) {
         case DJPROBE_REASON_NO_MEMORY:
         case DJPROBE_REASON_INTERRUPTED:
             return ExitCode::kFailure;
-        // Not the program's fault, though the module answers it before it looks for a site.
+        // The program is not at fault, though the module answers so before it looks for a site.
         case DJPROBE_REASON_NO_SHADOW:
             return ExitCode::kRefusedSite;
         case DJPROBE_REASON_LOCKDOWN:

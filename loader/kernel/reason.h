@@ -19,7 +19,7 @@ struct AbiReason {
     std::uint64_t detail[2] = {};
 };
 
-/// The one in an answer of the module's, or of the analysis.
+/// The reason in an answer of the module, or of the analysis.
 AbiReason reason_of(const auto& answer) {
     return {static_cast<std::uint32_t>(answer.reason), {answer.detail[0], answer.detail[1]}};
 }

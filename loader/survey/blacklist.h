@@ -9,7 +9,7 @@
 
 namespace djprobe::loader {
 
-/// noinstr, entry and NOKPROBE code, sorted by begin; ranges may nest. Of the running kernel
+/// noinstr, entry and NOKPROBE code, sorted by begin; ranges may nest. For the running kernel
 /// debugfs lists the functions, in an image a section holds their addresses. Throws
 /// Error when that is not there.
 std::vector<Range> read_blacklist(const KernelImage& image);

@@ -15,7 +15,7 @@ using x86::Insn;
 using Check = Explanation::Check;
 using Line = Explanation::Line;
 
-/// So far around the site is shown.
+/// Bytes before and behind the site that the listing shows.
 constexpr std::uint64_t kShown = 48;
 
 /// Hears decide() and writes down what it hears.

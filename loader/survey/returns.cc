@@ -83,7 +83,7 @@ void ReturnFinder::visit(std::size_t function, SymbolExits& exits, Walk& walk) c
                 walk.tail_calls |= exits.in_part();
                 break;
             case x86::Exit::Return:
-                // One that leads nowhere as yet, be it a jump to the thunk.
+                // A static call that leads nowhere as yet, or jumps to the return thunk.
                 if (is_static_call(insn))
                     walk.tail_calls = true;
                 else

@@ -49,7 +49,7 @@ class ReturnFinder {
     };
 
     [[nodiscard]] bool is_compiled(std::size_t function) const;
-    /// In tail position it is a return while it leads nowhere.
+    /// A static call in tail position is a return while it leads nowhere.
     [[nodiscard]] bool is_static_call(const x86::Insn& insn) const;
     void visit(std::size_t function, SymbolExits& exits, Walk& walk) const;
     /// Otherwise `jumps` says whether all returns get one.

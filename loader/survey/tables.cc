@@ -69,7 +69,8 @@ void read_static_calls(const KernelImage& image, Range table, TextFacts& facts) 
     });
 }
 
-/// A module's are in no section that is kept: the kernel, too, knows them by what they end in.
+/// The kernel keeps no section with a module's trampolines and knows them by their last bytes; so
+/// does this.
 void find_static_call_trampolines(const KernelImage& image, const LoadedModule& module,
                                   TextFacts& facts) {
     constexpr std::uint64_t kSize = 8;

@@ -96,7 +96,7 @@ void TextMap::add_functions(const KernelImage& image, std::span<const u8> text) 
 }
 
 /// A weak function that the linker has overridden leaves its code and its ftrace call, but no
-/// symbol: kallsyms counts it to the function before it. The module takes it for no text.
+/// symbol: kallsyms counts that code to the function before it. To the module it is no text.
 void TextMap::add_with_nameless(Function function) {
     const Range range = function.code.range();
     const auto& reserved = facts_.reserved;
@@ -108,7 +108,7 @@ void TextMap::add_with_nameless(Function function) {
         const Code before = {function.code.address,
                              function.code.bytes.first(call - function.code.address)};
         if (at->reason != Reason::FTRACE_SITE || !ends_before(before)) continue;
-        // Of a running kernel every nop counts that may be a call, a jump label's too.
+        // In a running kernel every nop counts that may be a call, also the nop of a jump label.
         if (at != reserved.begin() && std::prev(at)->range.begin == call) continue;
         function.code = before;
         functions_.push_back(function);
@@ -151,7 +151,7 @@ void TextMap::scan(Function& function) {
         return true;
     });
     function.real_end = x86::real_end(function.code);
-    // What find_indirect_jump() says where there is none, and mostly there is none.
+    // This is the answer of find_indirect_jump() where there is none, which is most often the case.
     function.indirect_jump = function.undecodable;
     if (!leaves) return;
     x86::Snapshot snapshot;
@@ -162,7 +162,7 @@ void TextMap::scan(Function& function) {
 }
 
 void TextMap::find_trap_path(const KernelImage& image) {
-    // Nothing of a module's runs there.
+    // No code of a module runs on the int3 path.
     if (!facts_.module.empty()) return;
     u64 members[x86::kMaxTrapPath];
     std::size_t count = 0;

@@ -29,8 +29,8 @@ class TextMap {
         bool trap_path;  ///< runs on every int3
     };
 
-    /// Decode every function, or only what has a say in the sites near `focus`, of which alone the
-    /// map may be asked then. The image and the facts must outlive the map.
+    /// Decode every function, or only the code that matters to the sites near `focus`; the map then
+    /// answers for these sites only. The image and the facts must outlive the map.
     TextMap(const KernelImage& image, const TextFacts& facts,
             std::optional<std::uint64_t> focus = std::nullopt);
 
@@ -77,7 +77,7 @@ class TextMap {
         std::size_t index_;
     };
 
-    /// Why nothing of the function is a site: blacklists.
+    /// Why the function takes no probe at all: blacklists.
     Refusal forbidden(std::size_t function) const;
     /// The plan for one site: blacklists, then the rules, of which the tracer hears. A refusal: not
     /// a site.

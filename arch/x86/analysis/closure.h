@@ -22,7 +22,7 @@ Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64
 /// Room for what runs on every int3: a third of it on Debian's kernels; more where calls come
 /// through pads.
 inline constexpr size_t kMaxTrapPath = 512;
-/// And for its roots, with all their forms.
+/// Room for the roots of that, with all their forms.
 inline constexpr size_t kMaxTrapRoots = 128;
 
 }  // namespace djprobe::x86
@@ -50,9 +50,9 @@ Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64
         Code code;
         if (!functions.function_at(members[next], code) || functions.is_leaf(code)) continue;
         Refusal full;
-        // Behind a call there is padding where it does not return, and behind a jump anyway. What
-        // ends otherwise goes on in the next function: the nops before one, through which calls
-        // come where the CPU's call depth is tracked.
+        // Padding may stand behind a call that does not return, and behind a jump. A function that
+        // ends otherwise goes on in the next one: so do the nops before a function, through which
+        // calls come where the CPU's call depth is tracked.
         bool falls_through = true;
         const Refusal scan = for_each_insn(code, code.range().end, [&](const Insn& insn) {
             const bool leaves = insn.rel_size && !code.range().contains(insn.target);

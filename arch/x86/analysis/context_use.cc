@@ -80,7 +80,7 @@ class Analysis {
         again_ = true;
     }
 
-    /// Not an instruction of which all is known.
+    /// The analysis does not know all that the instruction does.
     void give_up() { known_ = false; }
 
     /// The context goes where it is not followed.
@@ -159,7 +159,7 @@ class Analysis {
         if (insn.code == kReturn) return;
         if (operation == kCall || operation == kExit || operation > kLastCondition)
             return give_up();  // a tail call among them
-        // To be compared (with 0: kernels do not know it to be a pointer) it must be one.
+        // A comparison (with 0: kernels do not know the value to be a pointer) makes it one.
         if (held & bit(insn.dst) || (insn.code & kSourceRegister && held & bit(insn.src)))
             use_.fields |= 1u << kCheapestField;
         arrive(next + insn.off, held);

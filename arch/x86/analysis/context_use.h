@@ -17,16 +17,16 @@ struct BpfInsn {
 };
 static_assert(sizeof(BpfInsn) == 8);
 
-/// Of a program whose context is a struct pt_regs.
+/// What a program reads of its context, a struct pt_regs.
 struct ContextUse {
     u32 fields = 0;        ///< 8-byte fields of the context that it may read: bit = offset / 8
     bool escapes = false;  ///< other code may read it: `fields` holds all
     bool calls = false;    ///< it calls a helper or another function
-    /// It calls what depends on who has attached it and on the run's bookkeeping.
+    /// It calls a helper that depends on how it is attached and on the run's bookkeeping.
     bool needs_run_context = false;
 };
 
-/// What the analysis must remember of each instruction; the caller's memory.
+/// What the analysis remembers of each instruction, in the caller's memory.
 using ContextState = u16;
 
 inline constexpr size_t kMaxContextInsns = 4096;

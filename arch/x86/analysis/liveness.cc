@@ -98,7 +98,8 @@ class Exploration {
     }
 
     End callee(u64 target, Set open) const {
-        // Into itself: assembly that wants its own address, or fills the return stack.
+        // A call into the function itself: assembly that wants its own address, or fills the return
+        // stack.
         if (is_inside(target)) return kUnknown;
         // Where both say the same of what is still open, the question can be spared.
         const bool matters = (kCallee.live ^ kCompiledCallee.live) & open;
@@ -117,7 +118,7 @@ class Exploration {
     /// Follow the instructions from a block's start on with what is still undecided.
     void walk(u64 address, Set open) {
         for (bool first = true; open; first = false) {
-            // Here another walk has been or will be.
+            // Another walk has been here or will come.
             if (!first && find(address)) return arrive(address, open);
             if (insns_++ == kMaxInsns) return end(kUnknown, open);
             const Code& code = code_at(address);

@@ -12,7 +12,8 @@ struct Rewritten {
     enum class Kind : u8 {
         Label,    ///< a jump label: continues with its successor or at `target`
         Call,     ///< a static call: a call, a nop, or (as a tail call) a jump or return
-        Unknown,  ///< anything, with any register; also who looks at registers, as other probes do
+        Unknown,  ///< anything, with any register; also a patch that reads registers, as a probe
+                  ///< does
     };
     u64 address = 0;
     Kind kind = Kind::Unknown;
@@ -50,7 +51,8 @@ struct Live {
 };
 
 /// What may be live at `from`, right before the instruction there. Explores the control flow from
-/// there; whatever is undecided at its bounds is live. Pure but for what it asks; no allocation.
+/// there; what is undecided at its bounds counts as live. Pure but for Flow::is_compiled; no
+/// allocation, any context.
 Live find_live(const Flow& flow, u64 from);
 
 }  // namespace djprobe::x86

@@ -7,11 +7,12 @@
 
 namespace djprobe::x86 {
 
-/// Refuse when a direct branch in `code` lands in `targets`, or when some bytes could be one and
-/// `code` cannot be decoded.
+/// BRANCH_INTO_REGION when a direct branch in `code` lands in `targets`; UNSCANNABLE when some
+/// bytes could be such a branch and `code` cannot be decoded. Pure.
 Refusal find_branch_into(const Code& code, Range targets);
 
-/// Refuse when the snapshot's function has an indirect jump that may lead anywhere within it.
+/// INDIRECT_JUMP when the snapshot's function has an indirect jump that may lead anywhere within
+/// it; UNSCANNABLE when that cannot be known. Pure.
 Refusal find_indirect_jump(const Snapshot& snapshot);
 
 }  // namespace djprobe::x86

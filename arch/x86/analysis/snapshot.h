@@ -28,7 +28,7 @@ struct Reserved {
 /// What a direct jump may lead to that stands for `jmp *reg`.
 struct IndirectThunks {
     Range compiled;  ///< what the compiler jumps to instead; empty: nothing
-    /// What boot leads such a jump to where the CPU needs another one (call depth tracking, ITS).
+    /// Where boot leads such a jump on a CPU that needs another thunk (call depth tracking, ITS).
     Range at_boot[2];
     /// The kernel's text and that of the function's module: ITS thunks are made at boot, outside.
     Range texts[2];
@@ -36,7 +36,7 @@ struct IndirectThunks {
     bool contains(u64 target) const {
         if (compiled.contains(target)) return true;
         if (at_boot[0].contains(target) || at_boot[1].contains(target)) return true;
-        // Without the first kind there is none of the others, and texts need not be known.
+        // Without the first kind there is none of the others, and the texts need not be known.
         return compiled.size() && texts[0].size() && !texts[0].contains(target) &&
                !texts[1].contains(target);
     }

@@ -65,7 +65,7 @@ struct DetourLayout {
     }
 };
 
-/// Upper bound of a detour's size; see DetourTest.LargestDetourFits.
+/// Upper bound of a detour's size in bytes; see DetourTest.LargestDetourFits.
 inline constexpr size_t kMaxDetour = 640;
 
 /// Emit what the plan needs to run at `address`: with a jump the whole detour, always the
@@ -73,12 +73,12 @@ inline constexpr size_t kMaxDetour = 640;
 Refusal emit_detour(const Plan& plan, const DetourConfig& config, u64 address, Span<u8> out,
                     DetourLayout& layout);
 
-/// The same with a program that is called directly; `live` is what is live at the site.
+/// The same with a program that the detour calls itself; `live` is what is live at the site.
 Refusal emit_direct_detour(const Plan& plan, const DirectConfig& config, const Live& live,
                            u64 address, Span<u8> out, DetourLayout& layout);
 
-/// Only the out-of-line copy, followed by the call behind it if there is one: all that a site needs
-/// which stays at int3.
+/// Only the out-of-line copy, followed by the call behind it if there is one: all that a site at
+/// int3 needs.
 Refusal emit_out_of_line(const Plan& plan, const DetourConfig& config, u64 address, Span<u8> out,
                          DetourLayout& layout);
 

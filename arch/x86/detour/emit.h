@@ -6,7 +6,7 @@
 
 namespace djprobe::x86 {
 
-/// By its number in opcodes.
+/// A jcc's condition, by its number in opcodes (Intel SDM vol. 2, appendix B.1.4.7).
 enum class Condition : u8 { Zero = 4, NotZero = 5 };
 
 /// A place that branches lead to before it is known where it lies.
@@ -33,8 +33,8 @@ class Emitter {
     /// Where the next byte will run.
     u64 here() const { return address_ + size_; }
 
-    /// Relocated returns shall jump there, where a return of its own is no return that is safe on
-    /// this CPU; 0: they return.
+    /// Where relocated returns jump, on a CPU where a plain return is not safe (the kernel's return
+    /// thunks against Retbleed and SRSO). 0: they return.
     void return_through(u64 thunk) { return_thunk_ = thunk; }
     u64 return_thunk() const { return return_thunk_; }
 
@@ -52,7 +52,7 @@ class Emitter {
 
     void jump(u64 target);
     void short_jump(u64 target);
-    /// To what this emitter has already written: as short as it reaches.
+    /// A jump to an address that this emitter has already written: the shortest form that reaches.
     void jump_back(u64 target);
     void call(u64 target);
     /// jcc to a label that is bound later.

@@ -107,8 +107,8 @@ void pop_frame(Emitter& out) {
 void resume_frame(Emitter& out) {
     pop_registers(out);
     out.code(0x48, 0x8d, 0x64, 0x24, 8);  // over orig_ax
-    // A kernel that is a guest of Xen's (PV) runs in ring 3: to where the frame's constants lead
-    // there is no way back.
+    // A kernel that is a PV guest of Xen runs in ring 3: iretq cannot return to what the frame's
+    // constants name.
     out.code(0x8c, 0x4c, 0x24, 8);   // mov %cs, 8(%rsp)
     out.code(0x8c, 0x54, 0x24, 32);  // mov %ss, 32(%rsp)
     out.code(0x48, 0xcf);            // iretq: ip, cs, flags, sp, ss

@@ -89,8 +89,8 @@ bool is_knights_corner(const ZydisDecodedInstruction& raw) {
     }
 }
 
-/// How a guest asks Xen or KVM to emulate an instruction: who gets the ud2's trap looks for these
-/// bytes, and reads the instruction from those behind them.
+/// How a guest asks Xen or KVM to emulate an instruction: the handler of the ud2's trap looks for
+/// these bytes, and reads the instruction from those behind them.
 size_t emulate_prefix_length(Span<const u8> bytes) {
     constexpr size_t kLength = 5;
     constexpr u8 kXen[kLength] = {0x0f, 0x0b, 'x', 'e', 'n'};

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-// One instruction, reduced to what probing needs to know of it. Beside effects.h
-// the only user of Zydis.
+// One instruction, reduced to what probing needs to know of it. Only decode.cc and effects.cc use
+// Zydis.
 #pragma once
 
 #include "types.h"
 
 namespace djprobe::x86 {
 
-inline constexpr size_t kMaxInsnLength = 15;
+inline constexpr size_t kMaxInsnLength = 15;  ///< bytes; Intel SDM vol. 2, 2.3.11
 inline constexpr u8 kInt3 = 0xcc;
 inline constexpr size_t kJumpLength = 5;       ///< jmp rel32
 inline constexpr size_t kShortJumpLength = 2;  ///< jmp rel8
@@ -26,12 +26,13 @@ enum class Kind : u8 {
     Int3,             ///< the one-byte breakpoint; as padding: filler
     Trap,             ///< ud0/ud1/ud2, int n, int1
     Endbr,            ///< endbr64/endbr32
-    InterruptShadow,  ///< sti, mov ss: delays interrupts until after its successor
+    InterruptShadow,  ///< sti, mov ss: delays interrupts until after its successor (SDM vol.
+                      ///< 3, 6.8.3)
     SystemFlow,       ///< hlt, mwait, iret, sysret, syscall, far branches, vmlaunch, ...
     Transaction,      ///< xbegin, xabort, xend
 };
 
-/// A decoded instruction. Offsets are from its first byte; 0 means "has none".
+/// A decoded instruction. Offsets count bytes from its first byte; 0 means "has none".
 struct Insn {
     u64 address = 0;
     u64 target = 0;  ///< of a direct branch
@@ -63,7 +64,8 @@ constexpr u64 xbegin_rel16_target(u64 field, i32 bytes) {
 }
 
 /// Decode the instruction at `address`, whose bytes begin at bytes[0].
-/// False when they are no valid 64-bit instruction or end within it. Pure; about 0.5 KB of stack.
+/// False when they are no valid 64-bit instruction or end within it. Pure, any context; about 0.5
+/// KB of stack. Source: Intel SDM vol. 2, ch. 2 "Instruction Format"; AMD APM vol. 3, ch. 1.
 [[nodiscard]] bool decode(Span<const u8> bytes, u64 address, Insn& out);
 
 }  // namespace djprobe::x86

@@ -26,7 +26,7 @@ bool decode_raw(Span<const u8> bytes, Raw& out) {
                                                    out.insn.operand_count));
 }
 
-/// Instructions of which the decoder's tables do not tell all.
+/// Instructions that do more than the decoder's tables tell.
 bool is_opaque(ZydisMnemonic mnemonic) {
     switch (mnemonic) {
         case ZYDIS_MNEMONIC_XLAT:    // al is an index, too
@@ -58,7 +58,7 @@ bool is_opaque(ZydisMnemonic mnemonic) {
     }
 }
 
-/// The flow goes to where no decoder sees what is read.
+/// The flow leaves for code that this decoder does not see.
 bool is_unknown(Kind kind) {
     return kind == Kind::Trap || kind == Kind::SystemFlow || kind == Kind::Transaction ||
            kind == Kind::Int3;
@@ -116,7 +116,7 @@ void add_flags(const Raw& raw, Effects& out) {
     if (!flags) return;
     const u32 written = flags->modified | flags->set_0 | flags->set_1;
     out.flags_read = flags->tested & kStatusFlags;
-    // What the manual calls undefined is the old value on some CPU.
+    // A value that the manual calls undefined is the old value on some CPU.
     out.flags_killed = static_cast<u16>(written & ~flags->undefined & kStatusFlags);
     out.system_flags = (written & kSystemFlags) != 0;
 }
@@ -125,7 +125,7 @@ void add_flags(const Raw& raw, Effects& out) {
 
 Effects find_effects(const Insn& insn, Span<const u8> bytes) {
     Effects out{.reads = 0, .writes = 0, .flags_read = 0, .system_flags = false};
-    // A nop's operand is never looked at.
+    // A nop does not read its operand.
     if (insn.kind == Kind::Nop || insn.kind == Kind::Endbr) return out;
     Raw raw;
     if (is_unknown(insn.kind) || !decode_raw(bytes, raw) || is_opaque(raw.insn.mnemonic)) return {};

@@ -15,13 +15,14 @@ constexpr RegisterSet register_bit(u8 number) {
 
 inline constexpr u8 kRax = 0, kRcx = 1, kRdx = 2, kRsi = 6, kRdi = 7;
 inline constexpr RegisterSet kAllRegisters = 0xffff;
-/// rax rcx rdx rsi rdi r8 r9 r10 r11: what a C function may change.
+/// rax rcx rdx rsi rdi r8 r9 r10 r11: what a C function may change (System V ABI for
+/// x86-64, 3.2.1).
 inline constexpr RegisterSet kCallerSaved = 0x0fc7;
 
-/// Status flags, by their bits in RFLAGS: CF PF AF ZF SF OF.
+/// Status flags, by their bits in RFLAGS (Intel SDM vol. 1, 3.4.3): CF PF AF ZF SF OF.
 inline constexpr u16 kStatusFlags = 0x08d5;
 
-/// The default is that of an instruction of which nothing is known.
+/// The default says that nothing is known.
 struct Effects {
     RegisterSet reads = kAllRegisters;
     RegisterSet writes = kAllRegisters;  ///< may change at least a part of
@@ -31,10 +32,11 @@ struct Effects {
     bool system_flags = true;  ///< may change AC or DF
 };
 
-/// Of a decoded instruction, whose bytes begin at bytes[0]. Registers that address memory are read;
-/// implicit operands count. Of a call only the operand: what the callee does is not its business.
-/// Nothing is known (the default) of one that leaves the flow of control. Pure; about 1.5 KB of
-/// stack.
+/// The effects of a decoded instruction, whose bytes begin at bytes[0]. Registers that address
+/// memory count as read, and so do implicit operands. A call's effects are those of its operand,
+/// not of the callee. An instruction that leaves the flow of control has the default: nothing is
+/// known. Pure; about 1.5 KB of stack. Source: Intel SDM vol. 2, the instructions' "Operation" and
+/// "Flags Affected", as Zydis' tables hold them; where vendors differ, what holds on all.
 Effects find_effects(const Insn& insn, Span<const u8> bytes);
 
 }  // namespace djprobe::x86

@@ -7,8 +7,8 @@
 namespace djprobe::x86 {
 
 /// Whether `bytes` may begin a jump through a table: `jmp *TABLE(,%reg,8)`, or `notrack jmp`, which
-/// compilers make of nothing else. Neither by retpolines nor, but for notrack, without them are
-/// tables reached otherwise in code that does not move.
+/// compilers use for nothing else. In code that does not move, compilers reach a table by no other
+/// instruction.
 constexpr bool looks_like_table_jump(Span<const u8> bytes) {
     if (bytes.size() < 3) return false;
     const u8 modrm = bytes[0] == 0xff ? bytes[1] : bytes[2];
@@ -19,8 +19,7 @@ constexpr bool looks_like_table_jump(Span<const u8> bytes) {
                : bytes[1] == 0xff && (modrm >> 3 & 7) == 4;
 }
 
-/// Whether the instruction whose bytes these are is one. What precedes the bytes of the first kind
-/// may be a prefix.
+/// Whether `insn`, whose bytes these are, is such a jump. Prefixes may precede the first form.
 constexpr bool is_table_jump(const Insn& insn, Span<const u8> bytes) {
     if (insn.kind != Kind::IndirectJump) return false;
     for (size_t i = 0; i < insn.modrm_offset; ++i)

@@ -13,7 +13,7 @@ RegisterSet find_clobbers(const Code& function, Range return_thunks) {
                !return_thunks.contains(insn.target);
     };
     const Refusal scan = for_each_insn(function, function.range().end, [&](const Insn& insn) {
-        // Filler: a JIT's program does not trap.
+        // An int3 is filler: a JIT's program does not trap.
         if (insn.kind == Kind::Int3) return true;
         clobbers |=
             leaves(insn) ? kAllRegisters : find_effects(insn, function.from(insn.address)).writes;

@@ -6,9 +6,9 @@
 
 namespace djprobe::x86 {
 
-/// The caller-saved registers that a function may change which keeps to the C convention: all of
-/// them, if it calls or jumps anywhere but to a return thunk, or cannot be decoded. Its pushes and
-/// pops of other registers are trusted to match.
+/// The caller-saved registers that `function`, which keeps to the C convention, may change. All of
+/// them, if it calls or jumps anywhere but to a return thunk, or cannot be decoded. The function's
+/// pushes and pops of other registers are trusted to match. Pure.
 RegisterSet find_clobbers(const Code& function, Range return_thunks);
 
 /// Where to call a JIT's program so that find_clobbers() stays true: behind the endbr64 and the

@@ -36,14 +36,15 @@ Refusal for_each_insn(const Code& code, u64 stop, Visit&& visit) {
 }
 
 /// Decode instructions from the code's first on into `out`, as many as there is room for, up to the
-/// first that cannot be decoded: what Code::decoded may hold. How many.
+/// first that cannot be decoded: what Code::decoded may hold. Returns how many.
 size_t decode_ahead(const Code& code, Span<Insn> out);
 
 /// The instruction at `at`, which need not be one that for_each_insn() visits. False when it cannot
 /// be decoded or lies outside.
 [[nodiscard]] bool insn_at(const Code& code, u64 at, Insn& out);
 
-/// Find the instruction boundaries around `address` within `function`.
+/// Find the instruction boundaries around `address` within `function`. UNSCANNABLE as of
+/// for_each_insn().
 Refusal find_boundary(const Code& function, u64 address, Boundary& out);
 
 /// The bytes behind `site` that a jump there would replace: up to the end of the instructions that
