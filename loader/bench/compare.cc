@@ -62,7 +62,7 @@ class Comparison {
 
 // The tracepoint has a workload of its own, and with it its own baseline.
 const Workload& Comparison::workload_of(const BenchCase& one) const {
-    if (one.mechanism->mechanism != Mechanism::kRawTracepoint) return workload_;
+    if (one.mechanism->mechanism != BenchMechanism::kRawTracepoint) return workload_;
     return *std::ranges::find_if(workloads(), [](const Workload& workload) {
         return std::string_view(workload.function) == kTracepointFunction;
     });

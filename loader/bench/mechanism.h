@@ -16,7 +16,7 @@
 
 namespace djprobe::loader {
 
-enum class Mechanism {
+enum class BenchMechanism {
     kDjprobeJump,
     kDjprobeInt3,
     kDjprobeReturn,
@@ -35,13 +35,13 @@ enum class Mechanism {
 struct MechanismInfo {
     const char* name;
     std::string_view opcodes;  ///< what it may write first; empty: whatever it wants
-    Mechanism mechanism;
+    BenchMechanism mechanism;
     ProgramKind kind;
     bool anywhere;  ///< also in the middle of a function
     bool ours;
 
     /// Whether kprobes may be optimized while it is there.
-    [[nodiscard]] bool optimized() const { return mechanism != Mechanism::kKprobeInt3; }
+    [[nodiscard]] bool optimized() const { return mechanism != BenchMechanism::kKprobeInt3; }
 };
 
 std::span<const MechanismInfo> mechanisms();
