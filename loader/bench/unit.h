@@ -26,7 +26,7 @@ struct Unit {
 };
 
 /// No CPU takes the same time for an addition as for a division: a clock for which all loops cost
-/// the same per instruction, at every length, counts instructions. Of equal loops the fastest run
+/// the same per instruction, at every length, counts instructions. The fastest run of equal loops
 /// counts, so interrupts do not matter; the clock's own cost cancels out between lengths.
 Unit detect_unit(std::span<const LoopSample> samples);
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kOffFooter = R"(Examples:
   probeload off
-      no probe of anyone is in the kernel's text; those who hold them keep them
+      the kernel's text holds no probe of any process; each process keeps its own
   probeload off --jumps
       every probe is an int3
 

@@ -34,7 +34,7 @@ std::string way_and_reason(const djprobe_query& probe, Symbolizer& symbolizer) {
     return text;
 }
 
-// "by jump", or "2 by jump, 1 by int3: REASON". Of many functions the reasons are counted: each
+// "by jump", or "2 by jump, 1 by int3: REASON". For many functions the reasons are counted: each
 // for itself would fill the screen.
 std::string ways(const AttachmentReport& report, Symbolizer& symbolizer) {
     const bool many = report.scope == Scope::kGlob;

@@ -57,8 +57,8 @@ struct SlideScene {
         disarm(port, anchor);
         disarm(port, site);
     }
-    /// Of the anchor's region, once the IA has its int3: that is what `jump` calls original. Who
-    /// meets the anchor's int3 goes through the whole detour.
+    /// The violation in the anchor's region, once the IA has its int3: `jump` calls that original.
+    /// A task that meets the anchor's int3 goes through the whole detour.
     std::string violation() const {
         std::vector<test::Step> steps(port.steps().begin() + 2, port.steps().end());
         steps.insert(steps.begin(), {test::Step::Kind::ResumeBehind, jump.address, {}});

@@ -35,7 +35,7 @@ bool any_displacement(const Code& code, Found&& found) {
     return false;
 }
 
-/// Of opcode ff: /4, and from memory the far /5.
+/// Whether the ModRM byte behind opcode ff makes it a jump: /4, and from memory the far /5.
 bool is_indirect_jump(u8 modrm) {
     const u8 reg = modrm >> 3 & 7;
     return reg == 4 || (reg == 5 && modrm >> 6 != 3);
