@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kOffFooter = R"(Examples:
   probeload off
-      the kernel's text holds no probe of any process; each process keeps its own
+      the kernel's text holds no probe; their processes keep them
   probeload off --jumps
       every probe is an int3
 

@@ -22,10 +22,7 @@ constexpr std::uint64_t kShown = 48;
 class DecisionLog {
   public:
     DecisionLog(const TextMap& map, Symbolizer& symbolizer, std::size_t function, Explanation& out)
-        : map_(map), symbolizer_(symbolizer), function_(map.functions()[function]), out_(out) {
-        const Refusal forbidden = map.forbidden(function);
-        add("blacklists", forbidden, "neither blacklisted, nor idle code, nor on the int3 path");
-    }
+        : map_(map), symbolizer_(symbolizer), function_(map.functions()[function]), out_(out) {}
 
     void asked(x86::Rule rule, const x86::Plan& plan, const Refusal& answer) {
         if (answer) refused_ = sentence(answer);
@@ -52,6 +49,8 @@ class DecisionLog {
 
     [[nodiscard]] static const char* name_of(x86::Rule rule) {
         switch (rule) {
+            case x86::Rule::Text:
+                return "blacklists";
             case x86::Rule::Function:
                 return "function";
             case x86::Rule::Decodable:
@@ -77,6 +76,8 @@ class DecisionLog {
     /// What the answer "nothing stands against it" means.
     [[nodiscard]] std::string passed(x86::Rule rule, const x86::Plan& plan) const {
         switch (rule) {
+            case x86::Rule::Text:
+                return "neither blacklisted, nor idle code, nor on the int3 path";
             case x86::Rule::Function:
                 return fmt::format("{} has {:#x} bytes of code, {:#x} with padding", function_.name,
                                    function_.real_end - function_.code.address,

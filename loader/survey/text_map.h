@@ -83,7 +83,9 @@ class TextMap {
     /// a site.
     template <x86::DecisionTracer T>
     Refusal plan(std::size_t function, std::uint64_t site, x86::Plan& out, T&& tracer) const {
-        if (const Refusal refusal = forbidden(function)) return refusal;
+        if (const Refusal refusal =
+                x86::rules::tell(tracer, x86::Rule::Text, x86::Plan{}, forbidden(function)))
+            return refusal;
         return decide(Surroundings(*this, function), site, out, tracer);
     }
     Refusal plan(std::size_t function, std::uint64_t site, x86::Plan& out) const;

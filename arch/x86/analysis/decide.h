@@ -42,8 +42,10 @@ u64 find_board_in(const S& around, const Code& code, Range reach, u8* bytes) {
     return 0;
 }
 
-/// The questions of decide(), in the order in which it asks them.
+/// The questions of decide(), in the order in which it asks them. The caller asks the first one:
+/// only it has the kernel's lists.
 enum class Rule : u8 {
+    Text,          ///< May the function take probes at all?
     Function,      ///< Does the function hold the site?
     Decodable,     ///< Can the function be decoded up to the site?
     End,           ///< Does the site lie before the padding at the function's end?
