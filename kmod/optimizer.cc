@@ -20,11 +20,11 @@ void Registry::retry_obstructed(Portions& portions) {
     if (!obstructed_) return;
     obstructed_ = false;
     for_each_site(
-        portions, [](const Site& site) { return site.is_obstructed() && site.has_probes(); },
+        portions, [](const Site& site) { return site.is_obstructed(); },
         [&](SiteList& some) {
             while (Site* site = some.take_first()) {
                 site->hold = hold_reason(*site);
-                if (site->hold) continue;
+                if (site->hold || !site->has_probes()) continue;
                 set_state(*site, State::Optimizing);
                 site->quiescence = Quiescence::Wanted;
             }
@@ -95,8 +95,10 @@ void Registry::finish(SiteList& waiting) {
         ready.add(*site);
     }
     back_to_int3(text, changed);
-    for (Site& site : changed)
+    for (Site& site : changed) {
         give_up(site, site.hold);
+        just_failed_ = true;
+    }
     x86::optimize(text, jumps(ready));
     for (Site& site : ready) {
         set_state(site, State::Optimized);
@@ -120,7 +122,9 @@ void Registry::optimize() {
         for_each_site(
             portions, [](const Site& site) { return site.has_probes(); }, settle_all);
     // A second later: the run that follows a failed try at once would fail again.
-    if (obstructed_ && unsettled)
+    const bool failed = just_failed_;
+    just_failed_ = false;
+    if (obstructed_ && failed)
         djk_optimizer_kick_later();
     else
         retry_obstructed(portions);

@@ -138,6 +138,18 @@ Refusal Registry::join(djp_probe& probe) {
     return refusal;
 }
 
+/// A probe that is disabled gets no site yet, but a place that can have none is refused now, and not
+/// when the probe is enabled.
+Refusal Registry::check(const djp_probe& probe) {
+    if (sites_.find(probe.address)) return {};
+    const Box<x86::Plan> plan = Box<x86::Plan>::create();
+    if (!plan) return Refusal{Reason::NO_MEMORY};
+    if (!djk_pin_target(probe.address)) return Refusal{Reason::MODULE_LEAVING};
+    const Refusal refusal = analyst_.analyse(probe.address, sites_, *plan);
+    djk_unpin_target(probe.address);
+    return refusal;
+}
+
 /// One portion; `joined` counts them. While all are disabled they get no sites. False: refused.
 bool Registry::join(Probes probes, Refusal& refusal, size_t& joined) {
     wait_until_free(probes);
@@ -145,7 +157,7 @@ bool Registry::join(Probes probes, Refusal& refusal, size_t& joined) {
     calls_.forget();
     for (djp_probe* probe : probes) {
         // Some that could not come back before may have done so since.
-        if (enabled_ && !probe->site) refusal = join(*probe);
+        if (!probe->site) refusal = enabled_ ? join(*probe) : check(*probe);
         if (refusal) break;
         ++joined;
         djk_breathe();

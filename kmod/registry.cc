@@ -140,7 +140,7 @@ Refusal Registry::make_probe(djp_request& request, Box<djp_probe>& made) {
 }
 
 /// Place the probes of these requests and keep them, but leave those that are registered as
-/// disabled away from the text. All or none: returns their number, or the index of the one that is
+/// disabled away from the text: they are only checked. All or none: returns their number, or the index of the one that is
 /// refused.
 size_t Registry::place_active(Span<djp_request> requests, Probes probes, Refusal& refusal) {
     Array<djp_probe*> active(probes.size());
@@ -156,6 +156,16 @@ size_t Registry::place_active(Span<djp_request> requests, Probes probes, Refusal
         return i;
     }
     Portions portions;
+    size_t checked = 0;
+    portions.for_each(probes, [&](Probes portion) {
+        for (const djp_probe* probe : portion) {
+            if (!probe->enabled) refusal = check(*probe);
+            if (refusal) return false;
+            ++checked;
+        }
+        return true;
+    });
+    if (refusal) return checked;
     const size_t placed = place({active.data(), count}, portions, refusal);
     if (refusal) return index_of(active[placed], probes);
     // From here on nothing is undone. Handlers run from now on, each from its own portion on.
@@ -221,6 +231,7 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
     refusal = off ? learn_landings() : Refusal{Reason::NO_MEMORY};
     if (refusal) return 0;
     RegistryLock lock;
+    const unsigned long switches = switches_;
     size_t count = 0;
     for (size_t i = 0; i < probes.size(); ++i) {
         // What could not come back when all were switched on has no site.
@@ -233,7 +244,11 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
     }
     Portions portions;
     const size_t placed = place({off.data(), count}, portions, refusal);
-    if (refusal) return index_of(off[placed], probes);
+    if (refusal) {
+        const size_t refused = index_of(off[placed], probes);
+        if (switches != switches_) return_to_sites({off.data(), count}, portions);
+        return refused;
+    }
     portions.for_each(Probes{off.data(), count}, [&](Probes portion) {
         calls_.forget();
         for (djp_probe* probe : portion) {
@@ -243,6 +258,17 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
         return true;
     });
     return probes.size();
+}
+
+/// Of a group that is refused, the probes that are enabled: set_enabled() came between two portions
+/// and left them to the group.
+void Registry::return_to_sites(Probes probes, Portions& portions) {
+    portions.for_each(probes, [&](Probes portion) {
+        calls_.forget();
+        for (djp_probe* probe : portion)
+            if (probe->enabled) finish(*probe);
+        return true;
+    });
 }
 
 void Registry::disable(Probes probes) {
@@ -263,6 +289,7 @@ void Registry::set_enabled(bool enabled) {
     if (enabled == enabled_) return;
     // Whoever comes between two portions finds it as it will be.
     enabled_ = enabled;
+    ++switches_;
     Portions portions;
     if (enabled)
         switch_on(portions);
@@ -304,8 +331,14 @@ void Registry::switch_on(Portions& portions) {
         // What cannot come back does not keep the others away: it is tried alone then.
         Refusal refusal;
         (void)place_at_once({some, count}, refusal);
-        for (djp_probe* probe : Probes{some, count})
-            finish(*probe);
+        for (djp_probe* probe : Probes{some, count}) {
+            // Of one without a site finish() may wait, and give the lock back: the next probe may
+            // be gone then.
+            if (probe->site || is_free(*probe))
+                finish(*probe);
+            else
+                probe->refused = Refusal{Reason::OVERLAP, probe->address};
+        }
         if (waits)
             quiesce();
         else if (!cursor.at_end())

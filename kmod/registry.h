@@ -85,6 +85,7 @@ class Registry {
     // registry.cc
     Refusal make_probe(djp_request& request, Box<djp_probe>& made);
     size_t place_active(Span<djp_request> requests, Probes probes, Refusal& refusal);
+    void return_to_sites(Probes probes, Portions& portions);
     void switch_off(Portions& portions);
     void switch_on(Portions& portions);
     Refusal locate(djp_request& request, u64& function_entry);
@@ -113,6 +114,7 @@ class Registry {
     Refusal make_site(const djp_probe& probe, Box<Site>& made);
     bool is_free(const djp_probe& probe) const;
     void wait_until_free(Probes probes);
+    Refusal check(const djp_probe& probe);
     Refusal find_or_make_site(djp_probe& probe);
     Refusal join(djp_probe& probe);
     void take_back(Probes probes);
@@ -162,11 +164,13 @@ class Registry {
     Garbage stuck_;    ///< springboards that nobody is on, under somebody else's patch
     WalkedList<djp_probe> probes_;
     unsigned long unloads_ = 1;  // how many modules have gone, and one
+    unsigned long switches_ = 0;  // how often all have been enabled or disabled
     bool enabled_ = true;
     bool optimization_ = true;
     /// Some site has a jump that should have gone, or held others back until it went.
     bool unsettled_ = false;
-    bool obstructed_ = false;  ///< some site has given up, see retry_obstructed()
+    bool obstructed_ = false;   ///< some site has given up, see retry_obstructed()
+    bool just_failed_ = false;  ///< a site's last try has failed since the optimizer's last run
 };
 
 template <class Pick, class Use>

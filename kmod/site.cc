@@ -14,13 +14,11 @@ Site* SiteTable::find(u64 address) const {
 }
 
 void SiteTable::insert(djk_trap& trap) {
-    // Behind all others: a slide's anchor at the same address must be found as long as it is there,
-    // since behind its int3 lies the rest of a jump.
-    djk_trap** link = djk_trap_bucket(trap.address);
-    while (*link)
-        link = &(*link)->next;
-    trap.next = nullptr;
-    __atomic_store_n(link, &trap, __ATOMIC_RELEASE);
+    // Before all others: a slide's anchor is found also where a group is about to arm a site of its
+    // own, whose way on leads into the slide's region.
+    djk_trap** const bucket = djk_trap_bucket(trap.address);
+    trap.next = *bucket;
+    __atomic_store_n(bucket, &trap, __ATOMIC_RELEASE);
 }
 
 void SiteTable::remove(djk_trap& trap) {
@@ -32,7 +30,12 @@ void SiteTable::remove(djk_trap& trap) {
 }
 
 void SiteTable::insert(Site& site) {
-    insert(site.trap);
+    // Behind all others: as above.
+    djk_trap** link = djk_trap_bucket(site.address());
+    while (*link)
+        link = &(*link)->next;
+    site.trap.next = nullptr;
+    __atomic_store_n(link, &site.trap, __ATOMIC_RELEASE);
     list_.add(site);
     Site*& near = lines_[line(site.address()) % kLines];
     site.next_near = near;

@@ -12,7 +12,7 @@ Refusal check_to_optimize(KernelText& text, const Site& site) {
     const x86::PatchSite& board = site.code.board;
     if (!board.length) return {};
     // A kprobe that is not in the text keeps a copy of what was there.
-    if (const Refusal refusal = find_kprobe({board.address, board.address + board.length}))
+    if (const Refusal refusal = find_kprobe_over({board.address, board.address + board.length}))
         return refusal;
     return site.written_board.length ? check_text(text, site.written_board, TextForm::Jump)
                                      : check_text(text, board, TextForm::Original);
@@ -294,6 +294,16 @@ void Registry::retire(SiteList& sites) {
     }
 }
 
+/// Whether what the site has written is all there, to be taken back. Behind an int3 it has written
+/// nothing: what another patcher has done there does not keep it.
+static bool may_leave_text(KernelText& text, const Site& site) {
+    if (!is_live(site.state)) return false;
+    if (site.joins_kprobe() || site.state == State::Optimized) return !check_site_text(text, site);
+    const Span<const u8> int3{&x86::kInt3, 1};
+    return text.matches(site.address(), int3) &&
+           (!site.anchor_armed || text.matches(site.anchor.address, int3));
+}
+
 /// Out of text that is about to be freed, as far as nobody else has patched it: until it is, the
 /// kernel may still run it, for a module's parameter or asynchronous function.
 void Registry::leave_text(SiteList& sites) {
@@ -302,11 +312,12 @@ void Registry::leave_text(SiteList& sites) {
     {
         KernelText port;
         while (Site* site = sites.take_first()) {
-            if (!is_live(site->state) || check_site_text(port, *site)) {
+            // A detour's int3 stays, and its trap goes with the site: in any state.
+            bypassed |= site->bypassed;
+            if (!may_leave_text(port, *site)) {
                 others.add(*site);
                 continue;
             }
-            bypassed |= site->bypassed;
             leaving.add(*site);
         }
         back_to_int3(port, leaving);

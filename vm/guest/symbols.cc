@@ -2,7 +2,6 @@
 #include "symbols.h"
 
 #include <algorithm>
-#include <map>
 #include <stdexcept>
 
 namespace djprobe::vm {
@@ -21,13 +20,17 @@ uint64_t kernel_address(const Kallsyms& symbols, std::string_view name) {
 std::vector<TextRange> text_ranges(const Kallsyms& symbols, std::string_view without) {
     std::vector<TextRange> ranges{
         {kernel_address(symbols, "_stext"), kernel_address(symbols, "_etext"), ""}};
-    std::map<std::string_view, uint64_t> last_symbol;
-    for (const Symbol& symbol : symbols.symbols())
-        if (!symbol.module.empty() && symbol.is_text()) last_symbol[symbol.module] = symbol.address;
     for (const LiveModule& module : live_modules()) {
-        const auto last = last_symbol.find(module.name);
-        if (module.name == without || last == last_symbol.end()) continue;
-        ranges.push_back({module.base, last->second / kPage * kPage + kPage, module.name});
+        if (module.name == without) continue;
+        // Symbols are sorted. Data follows the text, and behind that may lie the module's init text,
+        // whose symbols the kernel still lists for a moment after it has loaded the module.
+        uint64_t last = 0;
+        for (const Symbol& symbol : symbols.symbols()) {
+            if (symbol.module != module.name || symbol.address < module.base) continue;
+            if (!symbol.is_text()) break;
+            last = symbol.address;
+        }
+        if (last) ranges.push_back({module.base, last / kPage * kPage + kPage, module.name});
     }
     return ranges;
 }

@@ -122,12 +122,12 @@ void Kprobes::set_armed(u64 address) {
     const bool wanted = kprobe.wanted || !kprobe.seats.empty();
     if (wanted == kprobe.armed) return;
     if (!wanted) unoptimize(address);
+    // A jump that covers it goes, or waits no longer, before its own byte is written.
+    for (const auto& [other, before] : all_)
+        if (wanted && other < address && address < other + before.length) unoptimize(other);
     if (*image_.text(address) != (wanted ? kprobe.saved[0] : x86::kInt3))
         fail("%#lx: a kprobe was prepared here, now it would overwrite what has been written since",
              address);
-    // A jump that would cover it waits no longer.
-    for (auto& [other, before] : all_)
-        if (wanted && other < address && address < other + before.length) before.queued = false;
     *image_.text(address) = wanted ? x86::kInt3 : kprobe.saved[0];
     kprobe.armed = wanted;
     if (wanted)

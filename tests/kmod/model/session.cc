@@ -137,7 +137,7 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
         const bool gone = before.leaves != events_.leaves && in_module;
         // It may have begun to leave meanwhile, and nothing is said of it then.
         const bool leaving = gone || (in_module && kernel.module != ModuleState::Live);
-        // While all are disabled the policy does not look.
+        // While all are disabled a kprobe may come that nothing looks at before they are enabled.
         if (enabled_ && !leaving && before.switches == events_.switches &&
             pristine(request.address).verdict == DJPROBE_VERDICT_REFUSED)
             fail("%#lx: is a site now, but none when nothing is attached", request.address);

@@ -35,6 +35,29 @@ TEST(Site, CodeWithoutASymbolIsNoText) {
     session.finish();
 }
 
+TEST(Site, APlaceThatIsNoneIsRefusedAlsoWhileAllProbesAreDisabled) {
+    Session session(1);
+    const Place* longer = &session.kernel.image.places.front();
+    while (longer->end() - longer->start() < 2 ||
+           session.explain(longer->start()).verdict == DJPROBE_VERDICT_REFUSED)
+        ++longer;
+    const u64 inside = longer->start() + 1;
+    session.set_enabled(false);
+    for (const bool disabled : {false, true}) {
+        Handler* const handler = session.kernel.make_handler(-1, 0);
+        ASSERT_TRUE(handler);
+        djp_request request = {};
+        request.address = inside;
+        request.handler = &handler->link;
+        request.disabled = disabled;
+        djp_probe* attached = nullptr;
+        EXPECT_EQ(djp_attach(&request, 1, &attached), 0u);
+        EXPECT_EQ(request.reason, static_cast<unsigned>(DJPROBE_REASON_NOT_BOUNDARY));
+        session.kernel.destroy(*handler);
+    }
+    session.finish();
+}
+
 TEST(Site, TheTrapPathIsRefused) {
     Session session(1);
     const u64 root = session.kernel.image.functions[0].start;
