@@ -6,7 +6,7 @@
 
 namespace {
 
-// Who starts us may have closed them: a descriptor of ours would then be taken for stdout.
+// The parent process may have closed them: then a descriptor of ours would pass for stdout.
 void open_standard_descriptors() {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
         if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);

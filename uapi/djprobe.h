@@ -348,8 +348,8 @@ struct djprobe_total {
 #define DJPROBE_IOC_TOTAL _IO('j', 7)
 
 /*
- * Probe fd: DJPROBE_IOC_QUERY of several probes at once. For whoever watches many: each ioctl runs
- * code that may be probed itself.
+ * Probe fd: DJPROBE_IOC_QUERY of several probes at once. For a process that watches many: each
+ * ioctl runs code that may be probed itself.
  *
  * Each answer takes `entry_size` bytes and begins as struct djprobe_query; what lies behind that is
  * not found out. The names at its end are what takes time; an answer without them has `offset` 0,

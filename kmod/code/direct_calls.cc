@@ -8,11 +8,11 @@ namespace djprobe::kmod {
 
 DirectCalls::Facts DirectCalls::analyse(const djk_machine& machine, const djk_program& program) {
     Facts facts;
-    const Array<ContextState> state(program.insn_count);
+    const Array<x86::ContextState> state(program.insn_count);
     if (!state) return facts;
-    const Span<const BpfInsn> insns = {static_cast<const BpfInsn*>(program.insns),
-                                       program.insn_count};
-    const ContextUse use = find_context_use(insns, state.all(), djk_needs_run_context);
+    const Span<const x86::BpfInsn> insns = {static_cast<const x86::BpfInsn*>(program.insns),
+                                            program.insn_count};
+    const x86::ContextUse use = x86::find_context_use(insns, state.all(), djk_needs_run_context);
     facts.context = use.fields;
     const auto* code = reinterpret_cast<const u8*>(program.code);
     // Whoever traces the program may put a call at its start, which would clobber more.

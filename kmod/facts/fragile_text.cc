@@ -3,6 +3,7 @@
 
 #include "../../arch/x86/fragile.h"
 #include "kernel_functions.h"
+#include "linux_names/fragile.h"
 
 namespace djprobe::kmod {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// The running kernel's functions and names, as arch/x86/closure.h and arch/x86/roots.h ask for
-// them.
+// The running kernel's functions and names, as arch/x86/analysis/closure.h and linux_names/roots.h
+// ask for them.
 #pragma once
 
 #include "function_copy.h"

@@ -50,7 +50,7 @@ x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
     FunctionCopy& cold = scratch->cold;
     Rewrites& rewrites = scratch->rewrites;
 
-    Exits exits(machine);
+    KernelExits exits(machine);
     bool whole = true;
     const auto visit = [&](const Insn&, Exit exit) {
         whole &= exit != Exit::Unknown && !(exit == Exit::Part && exits.in_part());

@@ -20,9 +20,9 @@ struct ExitSymbols {
     bool is_part(u64 start) const { return djk_is_part(start); }
 };
 
-class Exits : public x86::Exits<ExitSymbols> {
+class KernelExits : public x86::Exits<ExitSymbols> {
   public:
-    explicit Exits(const djk_machine& machine)
+    explicit KernelExits(const djk_machine& machine)
         : x86::Exits<ExitSymbols>({}, {machine.return_thunks.begin, machine.return_thunks.end},
                                   {machine.indirect_thunks.begin, machine.indirect_thunks.end}) {}
 };

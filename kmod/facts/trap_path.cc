@@ -3,6 +3,7 @@
 
 #include "../../arch/x86/trap_path.h"
 #include "kernel_functions.h"
+#include "linux_names/trap_path.h"
 
 namespace djprobe::kmod {
 namespace {

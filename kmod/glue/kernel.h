@@ -2,8 +2,8 @@
 /*
  * The boundary between the module's C++ (policy) and its C (kernel headers).
  *
- * C++ never includes a kernel header and C never includes arch/x86 (but for
- * no_return_names.h, a list that the survey shares): both include this file, which needs neither.
+ * C++ never includes a kernel header and C never includes arch/x86: both include this file, which
+ * needs neither, and the lists of kmod/linux_names.
  * djk_* is the kernel as the policy sees it (implemented in C; by a model in userspace tests);
  * djp_* is the policy as the kernel calls it (implemented in C++).
  *

@@ -36,8 +36,8 @@ bool has_ended(const Process& process, int wait_ms = 0) {
     return poll(&ended, 1, wait_ms) > 0;
 }
 
-// The process and all below it. A process group of their own would do it, too, but that would not
-// get what is typed at the terminal. Who is known already may have started others since.
+// The process and all below it. A process group of their own would do it, too, but would not
+// get what is typed at the terminal. A process known already may have started others since.
 void add_tree(pid_t pid, std::vector<Process>& tree) {
     const auto is_known = [pid](const Process& known) {
         return known.pid == pid && !has_ended(known);
@@ -91,7 +91,7 @@ class SpawnAttributes {
 }  // namespace
 
 Child Child::start(const std::vector<std::string>& argv) {
-    // Who starts us may ignore it: then the kernel keeps no child's status.
+    // The parent process may ignore SIGCHLD: then the kernel keeps no child's status.
     signal(SIGCHLD, SIG_DFL);
     SpawnAttributes spawn;
     posix_spawn_file_actions_adddup2(&spawn.actions, STDERR_FILENO, STDOUT_FILENO);

@@ -16,7 +16,8 @@ using Buffer = fmt::basic_memory_buffer<char, 4096>;
 
 class Output {
   public:
-    /// With `stop`, a reader that takes nothing does not keep us for ever once it is requested.
+    /// With `stop`: once a stop is requested, a reader that takes nothing does not block the
+    /// loader.
     explicit Output(int fd, const StopSignals* stop = nullptr) noexcept : fd_(fd), stop_(stop) {}
 
     /// Where events are appended.

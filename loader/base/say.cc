@@ -24,7 +24,7 @@ class NoPipeSignal {
     NoPipeSignal(const NoPipeSignal&) = delete;
     NoPipeSignal& operator=(const NoPipeSignal&) = delete;
     ~NoPipeSignal() {
-        // Who had it blocked may wait for one of his own.
+        // A caller that had SIGPIPE blocked may wait for a signal of its own.
         if (sigismember(&before_, SIGPIPE) != 0) return;
         const timespec at_once = {};
         sigtimedwait(&pipe_, nullptr, &at_once);

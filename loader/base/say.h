@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What goes to stderr: for people, and nobody has to read it.
+// Messages for people, to stderr. A reader that is gone does not stop the loader.
 #pragma once
 
 #include <fmt/core.h>

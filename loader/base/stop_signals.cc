@@ -57,7 +57,7 @@ StopSignals::StopSignals() {
     struct sigaction action = {};
     action.sa_handler = on_signal;  // without SA_RESTART: calls must be interrupted
     sigemptyset(&action.sa_mask);
-    // Who starts us may have blocked them.
+    // The parent process may have blocked these signals.
     sigset_t ours;
     sigemptyset(&ours);
     for (const int signal : kStopSignals)
@@ -88,7 +88,7 @@ void StopSignals::request_after(double seconds) noexcept {
     const double part = std::modf(std::min(seconds, kLongest), &whole);
     itimerval time = {};
     time.it_value.tv_sec = static_cast<time_t>(whole);
-    // 0 would be never.
+    // A timer of 0 would never fire.
     time.it_value.tv_usec = std::max<suseconds_t>(1, static_cast<suseconds_t>(part * 1e6));
     setitimer(ITIMER_REAL, &time, nullptr);
     // Its alarm is the same timer.

@@ -19,7 +19,7 @@ class StopSignals {
     void request_after(double seconds) noexcept;
     /// True once a signal came, or the time is over.
     [[nodiscard]] bool requested() const noexcept;
-    /// True once somebody has sent one: not where it was only the time of request_after().
+    /// True once a signal came; not where only the time of request_after() is over.
     [[nodiscard]] bool sent() const noexcept;
     /// Throws Error(kFailure) once that is true: for what leads up to the probes.
     void check() const;

@@ -20,7 +20,7 @@ class TempDir {
     std::filesystem::path file(std::string_view name);
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 
-    /// For who ends the process without destructors. Async-signal-safe.
+    /// For an end of the process without destructors. Async-signal-safe.
     static void remove_all_at_once() noexcept;
 
   private:

@@ -30,7 +30,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// The kernel takes out a thousand of its own in most of a minute.
+// The kernel needs most of a minute to take out a thousand of its own probes.
 constexpr auto kLongest = 300s;
 constexpr auto kPause = 1s;
 // All that an entry's endbr64, ftrace nop and region take.
@@ -46,7 +46,7 @@ using Places = std::vector<Place>;
 
 /// Nanoseconds that CPUs have been busy since boot.
 double busy_ns() {
-    // What runs is accounted when it stops.
+    // The kernel accounts a task when it stops.
     std::this_thread::sleep_for(1ms);
     std::ifstream file("/proc/schedstat");
     double sum = 0;
@@ -98,7 +98,7 @@ AttachBench::AttachBench(const AttachBenchOptions& options) : options_(options) 
     if (!optimization_.exists())
         fail(ExitCode::kFailure, "this kernel does not optimize kprobes: there is no peer");
     optimization_.set(true);
-    // Two files for each of the kernel's.
+    // Each probe of the kernel's takes two files.
     rlimit files{};
     getrlimit(RLIMIT_NOFILE, &files);
     files.rlim_cur = std::max<rlim_t>(files.rlim_cur, 4 * options.probes + 1024);

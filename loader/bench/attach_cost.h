@@ -11,7 +11,7 @@
 
 namespace djprobe::loader {
 
-/// Of one mechanism and round, all in nanoseconds.
+/// The costs of one mechanism in one round, in nanoseconds.
 struct AttachRound {
     double attach = 0;   ///< until the last call came back
     double in_text = 0;  ///< until the last jump was in the text

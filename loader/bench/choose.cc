@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <string>
 
-#include "../../arch/x86/decode.h"
+#include "../../arch/x86/insn/decode.h"
 #include "base/error.h"
 
 namespace djprobe::loader {
@@ -32,7 +32,7 @@ void call(const Workload& workload, unsigned times) {
 }
 
 /// Hits of a kprobe of the kernel's own while the workload runs; none where it refuses.
-std::optional<std::uint64_t> hits_at(Rig& rig, const BenchSite& site, Mechanism mechanism,
+std::optional<std::uint64_t> hits_at(Rig& rig, const BenchSite& site, BenchMechanism mechanism,
                                      const Workload& workload) {
     const auto is_it = [=](const MechanismInfo& info) { return info.mechanism == mechanism; };
     const MechanismInfo& info = *std::ranges::find_if(mechanisms(), is_it);
@@ -54,7 +54,8 @@ const Workload& choose_workload(Rig& rig, const BenchSite& entry) {
     if (known != workloads().end()) return *known;
     std::string names;
     for (const Workload& workload : workloads()) {
-        if (hits_at(rig, entry, Mechanism::kKprobeInt3, workload) == kTrialCalls) return workload;
+        if (hits_at(rig, entry, BenchMechanism::kKprobeInt3, workload) == kTrialCalls)
+            return workload;
         names += fmt::format("{}{}", names.empty() ? "" : ", ", workload.name);
     }
     fail(ExitCode::kNoSuchSite,
@@ -75,9 +76,10 @@ bool we_jump(Rig& rig, const BenchSite& site) {
 std::optional<BenchSite> choose_middle(Rig& rig, const BenchSite& entry, const Workload& workload) {
     const auto* const code = rig.text_of(entry.function);
     if (code == nullptr) return std::nullopt;
-    std::vector<Mechanism> wishes = {Mechanism::kKprobeInt3};
-    if (rig.optimization().exists()) wishes.insert(wishes.begin(), Mechanism::kKprobeOptimized);
-    for (const Mechanism wanted : wishes) {
+    std::vector<BenchMechanism> wishes = {BenchMechanism::kKprobeInt3};
+    if (rig.optimization().exists())
+        wishes.insert(wishes.begin(), BenchMechanism::kKprobeOptimized);
+    for (const BenchMechanism wanted : wishes) {
         std::size_t tried = 0;
         for (const std::uint64_t offset : boundaries(*code, entry.offset)) {
             BenchSite site{"middle", entry.function, offset, false};

@@ -39,7 +39,7 @@ std::vector<BenchCase> list_cases(const BenchOptions& options, const BenchPlace&
 void check_hits(std::optional<std::uint64_t> hits, std::uint64_t calls) {
     if (!hits || *hits == calls) return;
     fail(ExitCode::kFailure, "{} hits by {} calls{}", *hits, calls,
-         *hits > calls ? ": somebody else calls it, too" : "");
+         *hits > calls ? ": another task calls it, too" : "");
 }
 
 class Comparison {
@@ -62,7 +62,7 @@ class Comparison {
 
 // The tracepoint has a workload of its own, and with it its own baseline.
 const Workload& Comparison::workload_of(const BenchCase& one) const {
-    if (one.mechanism->mechanism != Mechanism::kRawTracepoint) return workload_;
+    if (one.mechanism->mechanism != BenchMechanism::kRawTracepoint) return workload_;
     return *std::ranges::find_if(workloads(), [](const Workload& workload) {
         return std::string_view(workload.function) == kTracepointFunction;
     });
@@ -99,11 +99,11 @@ void Comparison::measure(BenchCase& one) {
             if (measure_once(one)) return;
         }
         one.unavailable = fmt::format(
-            "the calls and the hits differed {} times: somebody else calls it, too; measure on a "
+            "the calls and the hits differed {} times: another task calls it, too; measure on a "
             "quiet machine",
             kAttempts);
     } catch (const Error& error) {
-        // What could be had in an earlier round; the others' results are not lost for it.
+        // A mechanism may fail after a good round; the results of the others stay.
         if (error.code() == ExitCode::kNoPermission) throw;
         one.unavailable = fmt::format("in a later round: {}", error.what());
     }
@@ -134,7 +134,7 @@ bool Comparison::measure_once(BenchCase& one) {
         hits = installed.take_hits();
         installed.expect_unchanged();
     } catch (const Error&) {
-        // What comes next needs the original text.
+        // The next mechanism needs the original text.
         installed.remove();
         throw;
     }
@@ -186,7 +186,8 @@ BenchReport run_bench(const BenchOptions& options) {
     const BenchCase* before = nullptr;
     for (BenchCase& one : report.cases) {
         stop_if_asked(stop);
-        // What the kernel does not offer for one program it does not for the next.
+        // A mechanism that the kernel does not offer for one program, it does not offer for the
+        // next.
         if (before && before->mechanism == one.mechanism && before->site.name == one.site.name)
             one.unavailable = before->unavailable;
         if (one.unavailable.empty()) comparison.attempt(one);
@@ -197,7 +198,7 @@ BenchReport run_bench(const BenchOptions& options) {
             stop_if_asked(stop);
             if (one.unavailable.empty()) comparison.measure(one);
         }
-        // What comes after what differs from round to round.
+        // The order differs from round to round.
         std::ranges::reverse(report.cases);
     }
     if (options.rounds % 2 != 0) std::ranges::reverse(report.cases);

@@ -23,18 +23,19 @@ constexpr std::string_view kCall = "\xe8";
 
 using enum ProgramKind;
 constexpr MechanismInfo kMechanisms[] = {
-    {"djprobe-jump", kJumps, Mechanism::kDjprobeJump, kKprobe, true, true},
-    {"djprobe-int3", kInt3Only, Mechanism::kDjprobeInt3, kKprobe, true, true},
-    {"djprobe-return", "", Mechanism::kDjprobeReturn, kKprobe, false, true},
-    {"djprobe-shadow", "", Mechanism::kDjprobeShadow, kKprobe, false, true},
-    {"kprobe-optimized", kLongJump, Mechanism::kKprobeOptimized, kKprobe, true, false},
-    {"kprobe-int3", kInt3Only, Mechanism::kKprobeInt3, kKprobe, true, false},
-    {"kprobe-ftrace", kCall, Mechanism::kKprobeFtrace, kKprobe, false, false},
-    {"kretprobe", "", Mechanism::kKretprobe, kKprobe, false, false},
-    {"kprobe-multi", kCall, Mechanism::kKprobeMulti, kMulti, false, false},
-    {"fentry", kCall, Mechanism::kFentry, kFentry, false, false},
-    {"fexit", kCall, Mechanism::kFexit, kFexit, false, false},
-    {"raw-tracepoint", "", Mechanism::kRawTracepoint, ProgramKind::kRawTracepoint, false, false},
+    {"djprobe-jump", kJumps, BenchMechanism::kDjprobeJump, kKprobe, true, true},
+    {"djprobe-int3", kInt3Only, BenchMechanism::kDjprobeInt3, kKprobe, true, true},
+    {"djprobe-return", "", BenchMechanism::kDjprobeReturn, kKprobe, false, true},
+    {"djprobe-shadow", "", BenchMechanism::kDjprobeShadow, kKprobe, false, true},
+    {"kprobe-optimized", kLongJump, BenchMechanism::kKprobeOptimized, kKprobe, true, false},
+    {"kprobe-int3", kInt3Only, BenchMechanism::kKprobeInt3, kKprobe, true, false},
+    {"kprobe-ftrace", kCall, BenchMechanism::kKprobeFtrace, kKprobe, false, false},
+    {"kretprobe", "", BenchMechanism::kKretprobe, kKprobe, false, false},
+    {"kprobe-multi", kCall, BenchMechanism::kKprobeMulti, kMulti, false, false},
+    {"fentry", kCall, BenchMechanism::kFentry, kFentry, false, false},
+    {"fexit", kCall, BenchMechanism::kFexit, kFexit, false, false},
+    {"raw-tracepoint", "", BenchMechanism::kRawTracepoint, ProgramKind::kRawTracepoint, false,
+     false},
 };
 
 bpf_link* attach_kprobe(bpf_program* program, const BenchSite& site, std::uint64_t offset,
@@ -55,24 +56,24 @@ bpf_link* attach_multi(bpf_program* program, const BenchSite& site) {
 
 bpf_link* attach_link(const MechanismInfo& info, const BenchSite& site, bpf_program* program) {
     switch (info.mechanism) {
-        case Mechanism::kKprobeInt3:
-        case Mechanism::kKprobeOptimized:
+        case BenchMechanism::kKprobeInt3:
+        case BenchMechanism::kKprobeOptimized:
             return attach_kprobe(program, site, site.offset, false);
-        case Mechanism::kKprobeFtrace:
+        case BenchMechanism::kKprobeFtrace:
             return attach_kprobe(program, site, 0, false);
-        case Mechanism::kKretprobe:
+        case BenchMechanism::kKretprobe:
             return attach_kprobe(program, site, 0, true);
-        case Mechanism::kKprobeMulti:
+        case BenchMechanism::kKprobeMulti:
             return attach_multi(program, site);
-        case Mechanism::kFentry:
-        case Mechanism::kFexit:
+        case BenchMechanism::kFentry:
+        case BenchMechanism::kFexit:
             return bpf_program__attach_trace(program);
-        case Mechanism::kRawTracepoint:
+        case BenchMechanism::kRawTracepoint:
             return bpf_program__attach_raw_tracepoint(program, kTracepoint);
-        case Mechanism::kDjprobeJump:
-        case Mechanism::kDjprobeInt3:
-        case Mechanism::kDjprobeReturn:
-        case Mechanism::kDjprobeShadow:
+        case BenchMechanism::kDjprobeJump:
+        case BenchMechanism::kDjprobeInt3:
+        case BenchMechanism::kDjprobeReturn:
+        case BenchMechanism::kDjprobeShadow:
             break;
     }
     errno = EINVAL;
@@ -87,14 +88,14 @@ Probe attach_ours(const MechanismInfo& info, const BenchSite& site, const bpf_pr
     if (info.anywhere) place.offset = site.offset;
     Symbolizer symbolizer;
     const djprobe_mode mode =
-        info.mechanism == Mechanism::kDjprobeInt3 ? DJPROBE_MODE_INT3 : DJPROBE_MODE_AUTO;
+        info.mechanism == BenchMechanism::kDjprobeInt3 ? DJPROBE_MODE_INT3 : DJPROBE_MODE_AUTO;
     std::uint32_t flags = info.anywhere ? 0 : DJPROBE_ATTACH_RETURN;
-    if (info.mechanism == Mechanism::kDjprobeShadow) flags |= DJPROBE_ATTACH_SHADOW;
+    if (info.mechanism == BenchMechanism::kDjprobeShadow) flags |= DJPROBE_ATTACH_SHADOW;
     return device->attach(
         place, {bpf_program__fd(program), bpf_program__name(program), 0, mode, flags}, symbolizer);
 }
 
-// libbpf begins with the program's name, which tells nobody anything here.
+// libbpf begins with the program's name, which says nothing here.
 std::string without_program(const std::string& warning) {
     const std::size_t at = warning.starts_with("prog '") ? warning.find("': ") : std::string::npos;
     return at == std::string::npos ? warning : warning.substr(at + 3);
@@ -114,7 +115,7 @@ const MechanismInfo* find_mechanism(std::string_view name) {
 }
 
 std::string place_of(const MechanismInfo& info, const BenchSite& site) {
-    if (info.mechanism == Mechanism::kRawTracepoint) return kTracepoint;
+    if (info.mechanism == BenchMechanism::kRawTracepoint) return kTracepoint;
     if (site.at_entry && !info.anywhere) return site.function;
     return fmt::format("{}+{:#x}", site.function, site.offset);
 }

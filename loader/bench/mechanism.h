@@ -16,7 +16,7 @@
 
 namespace djprobe::loader {
 
-enum class Mechanism {
+enum class BenchMechanism {
     kDjprobeJump,
     kDjprobeInt3,
     kDjprobeReturn,
@@ -35,13 +35,13 @@ enum class Mechanism {
 struct MechanismInfo {
     const char* name;
     std::string_view opcodes;  ///< what it may write first; empty: whatever it wants
-    Mechanism mechanism;
+    BenchMechanism mechanism;
     ProgramKind kind;
     bool anywhere;  ///< also in the middle of a function
     bool ours;
 
     /// Whether kprobes may be optimized while it is there.
-    [[nodiscard]] bool optimized() const { return mechanism != Mechanism::kKprobeInt3; }
+    [[nodiscard]] bool optimized() const { return mechanism != BenchMechanism::kKprobeInt3; }
 };
 
 std::span<const MechanismInfo> mechanisms();
@@ -63,7 +63,7 @@ inline constexpr const char* kTracepointFunction = "__set_task_comm";
 /// "__set_task_comm+0x9", or the tracepoint's name.
 std::string place_of(const MechanismInfo& info, const BenchSite& site);
 
-/// An attached program; detached with its end.
+/// An attached program. The destructor detaches it.
 class BenchProbe {
   public:
     /// Throws Error where the kernel or the module refuses. `device` null: our module is absent.
@@ -84,7 +84,7 @@ class BenchProbe {
     std::optional<Probe> probe_;
 };
 
-/// The kernel's switch for optimized kprobes; as it was in the end.
+/// The kernel's switch for optimized kprobes. The destructor sets it as it was.
 class KprobeOptimization {
   public:
     KprobeOptimization();

@@ -33,7 +33,7 @@ bool same_row(const BenchCase& a, const BenchCase& b) {
 std::string head(const BenchReport& report) {
     std::vector<double> baselines;
     for (const BenchCase& one : report.cases) {
-        if (one.mechanism->mechanism != Mechanism::kRawTracepoint)
+        if (one.mechanism->mechanism != BenchMechanism::kRawTracepoint)
             baselines.insert(baselines.end(), one.baseline.begin(), one.baseline.end());
     }
     const std::string clock =

@@ -130,11 +130,11 @@ void Rig::refuse_unsafe(const BenchSite& site) {
 }
 
 Installed Rig::install(const MechanismInfo& info, const BenchSite& site, Body body) {
-    if (info.mechanism == Mechanism::kKprobeOptimized && !optimization_.exists())
+    if (info.mechanism == BenchMechanism::kKprobeOptimized && !optimization_.exists())
         fail(ExitCode::kFailure, "this kernel does not optimize kprobes");
-    if (info.mechanism == Mechanism::kKprobeOptimized) refuse_unsafe(site);
-    const TextWatch* const watched =
-        watch(info.mechanism == Mechanism::kRawTracepoint ? kTracepointFunction : site.function);
+    if (info.mechanism == BenchMechanism::kKprobeOptimized) refuse_unsafe(site);
+    const TextWatch* const watched = watch(
+        info.mechanism == BenchMechanism::kRawTracepoint ? kTracepointFunction : site.function);
     Programs& loaded = programs(info, site);
     optimization_.set(info.optimized());
     Installed installed(BenchProbe::create(info, site, loaded, body, device()), loaded, body,
@@ -152,12 +152,13 @@ Installed Rig::install(const MechanismInfo& info, const BenchSite& site, Body bo
 
 void Installed::await_in_text(const MechanismInfo& info, const BenchSite& site, Rig& rig) {
     const auto query = attachment_->query();
-    if (query && info.mechanism == Mechanism::kDjprobeJump &&
+    if (query && info.mechanism == BenchMechanism::kDjprobeJump &&
         query->mechanism != DJPROBE_MECHANISM_JUMP && !rig.stop().requested())
         fail(ExitCode::kFailure, "it gets no jump: {}", no_jump_reason(*query, rig.symbolizer()));
     if (watch_ == nullptr) {
         std::this_thread::sleep_for(kBlind);
-        if (info.mechanism == Mechanism::kKprobeOptimized && !kernel_says_optimized(site.function))
+        if (info.mechanism == BenchMechanism::kKprobeOptimized &&
+            !kernel_says_optimized(site.function))
             fail(ExitCode::kFailure, "the kernel does not optimize this kprobe");
         return;
     }
@@ -171,8 +172,8 @@ void Installed::await_in_text(const MechanismInfo& info, const BenchSite& site, 
     if (!patch_) fail(ExitCode::kFailure, "it is not in the text after {} s", kLongest / 1s);
     if (!wanted(patch_))
         fail(ExitCode::kFailure, "{}: the text is '{}' after {} s",
-             info.mechanism == Mechanism::kKprobeOptimized ? "the kernel does not optimize it"
-                                                           : "something else is there",
+             info.mechanism == BenchMechanism::kKprobeOptimized ? "the kernel does not optimize it"
+                                                                : "something else is there",
              patch_->str(), kLongest / 1s);
     seen_ = patch_->str();
 }

@@ -82,7 +82,7 @@ class Installed {
     /// Hits since the last call, by the program's own count, or our module's; none for an empty
     /// program of the kernel's own mechanisms.
     std::optional<std::uint64_t> take_hits();
-    /// As take_hits(), where nobody knows how many there were: looking at the text may be one.
+    /// As take_hits(), where the number is not known: looking at the text may be a hit itself.
     void forget_hits();
     /// Runs of the program while `work` runs, by the kernel's statistics, which cost time
     /// themselves. None for ours, which counts by itself, and where the kernel has no statistics.

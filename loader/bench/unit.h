@@ -26,14 +26,14 @@ struct Unit {
 };
 
 /// No CPU takes the same time for an addition as for a division: a clock for which all loops cost
-/// the same per instruction, at every length, counts instructions. Of equal loops the fastest run
+/// the same per instruction, at every length, counts instructions. The fastest run of equal loops
 /// counts, so interrupts do not matter; the clock's own cost cancels out between lengths.
 Unit detect_unit(std::span<const LoopSample> samples);
 
 /// Runs loops of additions, multiplications and divisions: about 5 ms.
 std::vector<LoopSample> time_loops();
 
-/// Nanoseconds by a clock that nobody slews.
+/// Nanoseconds by a clock that no time daemon slews.
 double now_ns();
 
 }  // namespace djprobe::loader

@@ -31,7 +31,7 @@ void get_parent() {
 void read_version() {
     static const UniqueFd file(open("/proc/version", O_RDONLY | O_CLOEXEC));
     char buffer[64];
-    // What it reads is of no interest; only an error would be, and it cannot come.
+    // The value does not matter, and an error cannot come.
     [[maybe_unused]] const ssize_t got = pread(file.get(), buffer, sizeof buffer, 0);
 }
 

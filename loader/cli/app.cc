@@ -28,7 +28,7 @@
 namespace djprobe::loader {
 namespace {
 
-// An option before any command: whose is it?
+// An option before any command: find the command that has it.
 void check_option(std::string_view word, const CLI::App& app,
                   const std::vector<Command>& commands) {
     const bool is_long = word.starts_with("--");
@@ -54,7 +54,7 @@ void check_command(std::string_view word, const CLI::App& app,
 }
 
 int report(ExitCode code, const std::string& message) {
-    // It may quote a file: names of programs and sections, what libbpf says of them.
+    // The message may quote a file: names of programs and sections, and libbpf's words.
     say("probeload: {}\n", printable(message));
     return static_cast<int>(code);
 }

@@ -45,7 +45,7 @@ struct Place {
 
 [[noreturn]] void refuse(const SiteSpec& site, djprobe_reason why, std::uint64_t first,
                          std::uint64_t second, Symbolizer& symbolizer) {
-    throw refusal(site, "", Reason{static_cast<std::uint32_t>(why), {first, second}}, 0,
+    throw refusal(site, "", AbiReason{static_cast<std::uint32_t>(why), {first, second}}, 0,
                   symbolizer);
 }
 
@@ -80,7 +80,7 @@ std::optional<djprobe_explain> ask_module(const SiteSpec& site, Symbolizer& symb
         return Device::open().explain(site, symbolizer);
     } catch (const Error& error) {
         if (error.code() == ExitCode::kNotLoaded) return std::nullopt;
-        // So it answers for what is no text at all.
+        // The module answers so for an address that is no text at all.
         if (error.code() != ExitCode::kRefusedSite) throw;
         djprobe_explain answer = {};
         answer.verdict = DJPROBE_VERDICT_REFUSED;

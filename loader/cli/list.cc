@@ -14,7 +14,7 @@
 #include "base/say.h"
 #include "decode/quote.h"
 #include "kernel/device.h"
-#include "kernel/probe_files.h"
+#include "kernel/open_probes.h"
 #include "session/report.h"
 #include "session/site_names.h"
 
@@ -36,7 +36,7 @@ std::string name_of(std::uint32_t program) {
     return name.empty() ? "?" : name;
 }
 
-std::string head_of(const ProbeFile& file, std::size_t probes) {
+std::string head_of(const OpenProbe& file, std::size_t probes) {
     std::string programs =
         fmt::format("program {} (id {})", name_of(file.program_id), file.program_id);
     if (file.entry_program_id)
@@ -46,7 +46,7 @@ std::string head_of(const ProbeFile& file, std::size_t probes) {
                                  plural(probes, "probe")));
 }
 
-std::string json_line(const ProbeFile& file, const djprobe_query& probe, Symbolizer& symbolizer) {
+std::string json_line(const OpenProbe& file, const djprobe_query& probe, Symbolizer& symbolizer) {
     nlohmann::ordered_json json;
     json["type"] = "probe";
     json["pid"] = file.pid;
@@ -63,11 +63,11 @@ int run(bool json) {
     Output output(STDOUT_FILENO);
     Symbolizer symbolizer;
     std::size_t listed = 0;
-    for (const ProbeFile& file : find_probe_files()) {
+    for (const OpenProbe& file : find_open_probes()) {
         const auto probe = borrow(file);
         if (!probe) continue;
         auto queries = probe->queries(true);
-        // Where a module was unloaded, another's function may be now.
+        // A function of another module may be now where a module was unloaded.
         name_gone(Kallsyms{}, queries);
         if (!json) output.buffer().append(head_of(file, queries.size()));
         for (const djprobe_query& query : queries) {

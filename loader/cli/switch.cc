@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kOffFooter = R"(Examples:
   probeload off
-      no probe of anyone is in the kernel's text; those who hold them keep them
+      the kernel's text holds no probe; their processes keep them
   probeload off --jumps
       every probe is an int3
 

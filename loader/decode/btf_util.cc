@@ -11,7 +11,7 @@ namespace {
 
 // As many as libbpf follows where it resolves a size.
 constexpr int kMostModifiers = 32;
-// Of a name that is none.
+// Bytes that a message shows of a name that is not printable.
 constexpr std::size_t kMostShown = 64;
 
 bool is_printable(char letter) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Small questions to BTF. It comes from a file, and libbpf does not ask whether what it refers to
-// is there: these do. What throws, throws Error(kBadFile).
+// Small questions to BTF. It comes from a file, and libbpf does not check that a type it refers to
+// is there; these functions do. They throw Error(kBadFile).
 #pragma once
 
 #include <bpf/btf.h>

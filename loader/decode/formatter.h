@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Runs a Plan over records: the hot path of probeload. No allocation once the buffer has grown.
+// Runs a DecodePlan over records: the hot path of probeload. No allocation once the buffer has
+// grown.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +10,16 @@
 #include <vector>
 
 #include "base/output.h"
-#include "decode/plan.h"
+#include "decode/decode_plan.h"
 
 namespace djprobe::loader {
 
 class Formatter {
   public:
-    explicit Formatter(Plan plan) : plan_(std::move(plan)), widths_(plan_.columns(), 0) {}
+    explicit Formatter(DecodePlan plan) : plan_(std::move(plan)), widths_(plan_.columns(), 0) {}
 
-    [[nodiscard]] const Plan& plan() const noexcept { return plan_; }
-    /// Appends the record, which plan().accepts() must have accepted. No newline.
+    [[nodiscard]] const DecodePlan& plan() const noexcept { return plan_; }
+    /// Appends the record, which plan().accepts() must have accepted, without a newline.
     void append(Buffer& out, std::span<const std::byte> record);
 
   private:
@@ -27,7 +28,7 @@ class Formatter {
     void append_array(const Op& op, std::span<const Op> body, const std::byte* base, Buffer& out);
     void pad(const Op& op, std::size_t start, Buffer& out);
 
-    Plan plan_;
+    DecodePlan plan_;
     const std::byte* record_end_ = nullptr;
     /// Text: the widest value of each column so far, so that neighbouring lines align.
     std::vector<std::uint16_t> widths_;

@@ -16,8 +16,8 @@ namespace djprobe::loader {
 void append_quoted(Buffer& out, std::string_view bytes, Format format);
 std::string quoted(std::string_view bytes, Format format);
 
-/// Of text for people that holds names of others: control characters become \xNN, but newlines and
-/// tabs stay, as quotes and backslashes do.
+/// For text that people read and that holds foreign names: control characters become \xNN, but
+/// newlines and tabs stay, as quotes and backslashes do.
 std::string printable(std::string_view text);
 
 }  // namespace djprobe::loader

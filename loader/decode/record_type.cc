@@ -15,7 +15,7 @@ bool is_record(const btf& btf, std::uint32_t type_id) {
 }
 
 std::optional<RecordType> find_by_name(const btf& btf, const std::string& name) {
-    // The program's own types are the last ones where names collide.
+    // Where names collide, the program's own types come last.
     for (std::uint32_t id = btf__type_cnt(&btf); id-- > 1;) {
         const btf_type& type = type_at(btf, id);
         if (!btf_is_composite(&type) && !btf_is_typedef(&type)) continue;

@@ -73,10 +73,10 @@ class ValuePrinter {
 
   private:
     void compile(const btf& btf, std::uint32_t type_id, std::size_t size) {
-        Plan text = Plan::compile(btf, type_id, Format::kText);
+        DecodePlan text = DecodePlan::compile(btf, type_id, Format::kText);
         if (!text.accepts(size)) return;
         text_.emplace(std::move(text));
-        json_.emplace(Plan::compile(btf, type_id, Format::kJson));
+        json_.emplace(DecodePlan::compile(btf, type_id, Format::kJson));
         const btf_type& type = type_at(btf, skip_modifiers(btf, type_id));
         is_integer_ = btf_is_int(&type);
         is_signed_ = is_integer_ && (btf_int_encoding(&type) & BTF_INT_SIGNED) != 0;
@@ -131,7 +131,7 @@ class MapDumper {
         std::vector<std::byte> key, value;
     };
 
-    // Of a large map what is not zero; `cut` when there is more than is read.
+    // A large map shows the values that are not zero; `cut` when there is more than is read.
     [[nodiscard]] std::vector<Found> read(bool& cut) const {
         std::vector<Found> found;
         std::vector<std::byte> key(bpf_map__key_size(map_)), next(key.size());
@@ -157,7 +157,7 @@ class MapDumper {
         return found;
     }
 
-    // For the largest first, as numbers with their sign.
+    // The order is by number with its sign, the largest first.
     [[nodiscard]] std::int64_t rank(const std::vector<std::byte>& value) const {
         const auto unused = static_cast<unsigned>(64 - 8 * size_);
         const std::uint64_t high = sum(value) << unused;

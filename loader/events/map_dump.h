@@ -23,7 +23,7 @@ struct MapEntry {
 
 struct MapDump {
     std::vector<MapEntry> entries;
-    /// Of this map there is more than was taken.
+    /// The map holds more entries than are shown.
     struct LeftOut {
         std::string map;
         std::uint64_t entries;  ///< so many were read and not taken
@@ -36,8 +36,8 @@ struct MapDump {
 enum class MapValues { kAny, kCounters };
 
 /// The entries of the program's own array and hash maps, per-CPU ones included: integers summed
-/// over the CPUs, other values as a list of one per CPU. Of a map with room for more than 16 only
-/// what is not zero, of a hash map the largest numbers first, and no more than 64.
+/// over the CPUs, other values as a list of one per CPU. A map with room for more than 16 shows
+/// only what is not zero, of a hash map the largest numbers first, and no more than 64.
 MapDump dump_maps(const bpf_object* object, MapValues values);
 
 }  // namespace djprobe::loader

@@ -27,21 +27,21 @@ RecordPrinter::RecordPrinter(const btf* btf, std::string map_name, bool is_only_
     type_name_ = type->name;
     if (format == Format::kJson) {
         const std::string head = fmt::format(R"({{"type":"event","name":"{}","data":)", type->name);
-        formatter_.emplace(Plan::compile(*btf, type->type_id, format, head, "}\n"));
+        formatter_.emplace(DecodePlan::compile(*btf, type->type_id, format, head, "}\n"));
     } else {
-        formatter_.emplace(Plan::compile(*btf, type->type_id, format, type->name, "\n"));
+        formatter_.emplace(DecodePlan::compile(*btf, type->type_id, format, type->name, "\n"));
     }
 }
 
-// Padding would look like elements of the array at the end, unless these are larger.
+// Padding would look like elements of the array at the end, unless the elements are larger.
 bool RecordPrinter::has_unknown_length() const {
-    const Plan& plan = formatter_->plan();
+    const DecodePlan& plan = formatter_->plan();
     return style_.size == RecordSize::kPadded && plan.is_flexible() &&
            plan.flexible_element() <= kPerfPadding;
 }
 
 bool RecordPrinter::fits(std::size_t size) const {
-    const Plan& plan = formatter_->plan();
+    const DecodePlan& plan = formatter_->plan();
     if (has_unknown_length()) return false;
     if (plan.accepts(size)) return true;
     return style_.size == RecordSize::kPadded && size >= plan.size() &&
@@ -86,7 +86,7 @@ void RecordPrinter::explain(std::size_t size) {
             "kernel pads the records of a perf event array; they are dumped: use a ring buffer\n",
             map_name_, type_name_);
     } else if (formatter_) {
-        const Plan& plan = formatter_->plan();
+        const DecodePlan& plan = formatter_->plan();
         say("probeload: map '{}': a record of {} bytes is not a '{}' of {} bytes{} and is "
             "dumped: send whole records of that type, or name the record's type after the "
             "map\n",

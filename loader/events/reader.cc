@@ -98,7 +98,7 @@ void EventReader::drain() {
 }
 
 void EventReader::consume() {
-    // Of perf buffers we do not know how full they were.
+    // The kernel does not tell how full perf buffers were.
     has_room_ = perf_.empty();
     for (Source& source : sources_) {
         if (!source.ring) continue;

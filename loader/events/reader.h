@@ -34,12 +34,13 @@ class EventReader {
     /// The names of the event maps; raw records carry the index.
     [[nodiscard]] std::vector<std::string> map_names() const;
 
-    /// Prints what is there; returns early when a signal or a closed stdout asks to stop.
+    /// Prints the events that are there; returns early when a signal or a closed stdout asks to
+    /// stop.
     void read();
     /// True if the last read() found so little, measured by the room in the ring buffers, that the
     /// next one may wait until more has gathered.
     [[nodiscard]] bool has_room() const noexcept { return has_room_; }
-    /// Prints the rest, whatever the signals: for the end, when nobody sends any more.
+    /// Prints the rest, whatever the signals: for the end, when no probe sends any more.
     void drain();
 
     [[nodiscard]] std::uint64_t received() const noexcept { return received_; }

@@ -21,7 +21,7 @@ class Probe {
   public:
     explicit Probe(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
 
-    /// Sleeps until the optimizer has made up its mind; false when a signal came first.
+    /// Sleeps until the optimizer has decided; false when a signal came first.
     bool wait(const StopSignals& stop) const;
     /// Takes its probes out of the text; their counters stay. A program that has begun may still
     /// run, see run_out(). False if the module cannot now.
@@ -44,7 +44,7 @@ struct AttachRequest {
     djprobe_mode mode;
     std::uint32_t flags = 0;  ///< enum djprobe_attach_flags
     int entry_prog_fd = 0;    ///< with DJPROBE_ATTACH_SESSION
-    /// Of attach_many(), for messages about the whole request: what the user has asked for.
+    /// For messages about a whole attach_many(): what the user has asked for.
     std::string_view pattern{};
 };
 

@@ -79,7 +79,7 @@ Kallsyms Kallsyms::parse(std::string text) {
         }
         rest.remove_prefix(newline == rest.npos ? rest.size() : newline + 1);
     }
-    // Stable: of several names for one address the kernel means the first one.
+    // Stable: where several names have one address, the kernel means the first one.
     std::ranges::stable_sort(table.symbols_, {}, &Symbol::address);
     return table;
 }

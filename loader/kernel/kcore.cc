@@ -19,8 +19,9 @@ constexpr const char* kPath = "/proc/kcore";
     if (error == ENOENT)
         fail(ExitCode::kFailure, "{}: the kernel has none (CONFIG_PROC_KCORE)", kPath);
     if (error == EACCES || error == EPERM)
-        fail(ExitCode::kNoPermission, "{}: {}: run as root; where lockdown forbids it, nobody may",
-             kPath, std::strerror(error));
+        fail(ExitCode::kNoPermission,
+             "{}: {}: run as root; under kernel lockdown root may not either", kPath,
+             std::strerror(error));
     fail(ExitCode::kFailure, "{}: {}", kPath, std::strerror(error));
 }
 

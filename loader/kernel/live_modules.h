@@ -15,7 +15,7 @@ struct LiveModule {
     std::uint64_t size;  ///< of all its memory
 };
 
-/// Those that neither come nor go.
+/// The modules that are neither loading nor unloading.
 std::vector<LiveModule> live_modules(const char* path = "/proc/modules");
 
 }  // namespace djprobe::loader

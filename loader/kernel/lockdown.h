@@ -4,8 +4,9 @@
 
 namespace djprobe::loader {
 
-/// Under lockdown `confidentiality`: then BPF programs may not read the kernel's memory, for which
-/// their helpers are missing, and nobody may probe it. False where the state cannot be read.
+/// Whether the kernel is under lockdown `confidentiality`. Then BPF programs lack the helpers that
+/// read the kernel's memory, and no process may probe the kernel. False where the state cannot be
+/// read.
 bool is_confidential(const char* state = "/sys/kernel/security/lockdown");
 
 }  // namespace djprobe::loader

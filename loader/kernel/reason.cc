@@ -19,15 +19,16 @@ constexpr std::size_t kCandidates = 8;
 struct Word {
     const char* name;
     const char* text;
+    djprobe_detail detail;
 };
 
 const Word* find_word(std::uint32_t number) {
-    static constexpr Word kUnknown{nullptr, nullptr};
+    static constexpr Word kUnknown{nullptr, nullptr, DJPROBE_DETAIL_NONE};
     switch (number) {
-#define DJPROBE_REASON_WORD(number, NAME, name, text, detail) \
-    case number: {                                            \
-        static constexpr Word kWord{name, text};              \
-        return &kWord;                                        \
+#define DJPROBE_REASON_WORD(number, NAME, name, text, detail)             \
+    case number: {                                                        \
+        static constexpr Word kWord{name, text, DJPROBE_DETAIL_##detail}; \
+        return &kWord;                                                    \
     }
         DJPROBE_REASONS(DJPROBE_REASON_WORD)
 #undef DJPROBE_REASON_WORD
@@ -35,98 +36,45 @@ const Word* find_word(std::uint32_t number) {
     return &kUnknown;
 }
 
-std::string arrow(const Reason& reason, Symbolizer& symbolizer) {
-    return fmt::format(" ({} -> {})", symbolizer.describe(reason.detail[0]),
-                       symbolizer.describe(reason.detail[1]));
-}
-
 std::string at(std::uint64_t address, Symbolizer& symbolizer) {
     return fmt::format(" (at {})", symbolizer.describe(address));
 }
 
-// What detail[] adds to the sentence. No default: a new reason must say what its details mean.
-std::string describe_detail(const Reason& reason, Symbolizer& symbolizer) {
-    const auto& detail = reason.detail;
-    // None, or kptr_restrict hides the addresses.
-    if (detail[0] == 0 && detail[1] == 0) return "";
-    switch (static_cast<djprobe_reason>(reason.number)) {
-        case DJPROBE_REASON_NONE:
-        case DJPROBE_REASON_NO_SUCH_SYMBOL:
-        case DJPROBE_REASON_NOT_TEXT:
-        case DJPROBE_REASON_INIT_TEXT:
-        case DJPROBE_REASON_BLACKLISTED:
-        case DJPROBE_REASON_OWN_TEXT:
-        case DJPROBE_REASON_TRAP_PATH:
-        case DJPROBE_REASON_IDLE_TEXT:
-        case DJPROBE_REASON_FRAGILE_TEXT:
-        case DJPROBE_REASON_FTRACE_SITE:
-        case DJPROBE_REASON_JUMP_LABEL:
-        case DJPROBE_REASON_STATIC_CALL:
-        case DJPROBE_REASON_BUG_SITE:
-        case DJPROBE_REASON_MODULE_LEAVING:
-        case DJPROBE_REASON_ALTERNATIVE:
-        case DJPROBE_REASON_MODE_INT3:
-        case DJPROBE_REASON_NO_INDEX:
-        case DJPROBE_REASON_PROG_FD:
-        case DJPROBE_REASON_PROG_TYPE:
-        case DJPROBE_REASON_PROG_SLEEPABLE:
-        case DJPROBE_REASON_PROG_OVERRIDE:
-        case DJPROBE_REASON_PROG_EXTENDED:
-        case DJPROBE_REASON_NO_MEMORY:
-        case DJPROBE_REASON_LOCKDOWN:
-        case DJPROBE_REASON_MODULE_GONE:
-        case DJPROBE_REASON_OPTIMIZATION_OFF:
-        case DJPROBE_REASON_DISABLED:
-        case DJPROBE_REASON_NO_SHADOW:
-        case DJPROBE_REASON_ADDRESSES_HIDDEN:
-        case DJPROBE_REASON_INTERRUPTED:
+std::string from_to(std::uint64_t from, std::uint64_t to, Symbolizer& symbolizer) {
+    if (!from) return at(to, symbolizer);
+    if (!to) return at(from, symbolizer);
+    return fmt::format(" ({} -> {})", symbolizer.describe(from), symbolizer.describe(to));
+}
+
+std::string at_why(std::uint64_t address, std::uint64_t why, Symbolizer& symbolizer) {
+    const Word* word = find_word(static_cast<std::uint32_t>(why));
+    return fmt::format(" (at {}: {})", symbolizer.describe(address),
+                       word->text ? word->text : "for a reason newer than this loader");
+}
+
+/// What detail[] adds to the sentence.
+std::string describe_detail(const AbiReason& reason, Symbolizer& symbolizer) {
+    const auto& [first, second] = reason.detail;
+    // The reason has none, or kptr_restrict hides the addresses.
+    if (first == 0 && second == 0) return "";
+    switch (find_word(reason.number)->detail) {
+        case DJPROBE_DETAIL_NONE:
             return "";
-        case DJPROBE_REASON_AMBIGUOUS_SYMBOL:
-            return fmt::format(": {:#x}, {:#x}", detail[0], detail[1]);
-        case DJPROBE_REASON_PAST_END:
-            return fmt::format(", which is {:#x} bytes long", detail[1] - detail[0]);
-        case DJPROBE_REASON_NOT_BOUNDARY:
-            return fmt::format("; the nearest are {} and {}", symbolizer.describe(detail[0]),
-                               symbolizer.describe(detail[1]));
-        case DJPROBE_REASON_FOREIGN_PATCH:
-        case DJPROBE_REASON_SHARED_KPROBE:
-        case DJPROBE_REASON_UNDECODABLE:
-        case DJPROBE_REASON_NO_RETURN:
-        case DJPROBE_REASON_SPECIAL_RETURN:
-        case DJPROBE_REASON_NO_FUNCTION:
-        case DJPROBE_REASON_NOT_RELOCATABLE:
-        case DJPROBE_REASON_EXTABLE_INSN:
-        case DJPROBE_REASON_INTERRUPT_SHADOW:
-        case DJPROBE_REASON_SYSTEM_FLOW:
-        case DJPROBE_REASON_TRAP_INSN:
-        case DJPROBE_REASON_POST_AT_BRANCH:
-        case DJPROBE_REASON_ENDBR:
-        case DJPROBE_REASON_SHORT_REGION:
-        case DJPROBE_REASON_ENDBR_IN_REGION:
-        case DJPROBE_REASON_CALL_IN_REGION:
-        case DJPROBE_REASON_INDIRECT_JUMP:
-        case DJPROBE_REASON_UNSCANNABLE:
-        case DJPROBE_REASON_OUT_OF_REACH:
-        case DJPROBE_REASON_OVERLAP:
-        case DJPROBE_REASON_FILLER:
-        case DJPROBE_REASON_TEXT_CHANGED:
-            return at(detail[0], symbolizer);
-        case DJPROBE_REASON_TAIL_CALL:
-            return detail[1] ? arrow(reason, symbolizer) : at(detail[0], symbolizer);
-        case DJPROBE_REASON_ENTRY_AGAIN:
-        case DJPROBE_REASON_BRANCH_INTO_REGION:
-        case DJPROBE_REASON_POINTER_INTO_REGION:
-        case DJPROBE_REASON_LABEL_INTO_REGION:
-            return arrow(reason, symbolizer);
-        case DJPROBE_REASON_FIXUP_INTO_REGION:
-            return at(detail[1], symbolizer);
-        case DJPROBE_REASON_REGION_RESERVED: {
-            const Word* word = find_word(static_cast<std::uint32_t>(detail[1]));
-            return fmt::format(" (at {}: {})", symbolizer.describe(detail[0]),
-                               word->text ? word->text : "for a reason newer than this loader");
-        }
-        case DJPROBE_REASON_PROG_ATTACH_TYPE:
-            return fmt::format(" (expected attach type {})", detail[0]);
+        case DJPROBE_DETAIL_AT:
+            return at(first, symbolizer);
+        case DJPROBE_DETAIL_FROM_TO:
+            return from_to(first, second, symbolizer);
+        case DJPROBE_DETAIL_NAMESAKES:
+            return fmt::format(": {:#x}, {:#x}", first, second);
+        case DJPROBE_DETAIL_EXTENT:
+            return fmt::format(", which is {:#x} bytes long", second - first);
+        case DJPROBE_DETAIL_NEAREST:
+            return fmt::format("; the nearest are {} and {}", symbolizer.describe(first),
+                               symbolizer.describe(second));
+        case DJPROBE_DETAIL_AT_WHY:
+            return at_why(first, second, symbolizer);
+        case DJPROBE_DETAIL_ATTACH_TYPE:
+            return fmt::format(" (expected attach type {})", first);
     }
     return "";
 }
@@ -146,7 +94,7 @@ ExitCode exit_code(std::uint32_t number, int error) {
         case DJPROBE_REASON_NO_MEMORY:
         case DJPROBE_REASON_INTERRUPTED:
             return ExitCode::kFailure;
-        // Not the program's fault, though the module answers it before it looks for a site.
+        // The program is not at fault, though the module answers so before it looks for a site.
         case DJPROBE_REASON_NO_SHADOW:
             return ExitCode::kRefusedSite;
         case DJPROBE_REASON_LOCKDOWN:
@@ -178,7 +126,8 @@ std::string no_such_symbol(const SiteSpec& site, Symbolizer& symbolizer) {
     return fmt::format("{}; did you mean {}?", message, fmt::join(names, ", "));
 }
 
-std::string ambiguous_symbol(const SiteSpec& site, const Reason& reason, Symbolizer& symbolizer) {
+std::string ambiguous_symbol(const SiteSpec& site, const AbiReason& reason,
+                             Symbolizer& symbolizer) {
     std::vector<std::string> candidates;
     const auto symbols = symbolizer.kallsyms().find(site.symbol);
     for (const Symbol& symbol : symbols) {
@@ -203,13 +152,13 @@ std::string reason_name(std::uint32_t number) {
     return word->name ? word->name : fmt::format("reason-{}", number);
 }
 
-std::string describe_reason(const Reason& reason, Symbolizer& symbolizer) {
+std::string describe_reason(const AbiReason& reason, Symbolizer& symbolizer) {
     const Word* word = find_word(reason.number);
     if (!word->text) return fmt::format("reason {}, newer than this probeload", reason.number);
     return word->text + describe_detail(reason, symbolizer);
 }
 
-Error refusal(const SiteSpec& site, std::string_view program, const Reason& reason, int error,
+Error refusal(const SiteSpec& site, std::string_view program, const AbiReason& reason, int error,
               Symbolizer& symbolizer) {
     // The module takes any symbol's address, and then finds no text there.
     if (reason.number == DJPROBE_REASON_NOT_TEXT && !site.symbol.empty() &&

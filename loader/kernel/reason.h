@@ -14,13 +14,13 @@
 namespace djprobe::loader {
 
 /// A reason as the ABI carries it; may be newer than this loader.
-struct Reason {
+struct AbiReason {
     std::uint32_t number = DJPROBE_REASON_NONE;
     std::uint64_t detail[2] = {};
 };
 
-/// The one in an answer of the module's, or of the analysis.
-Reason reason_of(const auto& answer) {
+/// The reason in an answer of the module, or of the analysis.
+AbiReason reason_of(const auto& answer) {
     return {static_cast<std::uint32_t>(answer.reason), {answer.detail[0], answer.detail[1]}};
 }
 
@@ -29,11 +29,11 @@ std::string reason_name(std::uint32_t number);
 
 /// The sentence with its addresses as names: "a branch lands inside the 5 bytes
 /// (vfs_read.cold+0x12 -> vfs_read+0x4b)".
-std::string describe_reason(const Reason& reason, Symbolizer& symbolizer);
+std::string describe_reason(const AbiReason& reason, Symbolizer& symbolizer);
 
 /// The error for a refused DJPROBE_IOC_ATTACH: what, where, and what to do. Without a program, for
 /// a refused DJPROBE_IOC_EXPLAIN.
-Error refusal(const SiteSpec& site, std::string_view program, const Reason& reason, int error,
+Error refusal(const SiteSpec& site, std::string_view program, const AbiReason& reason, int error,
               Symbolizer& symbolizer);
 
 }  // namespace djprobe::loader

@@ -9,7 +9,7 @@
 
 namespace djprobe::loader {
 
-/// A place as asked for; whether it exists is the module's to say.
+/// A place as the user asks for it. The module decides whether it exists.
 struct SiteSpec {
     std::string symbol;  ///< "NAME" or "MODULE:NAME"; empty: `address` counts
     std::uint64_t offset = 0;

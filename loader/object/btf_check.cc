@@ -31,7 +31,7 @@ void check_type(const btf& btf, std::uint32_t id) {
         }
         return;
     }
-    // Nor is a tag, whose text is free, and nobody prints it.
+    // Nor is a tag: its text is free, and the loader does not print it.
     const bool is_tag = btf_is_decl_tag(&type) || btf_is_type_tag(&type);
     if (!is_tag) printable_name(btf, type.name_off);
     switch (btf_kind(&type)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Does an object's BTF hang together? libbpf follows its references without a look.
+// Does an object's BTF hold together? libbpf follows its references without a check.
 #pragma once
 
 #include <bpf/btf.h>

@@ -38,7 +38,7 @@ CrashGuard::CrashGuard(std::string_view file, int seconds) {
     action.sa_flags = SA_ONSTACK;
     for (std::size_t i = 0; i < std::size(kSignals); ++i)
         sigaction(kSignals[i], &action, &before_[i]);
-    // The time of this process alone: waiting is no circle, and SIGALRM is that of StopSignals.
+    // CPU time of this process: a wait is no endless loop, and StopSignals uses SIGALRM.
     const itimerval time = {.it_interval = {}, .it_value = {.tv_sec = seconds, .tv_usec = 0}};
     setitimer(ITIMER_PROF, &time, nullptr);
 }

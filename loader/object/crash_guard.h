@@ -15,7 +15,7 @@ namespace djprobe::loader {
 /// uses the process' ITIMER_PROF and that thread's signal stack.
 class CrashGuard {
   public:
-    /// No time given: only crashes. What a kernel does with an object may take as long as it likes.
+    /// Without a time it guards against crashes only: the kernel may take long over an object.
     explicit CrashGuard(std::string_view file, int seconds = 0);
     ~CrashGuard();
     CrashGuard(const CrashGuard&) = delete;

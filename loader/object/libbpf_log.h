@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// libbpf's talk, kept until it is known whether anyone needs it.
+// What libbpf prints, kept until the loader knows whether a message needs it.
 #pragma once
 
 #include <cstddef>

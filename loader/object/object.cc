@@ -22,7 +22,7 @@ namespace {
 constexpr std::size_t kVerifierLines = 8;
 // Opening takes milliseconds.
 constexpr int kSecondsToOpen = 30;
-// libbpf gives uprobes and sessions the same program type, which only the section tells.
+// libbpf gives uprobes and sessions the same program type; only the section tells them apart.
 constexpr std::string_view kSections[] = {"kprobe", "kretprobe", "kprobe.multi", "kretprobe.multi"};
 
 std::string libbpf_error(int error) {
@@ -86,7 +86,7 @@ bool can_run(const Program& program) {
     return true;
 }
 
-// Of several programs one that cannot run does not stand for all.
+// One program that cannot run does not stand for several.
 void check_one_of(const std::vector<Program>& programs, const Program& program) {
     try {
         check_section(program);

@@ -30,7 +30,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Seconds in which jumps are there, or never will be.
+// After so many seconds a jump is there or never will be.
 constexpr double kSettled = 5;
 
 Child start_command(const std::string& command) {
@@ -86,7 +86,7 @@ std::optional<int> end_of(std::optional<Child>& child, bool ended, EventReader& 
     return ended ? child->wait() : child->end([&events] { events.drain(); });
 }
 
-// The counters and the records of one moment: nothing runs any more.
+// No program runs any more: counters and records are of one moment.
 void stop_probes(const std::vector<Attachment>& attachments, Summary& summary,
                  Symbolizer& symbolizer) {
     for (const Attachment& attachment : attachments)
@@ -146,7 +146,7 @@ int run_attach(const AttachOptions& options) {
     attachments.reserve(targets.size());
     for (const Target& target : targets)
         attachments.push_back(Attachment::attach(target, options, device, symbolizer, stop));
-    // Events come already, and their reader may take none.
+    // Events come already, and the reader of stdout may take none.
     if (options.seconds) stop.request_after(*options.seconds + kSettled);
     print_attached(attachments, events, output, stop, symbolizer);
 

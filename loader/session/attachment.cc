@@ -22,7 +22,7 @@ std::string function_name(const SiteSpec& site, Symbolizer& symbolizer) {
 constexpr std::uint32_t kExact = DJPROBE_ATTACH_RETURN;
 constexpr std::uint32_t kShadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
 
-// In which ways to try, the better one first.
+// The modes to try, the better one first.
 std::vector<std::uint32_t> ways_to_attach(const Target& target, const AttachOptions& options) {
     if (!target.at_returns) return {0};
     if (target.entry) return {kShadow};
@@ -109,7 +109,7 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
          reasons_text(about.left_out));
 }
 
-// Neither mode takes the function: the one's reason says nothing of the other's.
+// Neither mode takes the function: the reason of one says nothing about the other.
 void refuse_both(const SiteSpec& site, const Device& device, Symbolizer& symbolizer) {
     const djprobe_explain exact = device.explain(site, symbolizer, kExact);
     const djprobe_explain shadow = device.explain(site, symbolizer, kShadow);
@@ -200,7 +200,7 @@ void Attachment::complete(AttachmentReport& report, Symbolizer& symbolizer) cons
     }
     if (!many) return;
     copy_names(ended, report.probes);
-    // Read when it was looked for functions like the pattern.
+    // The symbols were read in the search for functions like the pattern.
     name_gone(symbolizer.kallsyms(), report.probes);
 }
 

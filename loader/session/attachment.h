@@ -16,15 +16,15 @@ namespace djprobe::loader {
 /// Lives until it is destroyed, as its probes do.
 class Attachment {
   public:
-    /// Throws Error with the module's reason in words. Of the functions by a pattern those that
-    /// are refused are left out, unless all are. A stop that is requested meanwhile is an Error,
+    /// Throws Error with the module's reason in words. A pattern skips the functions that
+    /// are refused, unless all are. A stop that is requested meanwhile is an Error,
     /// too.
     static Attachment attach(const Target& target, const AttachOptions& options,
                              const Device& device, Symbolizer& symbolizer, const StopSignals& stop);
 
     /// Sleeps until the optimizer has made up its mind, or until a signal comes.
     void wait(const StopSignals& stop) const { probe_.wait(stop); }
-    /// True while the optimizer has not made up its mind about all of it.
+    /// True while the optimizer has yet to decide about some of its probes.
     [[nodiscard]] bool settling() const;
     /// State and counters now; the names of many places are left to complete().
     [[nodiscard]] AttachmentReport report() const;

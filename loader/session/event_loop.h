@@ -11,7 +11,7 @@ namespace djprobe::loader {
 enum class EndCause { kStop, kCommand, kOutputClosed };
 
 /// Prints events until a stop is requested, the end of the command (its pidfd, or
-/// -1), or until nobody reads stdout any more.
+/// -1), or until the reader of stdout is gone.
 EndCause run_event_loop(EventReader& events, Output& output, const StopSignals& stop,
                         int command_fd);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What `probeload attach` is asked for.
+// The options of `probeload attach`.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +15,10 @@
 
 namespace djprobe::loader {
 
-/// Of how many sites a summary tells, unless somebody asks for more: what fits a screen.
+/// How many sites a summary shows, unless the user asks for more: what fits a screen.
 inline constexpr std::size_t kTopSites = 10;
 
-/// How returns are found out about.
+/// How the module learns of returns.
 enum class ReturnMode {
     kAuto,    ///< exact where the function has only returns of its own
     kExact,   ///< probes at them

@@ -38,7 +38,7 @@ std::string miss_name(std::size_t kind) {
 std::string site_name(const djprobe_query& probe) {
     const std::string_view symbol(probe.symbol, strnlen(probe.symbol, sizeof probe.symbol));
     const std::string_view module(probe.module, strnlen(probe.module, sizeof probe.module));
-    // Gone before anybody asked.
+    // The probe was gone before the loader asked for its names.
     if (symbol.empty()) return fmt::format("{:#x}", probe.address);
     return fmt::format("{}{}{}+{:#x}", module, module.empty() ? "" : ":", symbol, probe.offset);
 }

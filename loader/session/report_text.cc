@@ -34,7 +34,7 @@ std::string way_and_reason(const djprobe_query& probe, Symbolizer& symbolizer) {
     return text;
 }
 
-// "by jump", or "2 by jump, 1 by int3: REASON". Of many functions the reasons are counted: each
+// "by jump", or "2 by jump, 1 by int3: REASON". For many functions the reasons are counted: each
 // for itself would fill the screen.
 std::string ways(const AttachmentReport& report, Symbolizer& symbolizer) {
     const bool many = report.scope == Scope::kGlob;
@@ -81,7 +81,7 @@ std::string what(const AttachmentReport& report) {
     std::string functions =
         fmt::format("{} like '{}'", plural(report.functions, "function"), report.name);
     if (!report.at_returns) return functions;
-    // Of a function in shadow mode all returns are one probe.
+    // In shadow mode one probe sees all returns of a function.
     const std::size_t returns = report.probes.size() - report.shadows;
     if (returns == 0) return fmt::format("returns of {} in shadow mode", functions);
     std::string text = fmt::format("{} of {}", plural(returns, "return"), functions);

@@ -12,7 +12,7 @@ namespace djprobe::loader {
 /// Gives each probe the name that its twin in `named` has; one without a twin keeps its own.
 void copy_names(const std::vector<djprobe_query>& named, std::vector<djprobe_query>& probes);
 
-/// Names those that are gone, or without a name, as what was there when they were attached.
+/// Gives probes that are gone, or have no name, the names of the time when they were attached.
 void name_gone(const Kallsyms& when_attached, std::vector<djprobe_query>& probes);
 
 }  // namespace djprobe::loader

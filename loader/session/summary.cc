@@ -11,7 +11,7 @@ namespace djprobe::loader {
 namespace {
 
 std::string command_text(int status) {
-    // What the command itself ends with cannot be told from that.
+    // The command may end with the same status by itself: the two look alike.
     std::string text = "command: ended with " + describe_wait_status(status);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
         text += " (the shell's word for: not found)";

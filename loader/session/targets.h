@@ -18,7 +18,8 @@ struct Target {
     std::optional<Program> entry{};  ///< of a session: runs first
 };
 
-/// Throws Error(kUsage) where nobody says where, or asks for what cannot be.
+/// Throws Error(kUsage) where neither the options nor a section name a site, or where they
+/// contradict each other.
 std::vector<Target> choose_targets(const AttachOptions& options,
                                    const std::vector<Program>& programs);
 

@@ -25,13 +25,13 @@ struct Analysis {
     TextMap map;
 };
 
-/// The kernel's own text, and behind it that of each of its modules, which are added to the image.
-/// Modules that cannot be probed, as they leave or are ours, are left out, and so is the kernel
+/// The kernel's own text, and behind it the text of each of its modules, which are added to the
+/// image. Leaves out the modules that cannot be probed (ours, and those that go), and the kernel
 /// itself where only functions of modules are `wanted`.
 std::list<Analysis> analyse(KernelImage& image, const std::optional<std::string>& wanted);
 
-/// Only what has a say in the sites near an address, and the text in which it lies: `module` is ""
-/// for the kernel itself. Empty when there is no such module.
+/// Only the code that matters to the sites near an address, in the text that holds the address:
+/// `module` is "" for the kernel itself. Empty when there is no such module.
 std::list<Analysis> analyse_near(KernelImage& image, std::string_view module,
                                  std::uint64_t address);
 

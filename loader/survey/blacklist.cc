@@ -13,7 +13,7 @@
 #include <string_view>
 #include <unordered_set>
 
-#include "../../arch/x86/fragile.h"
+#include "../../kmod/linux_names/fragile.h"
 #include "base/error.h"
 #include "survey/image_functions.h"
 

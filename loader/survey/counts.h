@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "../../arch/x86/reason.h"
+#include "../../arch/x86/insn/reason.h"
 
 namespace djprobe::loader {
 

@@ -4,7 +4,7 @@
 #include <Zydis/Zydis.h>
 #include <fmt/core.h>
 
-#include "../../arch/x86/decode.h"
+#include "../../arch/x86/insn/decode.h"
 
 namespace djprobe::loader {
 namespace {

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "../../arch/x86/types.h"
+#include "../../arch/x86/insn/types.h"
 
 namespace djprobe::loader {
 

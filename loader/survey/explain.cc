@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include "../../arch/x86/detour.h"
+#include "../../arch/x86/detour/detour.h"
 #include "kernel/reason.h"
 #include "survey/disasm.h"
 #include "survey/words.h"
@@ -15,97 +15,170 @@ using x86::Insn;
 using Check = Explanation::Check;
 using Line = Explanation::Line;
 
-/// So far around the site is shown.
+/// Bytes before and behind the site that the listing shows.
 constexpr std::uint64_t kShown = 48;
 
-class Explainer {
+/// Hears decide() and writes down what it hears.
+class DecisionLog {
   public:
-    Explainer(const TextMap& map, Symbolizer& symbolizer, std::size_t function, Explanation& out)
-        : map_(map),
-          symbolizer_(symbolizer),
-          function_(map.functions()[function]),
-          around_(map, function),
-          out_(out),
-          site_(out.address) {}
+    DecisionLog(const TextMap& map, Symbolizer& symbolizer, std::size_t function, Explanation& out)
+        : map_(map), symbolizer_(symbolizer), function_(map.functions()[function]), out_(out) {}
 
-    /// Why not, in words.
+    void asked(x86::Rule rule, const x86::Plan& plan, const Refusal& answer) {
+        if (answer) refused_ = sentence(answer);
+        // The other tactics ask the same of other regions: tried() says what came of it.
+        if (plan.tactic != x86::Tactic::Window) return;
+        if (rule == x86::Rule::Arrival && answer && add_arrivals(plan)) return;
+        add(name_of(rule), answer, passed(rule, plan));
+    }
+
+    void tried(const x86::Plan& plan, bool fits) {
+        const char* const tactic = tactic_name(plan.tactic);
+        out_.tactics.push_back({tactic, fits, fits ? fit(plan) : misfit(plan.tactic)});
+        refused_.clear();
+    }
+
+  private:
+    [[nodiscard]] std::string name(std::uint64_t address) const { return map_.describe(address); }
     [[nodiscard]] std::string sentence(const Refusal& refusal) const {
         return describe_reason(reason_of(refusal), symbolizer_);
     }
-
-    void check_site() {
-        const TextMap::Function& f = function_;
-        add("function", site_ < f.real_end,
-            fmt::format("{} has {:#x} bytes of code, {:#x} with padding", f.name,
-                        f.real_end - f.code.address, f.code.bytes.size()));
-        add("decodable", !f.undecodable, f.undecodable ? sentence(f.undecodable) : "to its end");
-        x86::Boundary boundary;
-        const bool known = !around_.boundary(site_, boundary);
-        add("boundary", known && boundary.is_start(site_),
-            !known ? "not known"
-            : boundary.is_start(site_)
-                ? "an instruction begins here"
-                : fmt::format("inside the instruction at {}; the next is at {}",
-                              name(boundary.before), name(boundary.after)));
-        add("blacklists", !f.blacklisted && !f.idle && !f.fragile && !f.trap_path,
-            f.idle          ? sentence(Refusal{djprobe::Reason::IDLE_TEXT})
-            : f.blacklisted ? sentence(Refusal{djprobe::Reason::BLACKLISTED})
-            : f.fragile     ? sentence(Refusal{djprobe::Reason::FRAGILE_TEXT})
-            : f.trap_path   ? sentence(Refusal{djprobe::Reason::TRAP_PATH})
-                            : "neither blacklisted, nor idle code, nor on the int3 path");
-        Insn insn;
-        if (!x86::decode(f.code.from(site_), site_, insn)) return;
-        const x86::Reserved* owner = around_.reserved({site_, insn.end()});
-        add("owner", !owner,
-            owner ? sentence(Refusal{owner->reason, site_}) : "nobody else rewrites it");
-        Refusal fixed = x86::rules::check_movable(insn);
-        if (!fixed) fixed = x86::rules::check_last(insn);
-        add("movable", !fixed, fixed ? sentence(fixed) : "it can run elsewhere");
+    void add(const char* what, const Refusal& answer, const std::string& text) {
+        out_.checks.push_back({what, !answer, answer ? sentence(answer) : text});
     }
 
-    void check_jump() {
-        x86::Plan plan = out_.plan;
-        const Refusal region = x86::rules::take_region(around_, x86::kJumpLength, plan);
-        // take_region() leaves `anchor` to its caller: it is the IA's until a tactic moves it.
-        add("region", !region,
-            region
-                ? sentence(region)
-                : fmt::format("{} instructions, {} bytes", plan.region.count, plan.region.length));
-        const std::uint64_t end =
-            site_ + std::max<std::uint64_t>(x86::kJumpLength, region ? 0 : plan.region.length);
-        const auto arrivals = map_.arrivals({site_ + 1, end});
-        for (const x86::Landing& landing : arrivals)
-            add("arrival", false, arrival(landing));
-        if (arrivals.empty()) {
-            const Refusal unknown = around_.arrival({site_ + 1, end});
-            add("arrivals", !unknown, unknown ? sentence(unknown) : "nothing lands inside");
+    [[nodiscard]] static const char* name_of(x86::Rule rule) {
+        switch (rule) {
+            case x86::Rule::Text:
+                return "blacklists";
+            case x86::Rule::Function:
+                return "function";
+            case x86::Rule::Decodable:
+                return "decodable";
+            case x86::Rule::End:
+                return "end";
+            case x86::Rule::Boundary:
+                return "boundary";
+            case x86::Rule::Owner:
+                return "owner";
+            case x86::Rule::Movable:
+                return "movable";
+            case x86::Rule::Region:
+                return "region";
+            case x86::Rule::Arrival:
+                return "arrivals";
+            case x86::Rule::IndirectJump:
+                return "indirect jumps";
         }
-        const Refusal jump = around_.indirect_jump();
-        add("indirect jumps", !jump,
-            jump ? sentence(jump) : "none that could lead into the function");
+        return "unknown";
     }
 
-    void try_tactics() {
-        x86::Plan plan = out_.plan;
-        const Refusal window = x86::rules::try_window(around_, plan);
-        add_tactic("window", !window,
-                   window ? sentence(window) : fits(plan, "at the instruction itself"));
-        if (!window) return;
-        if (x86::rules::try_slide(around_, plan)) {
-            add_tactic("slide", true, fits(plan, "from " + name(plan.anchor) + " on"));
-            return;
+    /// What the answer "nothing stands against it" means.
+    [[nodiscard]] std::string passed(x86::Rule rule, const x86::Plan& plan) const {
+        switch (rule) {
+            case x86::Rule::Text:
+                return "neither blacklisted, nor idle code, nor on the int3 path";
+            case x86::Rule::Function:
+                return fmt::format("{} has {:#x} bytes of code, {:#x} with padding", function_.name,
+                                   function_.real_end - function_.code.address,
+                                   function_.code.bytes.size());
+            case x86::Rule::Decodable:
+                return "as far as the site";
+            case x86::Rule::End:
+                return "before the padding";
+            case x86::Rule::Boundary:
+                return "an instruction begins here";
+            case x86::Rule::Owner:
+                return "the kernel does not rewrite it";
+            case x86::Rule::Movable:
+                return "it can run elsewhere";
+            case x86::Rule::Region:
+                return fmt::format("{} instructions, {} bytes", plan.region.count,
+                                   plan.region.length);
+            case x86::Rule::Arrival:
+                return "nothing lands inside";
+            case x86::Rule::IndirectJump:
+                return "none that could lead into the function";
         }
-        add_tactic("slide", false, "no earlier instruction of the same basic block is free");
-        plan.anchor = site_;
-        plan.before = 0;
-        if (const Refusal two = x86::rules::check_region(around_, x86::kShortJumpLength, plan)) {
-            add_tactic("springboard", false, sentence(two));
-        } else if (x86::rules::try_springboard(around_, plan)) {
-            add_tactic("springboard", true, fits(plan, "by way of " + name(plan.board)));
-        } else {
-            add_tactic("springboard", false, "no five dead bytes within reach of a short jump");
-        }
+        return "";
     }
+
+    /// Every arrival in the region, of which the rule names one. False: none is known, only that
+    /// there may be one.
+    bool add_arrivals(const x86::Plan& plan) {
+        const auto all = map_.arrivals({plan.anchor + 1, plan.anchor + plan.region.length});
+        for (const x86::Landing& landing : all)
+            out_.checks.push_back({"arrival", false, arrival(landing)});
+        return !all.empty();
+    }
+
+    [[nodiscard]] std::string arrival(const x86::Landing& landing) const {
+        const char* const what = landing.reason == djprobe::Reason::BRANCH_INTO_REGION ? "a jump at"
+                                 : landing.reason == djprobe::Reason::POINTER_INTO_REGION
+                                     ? "an address taken or stored at"
+                                 : landing.reason == djprobe::Reason::LABEL_INTO_REGION
+                                     ? "a jump label at"
+                                     : "an exception fixup";
+        const std::string target =
+            fmt::format("lands at +{:#x}", landing.target - function_.code.address);
+        return landing.source ? fmt::format("{} {} {}", what, name(landing.source), target)
+                              : fmt::format("{} {}", what, target);
+    }
+
+    [[nodiscard]] std::string fit(const x86::Plan& plan) const {
+        const std::string where = plan.tactic == x86::Tactic::Window ? "at the instruction itself"
+                                  : plan.tactic == x86::Tactic::Slide
+                                      ? fmt::format("from {} on", name(plan.anchor))
+                                      : fmt::format("by way of {}", name(plan.board));
+        return fmt::format("{} instructions, {} bytes, {}", plan.region.count, plan.region.length,
+                           where);
+    }
+
+    /// Why the tactic gives no jump: the rule that refused last, else what the tactic looked for.
+    [[nodiscard]] std::string misfit(x86::Tactic tactic) const {
+        if (tactic == x86::Tactic::Slide) {
+            const std::string none = "no earlier instruction of the same basic block is free";
+            return refused_.empty() ? none : none + ": " + refused_;
+        }
+        if (!refused_.empty()) return refused_;
+        return "no five dead bytes within reach of a short jump";
+    }
+
+    const TextMap& map_;
+    Symbolizer& symbolizer_;
+    const TextMap::Function& function_;
+    Explanation& out_;
+    std::string refused_;  ///< the last refusal since the last tactic
+};
+
+const char* part_name(x86::DetourPart part) {
+    switch (part) {
+        case x86::DetourPart::Before:
+        case x86::DetourPart::Displaced:
+            return "displaced";
+        case x86::DetourPart::Save:
+            return "save";
+        case x86::DetourPart::Call:
+            return "call";
+        case x86::DetourPart::Restore:
+            return "restore";
+        case x86::DetourPart::OutOfLine:
+            return "out of line (int3)";
+        case x86::DetourPart::Cold:
+            return "rarely";
+    }
+    return "none";
+}
+
+/// Shows the site's code and what a detour of it looks like.
+class CodeListing {
+  public:
+    CodeListing(const TextMap& map, Symbolizer& symbolizer, std::size_t function, Explanation& out)
+        : map_(map),
+          symbolizer_(symbolizer),
+          function_(map.functions()[function]),
+          out_(out),
+          site_(out.address) {}
 
     void show_original() {
         const bool jump = !out_.refusal && out_.plan.may_jump();
@@ -132,15 +205,11 @@ class Explainer {
         x86::DetourLayout layout;
         u8 bytes[x86::kMaxDetour];
         if (const Refusal refusal = x86::emit_detour(out_.plan, config, slot, bytes, layout)) {
-            out_.detour.push_back({slot, "", sentence(refusal), "none"});
+            out_.detour.push_back(
+                {slot, "", describe_reason(reason_of(refusal), symbolizer_), "none"});
             return;
         }
         const Code code{slot, {bytes, layout.size}};
-        // The instructions before the handler (slide), then saving, calling, restoring.
-        std::uint64_t saving = slot;
-        for (u8 i = 0; i < out_.plan.before; ++i)
-            saving += relocated_size(out_.plan, i);
-        bool called = false;
         for (std::uint64_t at = slot; at < slot + layout.size;) {
             std::size_t length;
             const std::string text = disassemble(
@@ -149,50 +218,16 @@ class Explainer {
                     return a == config.handler ? "the handler" : symbolizer_.describe(a);
                 },
                 length);
-            const u64 offset = at - slot;
-            const bool handler = text.find("the handler") != text.npos;
-            const char* const part =
-                offset >= layout.out_of_line && layout.out_of_line != layout.displaced
-                    ? "out of line (int3)"
-                : offset >= layout.displaced ? "displaced"
-                : at < saving                ? "displaced"
-                : handler                    ? "call"
-                : called                     ? "restore"
-                                             : "save";
-            called |= handler;
-            out_.detour.push_back({at, hex_bytes(code.from(at).first(length)), text, part});
+            const auto offset = static_cast<u16>(at - slot);
+            out_.detour.push_back({at, hex_bytes(code.from(at).first(length)), text,
+                                   part_name(layout.part_at(offset))});
             at += length;
         }
     }
 
   private:
-    [[nodiscard]] std::string name(std::uint64_t address) const { return map_.describe(address); }
     [[nodiscard]] Describe describe() const {
         return [this](std::uint64_t address) { return symbolizer_.describe(address); };
-    }
-    void add(const char* what, bool passed, std::string text) {
-        out_.checks.push_back({what, passed, std::move(text)});
-    }
-    void add_tactic(const char* what, bool passed, std::string text) {
-        out_.tactics.push_back({what, passed, std::move(text)});
-    }
-
-    [[nodiscard]] static std::string fits(const x86::Plan& plan, const std::string& where) {
-        return fmt::format("{} instructions, {} bytes, {}", plan.region.count, plan.region.length,
-                           where);
-    }
-
-    [[nodiscard]] std::string arrival(const x86::Landing& landing) const {
-        const char* const what = landing.reason == djprobe::Reason::BRANCH_INTO_REGION ? "a jump at"
-                                 : landing.reason == djprobe::Reason::POINTER_INTO_REGION
-                                     ? "an address taken or stored at"
-                                 : landing.reason == djprobe::Reason::LABEL_INTO_REGION
-                                     ? "a jump label at"
-                                     : "an exception fixup";
-        const std::string target =
-            fmt::format("lands at +{:#x}", landing.target - function_.code.address);
-        return landing.source ? fmt::format("{} {} {}", what, name(landing.source), target)
-                              : fmt::format("{} {}", what, target);
     }
 
     [[nodiscard]] std::string mark(u64 at, std::size_t length, Range dcr, bool jump) const {
@@ -204,21 +239,9 @@ class Explainer {
         return mark;
     }
 
-    [[nodiscard]] static std::size_t relocated_size(const x86::Plan& plan, u8 index) {
-        std::size_t offset = 0;
-        for (u8 i = 0; i < index; ++i)
-            offset += plan.region.insns[i].length;
-        u8 bytes[x86::kMaxRelocated];
-        x86::Emitter out(bytes, plan.anchor);
-        const Span<const u8> from{plan.region.bytes, plan.region.length};
-        (void)x86::relocate(plan.region.insns[index], from.from(offset), out);
-        return out.size();
-    }
-
     const TextMap& map_;
     Symbolizer& symbolizer_;
     const TextMap::Function& function_;
-    TextMap::Surroundings around_;
     Explanation& out_;
     std::uint64_t site_;
 };
@@ -239,23 +262,15 @@ Explanation explain_site(const TextMap& map, const Mainline& mainline, Symbolize
     Explanation out{};
     out.site = map.describe(site);
     out.address = site;
-    out.refusal = map.plan(function, site, out.plan);
+    out.refusal = map.plan(function, site, out.plan, DecisionLog(map, symbolizer, function, out));
     out.mainline = mainline.judge(function, site);
     if (out.mainline->at) out.mainline_at = map.describe(out.mainline->at);
-    Explainer explainer(map, symbolizer, function, out);
     if (out.refusal || !out.plan.may_jump())
-        out.reason = explainer.sentence(out.refusal ? out.refusal : out.plan.jump);
-    explainer.check_site();
-    if (!out.refusal) {
-        const x86::Plan decided = out.plan;
-        out.plan.anchor = site;
-        out.plan.before = 0;
-        explainer.check_jump();
-        explainer.try_tactics();
-        out.plan = decided;
-    }
-    explainer.show_original();
-    explainer.show_detour();
+        out.reason =
+            describe_reason(reason_of(out.refusal ? out.refusal : out.plan.jump), symbolizer);
+    CodeListing listing(map, symbolizer, function, out);
+    listing.show_original();
+    listing.show_detour();
     return out;
 }
 

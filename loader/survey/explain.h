@@ -49,7 +49,7 @@ struct Explanation {
 Explanation explain_site(const TextMap& map, const Mainline& mainline, Symbolizer& symbolizer,
                          std::size_t function, std::uint64_t site);
 
-/// A place in no text that the analysis knows: only why it is refused.
+/// A place outside of all text that the analysis knows: only the reason why it is refused.
 Explanation explain_outside(std::uint64_t address, djprobe::Reason why, Symbolizer& symbolizer);
 
 std::string explain_text(const Explanation& explanation);

@@ -96,8 +96,8 @@ Kallsyms moved(const Kallsyms& symbols, std::uint64_t delta) {
     return Kallsyms::parse(std::move(text));
 }
 
-/// Then the kernel patches its lock prefixes. With `maxcpus=1` it does so, too, but the others are
-/// present then, and may be brought up.
+/// On one CPU the kernel patches its lock prefixes. It does so with `maxcpus=1`, too; but then the
+/// other CPUs are present, and may come.
 bool booted_on_one_cpu() {
     std::string present, possible;
     std::ifstream("/sys/devices/system/cpu/present") >> present;
@@ -212,7 +212,7 @@ void KernelImage::load_running_parts() {
     read_part("text", "_stext", "_etext");
     read_part("rodata", "__start_rodata", "__end_rodata");
     read_part("bugs", "__start___bug_table", "__stop___bug_table");
-    // Init data, which the kernel keeps where it may need it.
+    // This is init data: the kernel keeps it where it may need it.
     if (booted_on_one_cpu() && address_of("__smp_locks") && address_of("__smp_locks_end"))
         read_part("smp locks", "__smp_locks", "__smp_locks_end");
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-// An image's functions and names, as arch/x86/closure.h and arch/x86/roots.h ask for them.
+// An image's functions and names, as arch/x86/analysis/closure.h and kmod/linux_names/roots.h ask
+// for them.
 #pragma once
 
 #include <string_view>
 #include <unordered_map>
 
-#include "../../arch/x86/root_names.h"
-#include "../../arch/x86/snapshot.h"
+#include "../../arch/x86/analysis/snapshot.h"
+#include "../../kmod/linux_names/root_names.h"
 #include "survey/image.h"
 
 namespace djprobe::loader {

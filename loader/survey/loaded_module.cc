@@ -65,7 +65,7 @@ std::vector<Range> LoadedModule::constants() const {
 std::optional<LoadedModule> lay_out_module(std::string name, std::uint64_t base, std::uint64_t size,
                                            std::vector<Section> begins) {
     LoadedModule module{std::move(name), {base, base}, {}};
-    // What was freed after init may be somebody else's memory by now.
+    // The kernel frees these sections after init: the memory may have another owner by now.
     std::erase_if(begins, [](const Section& section) { return section.name.starts_with(".init"); });
     std::ranges::stable_sort(begins, {},
                              [](const Section& section) { return section.range.begin; });

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../../arch/x86/types.h"
+#include "../../arch/x86/insn/types.h"
 
 namespace djprobe::loader {
 

@@ -158,7 +158,7 @@ MainlineVerdict Mainline::can_probe(std::size_t index, std::uint64_t site) const
     }
     Insn insn;
     (void)x86::decode(bytes, site, insn);
-    // A ud2 of another kind is that of an emulate prefix.
+    // Any other ud2 belongs to an emulate prefix.
     if (insn.kind == x86::Kind::Trap || insn.kind == x86::Kind::Int3 ||
         raw.mnemonic == ZYDIS_MNEMONIC_UD2)
         return refused("BUG, ud or int3", site);

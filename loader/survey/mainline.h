@@ -11,7 +11,7 @@
 
 namespace djprobe::loader {
 
-/// With the rule that decided; the rules speak of the kernel's, not of our, reasons.
+/// The verdict with the rule that decided. The rules name the kernel's reasons, not ours.
 struct MainlineVerdict {
     enum class Kind : std::uint8_t { Jump, Int3, Ftrace, Refused };
     Kind kind;
@@ -23,7 +23,7 @@ const char* mainline_name(MainlineVerdict::Kind kind);
 
 class Mainline {
   public:
-    /// The map must outlive it. With `only` for judging sites of that function alone.
+    /// The map must outlive it. With `only` it judges the sites of that function alone.
     Mainline(const KernelImage& image, const TextMap& map,
              std::optional<std::size_t> only = std::nullopt);
 

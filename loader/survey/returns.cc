@@ -5,7 +5,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "../../arch/x86/no_return_names.h"
+#include "../../kmod/linux_names/no_return_names.h"
 
 namespace djprobe::loader {
 namespace {
@@ -74,7 +74,7 @@ bool ReturnFinder::is_static_call(const Insn& insn) const {
     return owner && owner->reason == Reason::STATIC_CALL;
 }
 
-void ReturnFinder::visit(std::size_t function, Exits& exits, Walk& walk) const {
+void ReturnFinder::visit(std::size_t function, SymbolExits& exits, Walk& walk) const {
     const auto note = [&](const Insn& insn, x86::Exit exit) {
         switch (exit) {
             case x86::Exit::None:
@@ -83,7 +83,7 @@ void ReturnFinder::visit(std::size_t function, Exits& exits, Walk& walk) const {
                 walk.tail_calls |= exits.in_part();
                 break;
             case x86::Exit::Return:
-                // One that leads nowhere as yet, be it a jump to the thunk.
+                // A static call that leads nowhere as yet, or jumps to the return thunk.
                 if (is_static_call(insn))
                     walk.tail_calls = true;
                 else
@@ -130,7 +130,7 @@ ReturnVerdict ReturnFinder::judge(std::size_t function) const {
     using Mode = ReturnVerdict::Mode;
     // Functions that a compiler has not made may leave in ways of their own.
     if (!is_compiled(function)) return {Mode::kRefused, Reason::NO_FUNCTION, 0, false};
-    Exits exits({*this}, return_thunks_, map_.facts().indirect_thunks.compiled);
+    SymbolExits exits({*this}, return_thunks_, map_.facts().indirect_thunks.compiled);
     Walk walk;
     visit(function, exits, walk);
     if (exits.part() && !walk.undecodable) visit(map_.find(exits.part()), exits, walk);

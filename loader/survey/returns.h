@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Which functions' returns can be probed, and how: arch/x86/exits.h's rules on a whole kernel.
+// Which functions' returns can be probed, and how: arch/x86/analysis/exits.h's rules on a whole
+// kernel.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "../../arch/x86/exits.h"
+#include "../../arch/x86/analysis/exits.h"
 #include "base/output.h"
 #include "survey/survey.h"
 #include "survey/text_map.h"
@@ -41,16 +42,16 @@ class ReturnFinder {
   private:
     struct Walk;
     struct Symbols;
-    using Exits = x86::Exits<Symbols>;
+    using SymbolExits = x86::Exits<Symbols>;
     struct Return {
         std::size_t function;
         std::uint64_t address;
     };
 
     [[nodiscard]] bool is_compiled(std::size_t function) const;
-    /// In tail position it is a return while it leads nowhere.
+    /// A static call in tail position is a return while it leads nowhere.
     [[nodiscard]] bool is_static_call(const x86::Insn& insn) const;
-    void visit(std::size_t function, Exits& exits, Walk& walk) const;
+    void visit(std::size_t function, SymbolExits& exits, Walk& walk) const;
     /// Otherwise `jumps` says whether all returns get one.
     Refusal refuse_exact(const Walk& walk, bool& jumps) const;
     [[nodiscard]] Refusal refuse_shadow(std::size_t function, const Walk& walk) const;

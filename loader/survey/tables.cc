@@ -69,7 +69,8 @@ void read_static_calls(const KernelImage& image, Range table, TextFacts& facts) 
     });
 }
 
-/// A module's are in no section that is kept: the kernel, too, knows them by what they end in.
+/// The kernel keeps no section with a module's trampolines and knows them by their last bytes; so
+/// does this.
 void find_static_call_trampolines(const KernelImage& image, const LoadedModule& module,
                                   TextFacts& facts) {
     constexpr std::uint64_t kSize = 8;
@@ -156,8 +157,9 @@ void read_ftrace_calls(const KernelImage& image, Range table, TextFacts& facts) 
     });
 }
 
-/// Ftrace's calls are 5-byte nops while nobody traces. Where the list of them is gone (it is init
-/// data) every such nop counts that may begin a function, behind an endbr64 or what is left of one.
+/// Ftrace's calls are 5-byte nops while no tracer is attached. Where the list of them is gone (it
+/// is init data) every such nop counts that may begin a function, behind an endbr64 or what is left
+/// of one.
 void find_ftrace_calls(const KernelImage& image, TextFacts& facts) {
     if (image.address_of("__start_mcount_loc") && !image.is_live()) {
         read_ftrace_calls(image, between(image, "__start_mcount_loc", "__stop_mcount_loc"), facts);

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "../../arch/x86/snapshot.h"
+#include "../../arch/x86/analysis/snapshot.h"
 #include "survey/image.h"
 
 namespace djprobe::loader {
@@ -15,7 +15,7 @@ struct TextFacts {
     std::vector<x86::Reserved> reserved;  ///< sorted by begin; bytes owned by others
     std::vector<Range> blacklist;         ///< sorted; noinstr, NOKPROBE and entry code
     std::vector<Range> idle;
-    std::vector<Range> fragile;          ///< sorted; arch/x86/fragile.h
+    std::vector<Range> fragile;          ///< sorted; kmod/linux_names/fragile.h
     std::vector<x86::Landing> landings;  ///< fixups, labels and stored pointers; unsorted
     x86::IndirectThunks indirect_thunks;
     bool no_jump_tables = false;

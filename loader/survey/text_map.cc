@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "../../arch/x86/arrival.h"
-#include "../../arch/x86/landing.h"
-#include "../../arch/x86/trap_path.h"
+#include "../../arch/x86/analysis/far_arrivals.h"
+#include "../../arch/x86/analysis/local_arrivals.h"
+#include "../../kmod/linux_names/trap_path.h"
 #include "survey/image_functions.h"
 
 namespace djprobe::loader {
@@ -61,7 +61,7 @@ TextMap::TextMap(const KernelImage& image, const TextFacts& facts,
         for (Function& function : functions_)
             scan(function);
     if (!functions_.empty()) {
-        // Of no name, and nobody's to probe.
+        // The bytes before the first symbol: they have no name and take no probe.
         Function padding{};
         const std::uint64_t size = functions_.front().code.address - facts.text.begin;
         padding.code = {facts.text.begin, {text.data(), size}};
@@ -96,7 +96,7 @@ void TextMap::add_functions(const KernelImage& image, std::span<const u8> text) 
 }
 
 /// A weak function that the linker has overridden leaves its code and its ftrace call, but no
-/// symbol: kallsyms counts it to the function before it. The module takes it for no text.
+/// symbol: kallsyms counts that code to the function before it. To the module it is no text.
 void TextMap::add_with_nameless(Function function) {
     const Range range = function.code.range();
     const auto& reserved = facts_.reserved;
@@ -108,7 +108,7 @@ void TextMap::add_with_nameless(Function function) {
         const Code before = {function.code.address,
                              function.code.bytes.first(call - function.code.address)};
         if (at->reason != Reason::FTRACE_SITE || !ends_before(before)) continue;
-        // Of a running kernel every nop counts that may be a call, a jump label's too.
+        // In a running kernel every nop counts that may be a call, also the nop of a jump label.
         if (at != reserved.begin() && std::prev(at)->range.begin == call) continue;
         function.code = before;
         functions_.push_back(function);
@@ -151,7 +151,7 @@ void TextMap::scan(Function& function) {
         return true;
     });
     function.real_end = x86::real_end(function.code);
-    // What find_indirect_jump() says where there is none, and mostly there is none.
+    // This is the answer of find_indirect_jump() where there is none, which is most often the case.
     function.indirect_jump = function.undecodable;
     if (!leaves) return;
     x86::Snapshot snapshot;
@@ -162,7 +162,7 @@ void TextMap::scan(Function& function) {
 }
 
 void TextMap::find_trap_path(const KernelImage& image) {
-    // Nothing of a module's runs there.
+    // No code of a module runs on the int3 path.
     if (!facts_.module.empty()) return;
     u64 members[x86::kMaxTrapPath];
     std::size_t count = 0;
@@ -196,7 +196,7 @@ std::uint64_t TextMap::entry(std::size_t function) const {
     std::uint64_t at = functions_[function].code.address;
     Insn first;
     if (x86::decode(functions_[function].code.from(at), at, first)) {
-        // Where nobody takes a function's address the kernel has overwritten its endbr64 by a nop.
+        // The kernel overwrites the endbr64 of a function whose address is never taken by a nop.
         const bool sealed = first.kind == Kind::Nop && first.length == 4;
         if (first.kind == Kind::Endbr || (sealed && is_ftrace_call(first.end()))) at = first.end();
     }
@@ -236,8 +236,7 @@ Refusal TextMap::forbidden(std::size_t function) const {
 }
 
 Refusal TextMap::plan(std::size_t function, std::uint64_t site, x86::Plan& out) const {
-    if (const Refusal refusal = forbidden(function)) return refusal;
-    return decide(Surroundings(*this, function), site, out);
+    return plan(function, site, out, x86::NoTracer{});
 }
 
 Refusal TextMap::Surroundings::boundary(u64 address, x86::Boundary& out) const {
@@ -267,7 +266,7 @@ Refusal TextMap::Surroundings::arrival(Range range) const {
         const Landing& first = arrivals.front();
         return Refusal{first.reason, first.source, first.target};
     }
-    // Whoever is near enough for a short branch must be decoded to be trusted.
+    // A function near enough for a short branch is trusted only if it can be decoded.
     const auto& functions = map_.functions_;
     for (std::size_t i = index_; i-- > 0;) {
         if (functions[i].code.range().end + x86::kShortReach <= range.begin) break;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// The text of a kernel or a module, decoded once: what arch/x86/decide.h asks about its sites.
+// The text of a kernel or a module, decoded once: what arch/x86/analysis/decide.h asks about its
+// sites.
 #pragma once
 
 #include <optional>
@@ -8,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../../arch/x86/decide.h"
+#include "../../arch/x86/analysis/decide.h"
 #include "survey/tables.h"
 
 namespace djprobe::loader {
@@ -28,8 +29,8 @@ class TextMap {
         bool trap_path;  ///< runs on every int3
     };
 
-    /// Decode every function, or only what has a say in the sites near `focus`, of which alone the
-    /// map may be asked then. The image and the facts must outlive the map.
+    /// Decode every function, or only the code that matters to the sites near `focus`; the map then
+    /// answers for these sites only. The image and the facts must outlive the map.
     TextMap(const KernelImage& image, const TextFacts& facts,
             std::optional<std::uint64_t> focus = std::nullopt);
 
@@ -76,9 +77,17 @@ class TextMap {
         std::size_t index_;
     };
 
-    /// Why nothing of the function is a site: blacklists.
+    /// Why the function takes no probe at all: blacklists.
     Refusal forbidden(std::size_t function) const;
-    /// The plan for one site: blacklists, then the rules. A refusal: not a site.
+    /// The plan for one site: blacklists, then the rules, of which the tracer hears. A refusal: not
+    /// a site.
+    template <x86::DecisionTracer T>
+    Refusal plan(std::size_t function, std::uint64_t site, x86::Plan& out, T&& tracer) const {
+        if (const Refusal refusal =
+                x86::rules::tell(tracer, x86::Rule::Text, x86::Plan{}, forbidden(function)))
+            return refusal;
+        return decide(Surroundings(*this, function), site, out, tracer);
+    }
     Refusal plan(std::size_t function, std::uint64_t site, x86::Plan& out) const;
 
     /// Index of the function that holds the address, or functions().size().

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "../../arch/x86/plan.h"
+#include "../../arch/x86/analysis/plan.h"
 #include "djprobe.h"
 
 namespace djprobe::loader {

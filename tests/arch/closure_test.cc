@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "arch/x86/closure.h"
+#include "arch/x86/analysis/closure.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

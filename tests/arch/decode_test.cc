@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "arch/x86/decode.h"
+#include "arch/x86/insn/decode.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "arch/x86/detour.h"
+#include "arch/x86/detour/detour.h"
 #include "support/printers.h"
 #include "support/scene.h"
 
@@ -59,6 +59,22 @@ const Bytes kPrologue = CODE("push rbp; mov rbp, rsp; push r15; ret");  // regio
 
 TEST(DetourLayoutTest, EntryIsTheSlotsFirstByte) {
     EXPECT_EQ(emit(Scene(kPrologue).plan(0)).layout.entry, 0);
+}
+
+TEST(DetourLayoutTest, EachPartHasItsOffset) {
+    const Emitted detour = emit(Scene(kPrologue).plan(0));
+    const DetourLayout& layout = detour.layout;
+    Insn call;
+    ASSERT_TRUE(decode(Code{kSlot, view(detour.bytes)}.from(kSlot + layout.handler),
+                       kSlot + layout.handler, call));
+    EXPECT_EQ(call.target, kHandler);
+    EXPECT_EQ(call.end(), kSlot + layout.restore);
+    EXPECT_EQ(layout.part_at(0), DetourPart::Save);
+    EXPECT_EQ(layout.part_at(layout.handler), DetourPart::Call);
+    EXPECT_EQ(layout.part_at(layout.restore), DetourPart::Restore);
+    EXPECT_EQ(layout.part_at(layout.displaced), DetourPart::Displaced);
+    EXPECT_EQ(layout.part_at(layout.out_of_line), DetourPart::OutOfLine);
+    EXPECT_EQ(layout.cold, layout.size);
 }
 
 TEST(DetourLayoutTest, DisplacedInstructionsThenJumpBackBehindTheRegion) {

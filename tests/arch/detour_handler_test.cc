@@ -2,7 +2,7 @@
 // Handlers that continue elsewhere, and handlers behind the probed instruction, on the real CPU.
 #include <gtest/gtest.h>
 
-#include "arch/x86/patch.h"
+#include "arch/x86/detour/patch.h"
 #include "support/handler.h"
 #include "support/printers.h"
 #include "support/random_code.h"

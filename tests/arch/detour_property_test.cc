@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Detours of random functions: whatever is displaced, nobody can tell.
+// Detours of random functions: no instruction can tell that it is displaced.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

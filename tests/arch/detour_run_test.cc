@@ -213,7 +213,7 @@ TEST_P(DetourRunTest, LoopWithinTheRegionHitsEveryTime) {
 }
 
 TEST_P(DetourRunTest, OutOfLineCopyOnlyRunsTheProbedInstruction) {
-    // The second instruction is changed meanwhile, as by somebody else's probe: it must be run
+    // The second instruction is changed meanwhile, as by another patcher's probe: it must be run
     // where it is.
     const Bytes code = CODE("inc rax; inc rcx; jmp " ARENA_EXIT);
     Detoured detoured(bench_, code);

@@ -19,8 +19,8 @@
 #include <map>
 #include <stdexcept>
 
-#include "arch/x86/detour.h"
-#include "arch/x86/patch.h"
+#include "arch/x86/detour/detour.h"
+#include "arch/x86/detour/patch.h"
 #include "support/elf_text.h"
 #include "support/machine.h"
 

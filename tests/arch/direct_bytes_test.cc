@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "arch/x86/detour.h"
+#include "arch/x86/detour/detour.h"
 #include "support/scene.h"
 
 namespace djprobe::x86 {
@@ -185,7 +185,7 @@ TEST(DirectBytesTest, SystemFlagsAreSavedThenCleared) {
         const auto without = hot_path(emit(config, {kSixLive, false, true}));
         EXPECT_EQ(without.size(), path.size() - 1);
         EXPECT_EQ(count(without, CODE("clac")), 0u);
-        // Nobody can have set them: nothing to clear.
+        // No instruction can have set them: there is nothing to clear.
         EXPECT_EQ(count(hot_path(emit(kConfig, kTypical)), CODE("cld")), 0u);
     }
 }

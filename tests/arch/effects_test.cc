@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What single instructions read, write and replace.
-#include "arch/x86/effects.h"
+#include "arch/x86/insn/effects.h"
 
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ class EffectsRegisterTest : public testing::TestWithParam<RegisterCase> {};
 TEST_P(EffectsRegisterTest, ReadsWritesAndKills) {
     const RegisterCase& expected = GetParam();
     const Effects effects = of(expected.code);
-    // The stack pointer is nobody's concern.
+    // No caller asks about the stack pointer.
     const auto rest = static_cast<RegisterSet>(~set(SP));
     EXPECT_EQ(effects.reads & rest, expected.reads);
     EXPECT_EQ(effects.writes & rest, expected.writes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "arch/x86/exits.h"
+#include "arch/x86/analysis/exits.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

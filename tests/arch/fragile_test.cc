@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "arch/x86/fragile.h"
+#include "kmod/linux_names/fragile.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -3,9 +3,9 @@
 // crash, and what is said of them must keep the promises of the headers.
 #include <cstring>
 
-#include "arch/x86/detour.h"
-#include "arch/x86/program.h"
-#include "kmod/context_use.h"
+#include "arch/x86/analysis/context_use.h"
+#include "arch/x86/detour/detour.h"
+#include "arch/x86/insn/program.h"
 #include "tests/arch/support/fuzz.h"
 #include "tests/fuzz/require.h"
 
@@ -104,13 +104,13 @@ void check_function(const Input& input, Span<const u8> code) {
 }
 
 void check_program(Span<const u8> bytes) {
-    static kmod::BpfInsn program[512];
-    static kmod::ContextState state[512];
-    const size_t count = bytes.size() / sizeof(kmod::BpfInsn);
+    static x86::BpfInsn program[512];
+    static x86::ContextState state[512];
+    const size_t count = bytes.size() / sizeof(x86::BpfInsn);
     if (count > 512) return;
-    if (count) std::memcpy(program, bytes.data(), count * sizeof(kmod::BpfInsn));
-    const kmod::ContextUse use =
-        kmod::find_context_use({program, count}, state, [](i32 imm) { return imm < 0; });
+    if (count) std::memcpy(program, bytes.data(), count * sizeof(x86::BpfInsn));
+    const x86::ContextUse use =
+        x86::find_context_use({program, count}, state, [](i32 imm) { return imm < 0; });
     require(!(use.fields & ~kAllFields), "fields of the frame");
     require(!use.escapes || use.fields == kAllFields, "an escape takes all fields");
     require(!use.needs_run_context || use.calls, "only calls need a run's context");

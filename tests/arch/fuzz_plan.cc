@@ -3,9 +3,9 @@
 // planned must keep the promises of the headers.
 #include <initializer_list>
 
-#include "arch/x86/detour.h"
-#include "arch/x86/patch.h"
-#include "arch/x86/scan.h"
+#include "arch/x86/detour/detour.h"
+#include "arch/x86/detour/patch.h"
+#include "arch/x86/insn/scan.h"
 #include "tests/arch/support/fuzz.h"
 #include "tests/fuzz/require.h"
 
@@ -76,7 +76,7 @@ void check_claimed(const World& world, Range arrivals, Range owned) {
     for (size_t i = 0; i < world.neighbour_count; ++i)
         check_no_arrival(world, world.neighbours[i], arrivals);
     for (const Reserved& reserved : world.all_reserved())
-        require(!reserved.range.overlaps(owned), "claimed bytes are nobody's");
+        require(!reserved.range.overlaps(owned), "claimed bytes have no owner");
 }
 
 void check_region(const Plan& plan, const World& world) {
@@ -113,7 +113,7 @@ void check_board(const Plan& plan, const World& world) {
     for (size_t i = 0; i < kJumpLength; ++i)
         require(plan.board_bytes[i] == *world.text.from(plan.board + i).data(), "board's bytes");
     check_claimed(world, board, board);
-    // Nobody runs into it: it lies in the padding behind an instruction that never continues.
+    // No CPU runs into it: it lies in the padding behind an instruction that never continues.
     for (const Code& code : {world.function, world.neighbours[0], world.neighbours[1]}) {
         if (!code.range().contains(plan.board)) continue;
         const Range padding = dead_padding(code);

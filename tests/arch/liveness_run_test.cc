@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-// The ground truth of liveness: overwrite all that is called dead, on the real CPU, and nobody must
-// notice.
+// The ground truth of liveness: overwrite all that is called dead, on the real CPU; the results
+// must be the same.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
 #include <cstring>
 #include <set>
 
-#include "arch/x86/scan.h"
+#include "arch/x86/insn/scan.h"
 #include "support/direct.h"
 #include "support/printers.h"
 #include "support/random_code.h"
@@ -88,7 +88,7 @@ TEST_P(LivenessRunTest, RandomFunctionsDoNotMissWhatIsDead) {
             bench.arena().write(patch.address, {patch.jump, patch.length});
         }
         test::Outcome probed = bench.run(start, plan.anchor);
-        // Nobody takes flags at the exit, to which the function has jumped as to another function.
+        // The function has jumped to the exit as to another function, which takes no flags.
         probed.machine.flags = original.machine.flags;
         // Or has it returned there?
         for (u8 reg = 0; reg < test::Machine::kRegisters && returns(code); ++reg)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What is live at a site, rule by rule.
-#include "arch/x86/liveness.h"
+#include "arch/x86/analysis/liveness.h"
 
 #include <gtest/gtest.h>
 

@@ -77,14 +77,14 @@ INSTANTIATE_TEST_SUITE_P(
                           "add rax, rdi; push rdx; pop rdx; ret; ud2"),
                      {14, kAllTactics, {4, 9}},
                      Tactic::Slide},
-        // Of two ways to the add one leads by the site, twice, which is itself a target.
+        // Two ways lead to the add. One passes the site twice, and the site is itself a target.
         LiveFunction{"Springboard",
                      CODE("xor eax, eax; mov ecx, 3; jmp 2f; 1: inc edx; 2: add rax, rdi;"
                           "dec ecx; jnz 1b; ret; .fill 9, 1, 0xcc"),
                      {9, kAllTactics, {}},
                      Tactic::Springboard,
                      2},
-        // One of several instructions: somebody may be preempted between them.
+        // One of several instructions: a task may be preempted between them.
         LiveFunction{"SpringboardOfTwo",
                      CODE("lea rax, [rdi + rdi*2]; 1: push rcx; pop rcx; test eax, eax; js 1b; ret;"
                           ".fill 6, 1, 0xcc"),
@@ -152,7 +152,7 @@ TEST_P(PatchLiveTest, NoTornInstructionAndExactCountsOnAllCpus) {
     for (; std::chrono::steady_clock::now() < end; ++rounds) {
         ASSERT_TRUE(probe.optimize([&] { workers.quiescence(); }));
         linger();
-        if (rounds % 4 == 0) workers.quiescence();  // everybody has been through the jump
+        if (rounds % 4 == 0) workers.quiescence();  // every worker has been through the jump
         ASSERT_TRUE(probe.unoptimize([&] { workers.quiescence(); }));
         linger();
         if (rounds % 4 == 0) workers.quiescence();  // and through the int3

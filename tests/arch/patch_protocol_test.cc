@@ -4,7 +4,7 @@
 
 #include <utility>
 
-#include "arch/x86/detour.h"
+#include "arch/x86/detour/detour.h"
 #include "support/patched_scene.h"
 
 namespace djprobe::x86 {
@@ -219,7 +219,7 @@ TEST_F(PatchCheckerTest, FindsAMissingQuiescence) {
     arm(scene_.port, scene_.batch);
     scene_.port.resume_behind(kText);
     optimize(scene_.port, scene_.batch);
-    EXPECT_EQ(scene_.violation(), "after step 4: somebody may stand at +1");
+    EXPECT_EQ(scene_.violation(), "after step 4: a task may stand at +1");
 }
 
 TEST_F(PatchCheckerTest, FindsAQuiescenceBeforeTheInt3WasSeen) {
@@ -228,7 +228,7 @@ TEST_F(PatchCheckerTest, FindsAQuiescenceBeforeTheInt3WasSeen) {
     scene_.port.quiescence();
     sync();
     optimize(scene_.port, scene_.batch);
-    EXPECT_EQ(scene_.violation(), "after step 5: somebody may stand at +1");
+    EXPECT_EQ(scene_.violation(), "after step 5: a task may stand at +1");
 }
 
 TEST_F(PatchCheckerTest, FindsAResumePointSwitchedAfterTheQuiescence) {
@@ -236,7 +236,7 @@ TEST_F(PatchCheckerTest, FindsAResumePointSwitchedAfterTheQuiescence) {
     scene_.port.quiescence();
     scene_.port.resume_behind(kText);
     optimize(scene_.port, scene_.batch);
-    EXPECT_EQ(scene_.violation(), "after step 5: somebody may stand at +1");
+    EXPECT_EQ(scene_.violation(), "after step 5: a task may stand at +1");
 }
 
 TEST_F(PatchCheckerTest, FindsAResumePointNeverSwitched) {

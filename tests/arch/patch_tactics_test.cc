@@ -57,8 +57,8 @@ struct SlideScene {
         disarm(port, anchor);
         disarm(port, site);
     }
-    /// Of the anchor's region, once the IA has its int3: that is what `jump` calls original. Who
-    /// meets the anchor's int3 goes through the whole detour.
+    /// The violation in the anchor's region, once the IA has its int3: `jump` calls that original.
+    /// A task that meets the anchor's int3 goes through the whole detour.
     std::string violation() const {
         std::vector<test::Step> steps(port.steps().begin() + 2, port.steps().end());
         steps.insert(steps.begin(), {test::Step::Kind::ResumeBehind, jump.address, {}});
@@ -126,7 +126,7 @@ TEST(PatchSlideTest, AMissingQuiescenceIsFound) {
     arm(scene.port, scene.site);
     arm(scene.port, scene.anchor);
     optimize(scene.port, scene.anchor);
-    EXPECT_EQ(scene.violation(), "after step 4: somebody may stand at +4");
+    EXPECT_EQ(scene.violation(), "after step 4: a task may stand at +4");
 }
 
 // --- springboards ---
@@ -210,7 +210,7 @@ TEST(PatchBoardTest, ABoardThatIsWrittenTooLateIsFound) {
     optimize(scene.port, scene.batch);
     write_board(scene.port, scene.board);
     EXPECT_EQ(scene.violation(),
-              "after step 7: somebody may be on the board, which is no jump at +0");
+              "after step 7: a task may be on the board, which is no jump at +0");
 }
 
 TEST(PatchBoardTest, ABoardThatIsRestoredWithoutQuiescenceIsFound) {
@@ -220,7 +220,7 @@ TEST(PatchBoardTest, ABoardThatIsRestoredWithoutQuiescenceIsFound) {
     unoptimize(scene.port, scene.batch);
     restore_board(scene.port, scene.board);
     EXPECT_EQ(scene.violation(), "after step " + std::to_string(steps + 5) +
-                                     ": somebody may be on the board, which is no jump at +0");
+                                     ": a task may be on the board, which is no jump at +0");
 }
 
 TEST(PatchBoardTest, ABoardThatIsRestoredBeforeTheJumpHasGoneIsFound) {

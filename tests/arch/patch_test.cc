@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What the transitions write, and what is checked between them.
-#include "arch/x86/patch.h"
+#include "arch/x86/detour/patch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "arch/x86/program.h"
+#include "arch/x86/insn/program.h"
 
 #include <gtest/gtest.h>
 
@@ -84,7 +84,7 @@ TEST(BodyTest, BehindWhatTheKernelPatches) {
     EXPECT_EQ(find(test::join(nop, nop, body)), 5u);
     EXPECT_EQ(find(body), 0u);
     EXPECT_EQ(find(test::join(endbr, body)), 0u);
-    // Somebody traces it already; its call counts as the program's.
+    // A tracer is attached already; its call counts as the program's.
     EXPECT_EQ(find(test::join(CODE("call 771b + 0x5000"), body)), 0u);
     EXPECT_EQ(find(test::join({0x66, 0x90}, body)), 0u);
     EXPECT_EQ(find({}), 0u);

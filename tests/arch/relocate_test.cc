@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // The bytes of relocated instructions, and what cannot be relocated.
-#include "arch/x86/relocate.h"
+#include "arch/x86/detour/relocate.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "arch/x86/scan.h"
+#include "arch/x86/insn/scan.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -20,8 +20,8 @@
 #include <thread>
 #include <vector>
 
-#include "arch/x86/detour.h"
-#include "arch/x86/patch.h"
+#include "arch/x86/detour/detour.h"
+#include "arch/x86/detour/patch.h"
 
 namespace {
 

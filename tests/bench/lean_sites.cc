@@ -14,7 +14,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "arch/x86/detour.h"
+#include "arch/x86/detour/detour.h"
 #include "survey/text_map.h"
 
 namespace {

@@ -50,7 +50,7 @@ void refused_in_a_line(const Function& function) {
 }
 
 void decode(const btf& types, std::uint32_t type_id, Format format) {
-    Plan plan = Plan::compile(types, type_id, format);
+    DecodePlan plan = DecodePlan::compile(types, type_id, format);
     if (plan.size() > kLargestRecord) return;
     // Exactly as large as the plan wants it: the sanitizer sees each byte read behind it.
     std::vector<std::byte> record(plan.size() + (plan.is_flexible() ? 7 : 0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // What programs read of their context, rule by rule, and of compiled ones.
-#include "kmod/context_use.h"
+#include "arch/x86/analysis/context_use.h"
 
 #include <bpf/libbpf.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include <memory>
 #include <vector>
 
-namespace djprobe::kmod {
+namespace djprobe::x86 {
 namespace {
 
 using Program = std::vector<BpfInsn>;
@@ -316,4 +316,4 @@ TEST_F(CompiledTest, Subprogram) {
 }
 
 }  // namespace
-}  // namespace djprobe::kmod
+}  // namespace djprobe::x86

@@ -83,7 +83,7 @@ TEST(Say, a_stderr_that_takes_nothing_stops_no_work) {
     dup2(full.get(), STDERR_FILENO);
     EXPECT_NO_THROW(say("{}\n", "no room"));
     close(STDERR_FILENO);
-    EXPECT_NO_THROW(say("{}\n", "nobody"));
+    EXPECT_NO_THROW(say("{}\n", "no reader"));
     dup2(before.get(), STDERR_FILENO);
 }
 
@@ -93,7 +93,7 @@ TEST(Say, a_stderr_whose_reader_has_gone_does_not_end_the_process) {
             Pipe pipe;
             dup2(pipe.writer.get(), STDERR_FILENO);
             pipe.reader = UniqueFd();
-            say("{}\n", "nobody");
+            say("{}\n", "no reader");
             _exit(5);
         },
         testing::ExitedWithCode(5), "");

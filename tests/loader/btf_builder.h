@@ -85,7 +85,8 @@ class Record {
 
 inline std::string to_text(const BtfBuilder& btf, int type, const Record& record,
                            std::string_view head = "event") {
-    Formatter formatter(Plan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText, head));
+    Formatter formatter(
+        DecodePlan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText, head));
     EXPECT_TRUE(formatter.plan().accepts(record.bytes().size()));
     Buffer out;
     formatter.append(out, record.bytes());
@@ -93,7 +94,7 @@ inline std::string to_text(const BtfBuilder& btf, int type, const Record& record
 }
 
 inline std::string to_json_text(const BtfBuilder& btf, int type, const Record& record) {
-    Formatter formatter(Plan::compile(*btf, static_cast<std::uint32_t>(type), Format::kJson));
+    Formatter formatter(DecodePlan::compile(*btf, static_cast<std::uint32_t>(type), Format::kJson));
     EXPECT_TRUE(formatter.plan().accepts(record.bytes().size()));
     Buffer out;
     formatter.append(out, record.bytes());

@@ -114,7 +114,8 @@ TEST(DecodeArray, flexible_tail_may_end_before_the_types_padding) {
     btf.member("data", text, 9);
     EXPECT_EQ(to_text(btf, type, Record(12).put_text(8, "\3abc")), "event ts=0 n=3 data=\"abc\"");
     EXPECT_EQ(to_text(btf, type, Record(9)), "event ts=0 n=0 data=\"\"");
-    const Plan plan = Plan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText);
+    const DecodePlan plan =
+        DecodePlan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText);
     EXPECT_FALSE(plan.accepts(8));
 }
 
@@ -124,7 +125,8 @@ TEST(DecodeArray, flexible_tail_is_behind_all_that_is_read) {
     const int type = btf.structure("overlapping", 16);
     btf.member("pair", pair, 8);
     btf.member("tail", tail, 4);
-    EXPECT_EQ(Plan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText).size(), 16U);
+    EXPECT_EQ(DecodePlan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText).size(),
+              16U);
 }
 
 TEST(DecodeArray, flexible_text_reaches_to_the_end_of_the_record) {
@@ -197,7 +199,8 @@ TEST(DecodeStruct, takes_no_record_of_another_size) {
     const int u32 = btf.u32();
     const int type = btf.structure("event", 4);
     btf.member("a", u32, 0);
-    const Plan plan = Plan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText);
+    const DecodePlan plan =
+        DecodePlan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText);
     EXPECT_FALSE(plan.accepts(3));
     EXPECT_TRUE(plan.accepts(4));
     EXPECT_FALSE(plan.accepts(5));
@@ -214,7 +217,8 @@ TEST(DecodeStruct, member_beyond_the_end_is_an_error) {
     const int bits = btf.structure("bits", 8);
     btf.bits("a", u64, 60, 5);
     for (const int type : {scalar, array, bits}) {
-        EXPECT_THROW(Plan::compile(*btf, static_cast<std::uint32_t>(type), Format::kJson), Error);
+        EXPECT_THROW(DecodePlan::compile(*btf, static_cast<std::uint32_t>(type), Format::kJson),
+                     Error);
     }
 }
 
@@ -225,7 +229,7 @@ TEST(DecodeText, columns_keep_the_widest_value_seen) {
     btf.member("a", u32, 0);
     btf.member("b", u32, 4);
     Formatter formatter(
-        Plan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText, "event", "\n"));
+        DecodePlan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText, "event", "\n"));
     Buffer out;
     formatter.append(out, Record(8).put(0, 1000U).bytes());
     formatter.append(out, Record(8).put(0, 1U).bytes());
@@ -239,7 +243,7 @@ TEST(DecodeText, very_wide_value_does_not_push_later_lines) {
     const int type = btf.structure("event", 101);
     btf.member("s", text, 0);
     btf.member("b", u8, 100);
-    Formatter formatter(Plan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText));
+    Formatter formatter(DecodePlan::compile(*btf, static_cast<std::uint32_t>(type), Format::kText));
     Buffer out;
     formatter.append(out, Record(101).put_text(0, std::string(100, 'x')).bytes());
     out.clear();
@@ -252,7 +256,7 @@ TEST(DecodeHotPath, does_not_grow_the_buffer_again) {
     const int u64 = btf.u64();
     const int type = btf.structure("event", 8);
     btf.member("a", u64, 0);
-    Formatter formatter(Plan::compile(*btf, static_cast<std::uint32_t>(type), Format::kJson));
+    Formatter formatter(DecodePlan::compile(*btf, static_cast<std::uint32_t>(type), Format::kJson));
     Buffer out;
     const Record record = Record(8).put(0, ~std::uint64_t{0});
     for (int i = 0; i < 1000; ++i)

@@ -122,7 +122,7 @@ TEST(DecodeScalar, value_that_is_no_struct_stands_alone) {
 TEST(DecodeScalar, type_without_a_size_is_an_error) {
     BtfBuilder btf;
     const int forward = BtfBuilder::check(btf__add_fwd(btf.get(), "task", BTF_FWD_STRUCT));
-    EXPECT_THROW(Plan::compile(*btf, static_cast<std::uint32_t>(forward), Format::kText),
+    EXPECT_THROW(DecodePlan::compile(*btf, static_cast<std::uint32_t>(forward), Format::kText),
                  std::exception);
 }
 

@@ -18,7 +18,7 @@ class InconsistentBtf : public testing::Test {
     }
     std::string decode_error(int type) {
         return expect_error(ExitCode::kBadFile, [&] {
-            Plan::compile(*btf_, static_cast<std::uint32_t>(type), Format::kJson);
+            DecodePlan::compile(*btf_, static_cast<std::uint32_t>(type), Format::kJson);
         });
     }
 

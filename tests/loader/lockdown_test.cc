@@ -16,7 +16,7 @@ TEST(Lockdown, is_the_word_in_brackets) {
     EXPECT_TRUE(is("none integrity [confidentiality]\n"));
     EXPECT_FALSE(is("none [integrity] confidentiality\n"));
     EXPECT_FALSE(is("[none] integrity confidentiality\n"));
-    EXPECT_FALSE(is_confidential("/nonexistent")) << "nobody has mounted it";
+    EXPECT_FALSE(is_confidential("/nonexistent")) << "securityfs is not mounted";
 }
 
 }  // namespace

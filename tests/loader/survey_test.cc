@@ -213,6 +213,27 @@ TEST_F(SurveyTest, TheSummaryAddsUp) {
               json["probeable"].get<std::uint64_t>());
 }
 
+// An explanation is what a tracer of the decision hears: no rule is asked behind the refusal.
+TEST_F(SurveyTest, TheRulesAreShownUpToTheRefusal) {
+    const Explanation e = explain("loops", 1);
+    ASSERT_FALSE(e.checks.empty());
+    EXPECT_STREQ(e.checks.back().name, "boundary");
+    EXPECT_EQ(e.checks.back().text, e.reason);
+    for (std::size_t i = 0; i + 1 < e.checks.size(); ++i)
+        EXPECT_TRUE(e.checks[i].passed) << e.checks[i].name;
+    EXPECT_TRUE(e.tactics.empty());
+}
+
+TEST_F(SurveyTest, EachTacticIsShownUpToTheOneThatFits) {
+    const Explanation e = explain("faults", 8);
+    ASSERT_EQ(e.tactics.size(), 3u);
+    EXPECT_STREQ(e.tactics[0].name, "window");
+    EXPECT_EQ(e.tactics[0].text, e.reason);
+    EXPECT_STREQ(e.tactics[1].name, "slide");
+    EXPECT_STREQ(e.tactics[2].name, "springboard");
+    EXPECT_EQ(explain("loops", 0).tactics.size(), 1u);
+}
+
 TEST_F(SurveyTest, ExplanationAsJsonHoldsTheDecision) {
     const auto json = nlohmann::json::parse(explain_json(explain("loops", 0)));
     EXPECT_EQ(json["verdict"], "jump");

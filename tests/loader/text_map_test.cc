@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Of a whole kernel, where vm/setup has put one.
+// The text map of a whole kernel, where vm/setup has put one.
 #include "survey/text_map.h"
 
 #include <gtest/gtest.h>

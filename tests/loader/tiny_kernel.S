@@ -204,7 +204,7 @@ _etext:
 	.globl __start_rodata, __end_rodata, linux_banner
 __start_rodata:
 linux_banner:
-	.asciz "Linux version 6.1.0-tiny (nobody@nowhere)"
+	.asciz "Linux version 6.1.0-tiny (builder@nowhere)"
 	.p2align 3
 	.globl __start___ex_table, __stop___ex_table
 __start___ex_table:

@@ -24,7 +24,7 @@ NOT_MOVABLE = ("endbr64", "endbr32", "ud0", "ud1", "ud2", "int", "int1", "int3",
                "mwait", "xbegin", "xend", "xabort", "lret", "lcall", "ljmp", "vmlaunch", "vmresume",
                "encls", "enclu", "enclv", "rsm", "(bad)")
 
-# Pointers to calls that boot replaces, once and before there are probes: nobody jumps there.
+# Pointers to calls that boot replaces, once and before there are probes: no code jumps there.
 BOOT_PATCHES = (".parainstructions",)
 
 

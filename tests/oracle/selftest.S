@@ -3,7 +3,7 @@
     .text
     .globl _stext, _etext
 _stext:
-good:       # 5 bytes and more, nobody arrives
+good:       # 5 bytes and more, no branch arrives
     mov $1, %eax
     mov %rbx, %rdi
     ret

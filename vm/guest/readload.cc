@@ -5,7 +5,7 @@
 // start. Others in the guest do: every read(2), pread(2), readv(2) of shells and
 // tools (a shell reads its script, `cat` its file), and the kernel's own use for
 // a few file systems. A test that needs an exact count filters by pid, or probes
-// what --call getpgid enters: nobody else in the guest calls it.
+// what --call getpgid enters: no other program in the guest calls it.
 #include <fcntl.h>
 #include <getopt.h>
 #include <unistd.h>

@@ -22,8 +22,8 @@ std::vector<TextRange> text_ranges(const Kallsyms& symbols, std::string_view wit
         {kernel_address(symbols, "_stext"), kernel_address(symbols, "_etext"), ""}};
     for (const LiveModule& module : live_modules()) {
         if (module.name == without) continue;
-        // Symbols are sorted. Data follows the text, and behind that may lie the module's init text,
-        // whose symbols the kernel still lists for a moment after it has loaded the module.
+        // Symbols are sorted. Data follows the text, and behind that may lie the module's init
+        // text, whose symbols the kernel still lists for a moment after it has loaded the module.
         uint64_t last = 0;
         for (const Symbol& symbol : symbols.symbols()) {
             if (symbol.module != module.name || symbol.address < module.base) continue;

@@ -7,8 +7,8 @@ attaches or detaches, phase by phase; then it goes on.
 
 A cell is (site, operation, parked instruction, phase). Phases are the writes and core syncs of the
 patch protocol, in the order in which the operation makes them, and the operation's end. In each
-cell the parked CPU continues while the patcher stands at that phase. It must behave as if nobody
-had patched: same live registers behind the DCR, same result of the call; the handler's count must be
+cell the parked CPU continues while the patcher stands at that phase. It must behave as if the
+text had no patch: same live registers behind the DCR, same result of the call; the handler's count must be
 right; nothing in the detour may change under it; and where it stands with interrupts off, no core
 sync may end before it has gone on.
 """

@@ -122,7 +122,7 @@ class Cells:
         return ("ok" if phase else "ok, waits") if not problems else "; ".join(problems)
 
     def check_after(self, operation, site, problems):
-        """Whoever comes later is counted as if nothing had been."""
+        """A later hit is counted as if nothing had been."""
         guest = self.guest
         live = operation in ("attach", "hold", "optimize")
         if operation in ("attach", "optimize"):

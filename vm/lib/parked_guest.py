@@ -156,7 +156,7 @@ class Guest:
             if time.monotonic() > deadline:
                 raise Failure(f"{what}: no end")
             if self.stub.run(seconds=1, until=done) is not None:
-                raise Failure(f"{what}: a breakpoint that nobody expects")
+                raise Failure(f"{what}: an unexpected breakpoint")
 
     def patch(self, operation, **fields):
         """A whole operation of the patcher."""

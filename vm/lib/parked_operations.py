@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """What the patcher of a parked-CPU run does to a site: what must be there before, the operation,
-and how many phases it has when nobody is in its way."""
+and how many phases it has when no CPU is in its way."""
 
 from parked_guest import ATTACH, AUTO, DETACH, INT3, SETTLE, Failure
 
@@ -49,7 +49,7 @@ class Operations:
             self.guest.patch(DETACH, slot=slot)
 
     def phases_of(self, operation, site):
-        """How many phases the operation has when nobody is in its way."""
+        """How many phases the operation has when no CPU is in its way."""
         self.prepare(operation, site)
         for address in self.phases:
             self.stub.set_breakpoint(address)

@@ -106,7 +106,7 @@ class Sites:
         return sites
 
     def learn_registers(self, site):
-        """What the registers hold behind the DCR when nobody has patched anything."""
+        """What the registers hold behind the DCR when no patch is in the text."""
         seen = []
         for _ in range(3):
             self.victim.to(site.landmark, site.call, site.name)

@@ -41,7 +41,7 @@ class Victim:
     def return_from_call(self):
         """The victim's vCPU alone, then, if it needs the others, all."""
         if self.stub.run(VICTIM, 0.3, self.guest.called) is not None:
-            raise Failure("a breakpoint that nobody expects")
+            raise Failure("an unexpected breakpoint")
         if not self.guest.called():
             self.guest.finish(self.guest.called, "the parked call")
 

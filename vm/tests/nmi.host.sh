@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 # Non-maskable interrupts, some thousand, in the middle of attach, detach and hits. They come through QEMU's
-# monitor; nobody in the guest knows them, which is what the kernel says of each.
+# monitor; no driver in the guest claims them, which is what the kernel says of each.
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

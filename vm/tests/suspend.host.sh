@@ -27,9 +27,9 @@ never_returns() {
 sleep_in_ram() {
     never_returns x86_acpi_enter_sleep_state
     echo 0 >/sys/class/rtc/rtc0/wakealarm
-    # Preparing the sleep must not take longer: nobody would wake it up.
+    # Preparing the sleep must not take longer: then no timer would wake it up.
     echo +30 >/sys/class/rtc/rtc0/wakealarm
-    # Meanwhile somebody else has begun to write an image, and goes on with that afterwards: what
+    # Meanwhile another process has begun to write an image, and goes on with that afterwards: what
     # such a sleep does without returning is not over with this one.
     exec 9</dev/snapshot
     echo mem >/sys/power/state || fail "mem: $?"

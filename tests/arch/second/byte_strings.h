@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "arch/x86/decode.h"
+#include "arch/x86/insn/decode.h"
 
 namespace djprobe::test {
 

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "arch/x86/decode.h"
+#include "arch/x86/insn/decode.h"
 #include "second/llvm_decoder.h"
 
 namespace djprobe::test {

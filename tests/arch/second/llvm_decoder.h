@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "arch/x86/types.h"
+#include "arch/x86/insn/types.h"
 
 namespace djprobe::test {
 

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "arch/x86/relocate.h"
+#include "arch/x86/detour/relocate.h"
 #include "support/handler.h"
 #include "support/printers.h"
 

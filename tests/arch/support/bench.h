@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "arch/x86/detour.h"
+#include "arch/x86/detour/detour.h"
 #include "support/arena.h"
 #include "support/machine.h"
 

@@ -13,8 +13,8 @@ namespace djprobe::test {
 /// Replays a journal for one springboard and the site whose short jump leads to it.
 ///
 /// As long as some CPU may see that jump, and from then on until a quiescence has passed since none
-/// does, somebody may stand on the board: he finds the whole long jump there, whichever value of
-/// each byte he fetches.
+/// does, a task may stand on the board: it finds the whole long jump there, whichever value of each
+/// byte its CPU fetches.
 class BoardChecker {
   public:
     BoardChecker(const x86::PatchSite& site, const x86::PatchSite& board)
@@ -32,7 +32,7 @@ class BoardChecker {
                 for (size_t at = 0; at < views_.size(); ++at)
                     if (views_[at] != std::set<u8>{board_.jump[at]})
                         return "after step " + std::to_string(i + 1) +
-                               ": somebody may be on the board, which is no jump at +" +
+                               ": a task may be on the board, which is no jump at +" +
                                std::to_string(at);
         }
         return "";

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "arch/x86/types.h"
+#include "arch/x86/insn/types.h"
 
 namespace djprobe::test {
 

@@ -2,7 +2,7 @@
 // A function in the arena with a detour for one of its instructions.
 #pragma once
 
-#include "arch/x86/patch.h"
+#include "arch/x86/detour/patch.h"
 #include "support/bench.h"
 #include "support/handler.h"
 

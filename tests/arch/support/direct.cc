@@ -20,7 +20,7 @@ void djprobe_test_see(djprobe::u64 who, const djprobe::u64* registers, djprobe::
 }
 
 // Each notes the nine caller-saved registers and keeps them, as far as it must. The stack is as the
-// site left it: aligned for nobody.
+// site left it: not aligned.
 asm(R"(
 .intel_syntax noprefix
 .pushsection .text
@@ -82,7 +82,7 @@ djprobe::test::Seen seen[3];
 
 }  // namespace
 
-// Neither the program nor the others may use vector registers, which nobody saves.
+// Neither the program nor the others may use vector registers, which the detour does not save.
 [[gnu::target("general-regs-only")]] void djprobe_test_see(u64 who, const u64* registers, u64 flags,
                                                            const u64* record) {
     djprobe::test::Seen& one = seen[who];

@@ -2,12 +2,12 @@
 // A program under direct call, its per-CPU data, and what it saw.
 #pragma once
 
-#include "arch/x86/patch.h"
+#include "arch/x86/detour/patch.h"
 #include "support/bench.h"
 
 namespace djprobe::test {
 
-/// What the guard counts; %gs points here. The kernel's layout is anybody's.
+/// What the guard counts; %gs points here. The kernel's layout may be another.
 struct PerCpu {
     u64 nothing = 0;  ///< at offset 0, which means "there is none"
     u32 active = 0;

@@ -2,7 +2,7 @@
 // What the fuzzers of the analysis have in common.
 #pragma once
 
-#include "arch/x86/types.h"
+#include "arch/x86/insn/types.h"
 
 namespace djprobe::x86 {
 

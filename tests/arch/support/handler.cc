@@ -8,7 +8,7 @@ void djprobe_test_record(djprobe::x86::Frame* frame, djprobe::u64 argument, djpr
 djprobe::u8 djprobe_test_result = 0;
 }
 
-// The stack is as the site left it: aligned for nobody.
+// The stack is as the site left it: not aligned.
 asm(R"(
 .intel_syntax noprefix
 .pushsection .text

@@ -2,7 +2,7 @@
 // A handler for detours under test, as hostile as the contract allows.
 #pragma once
 
-#include "arch/x86/detour.h"
+#include "arch/x86/detour/detour.h"
 
 namespace djprobe::test {
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "arch/x86/patch.h"
+#include "arch/x86/detour/patch.h"
 #include "support/code.h"
 
 namespace djprobe::test {
@@ -16,7 +16,7 @@ struct Step {
         Sync,          ///< every CPU sees what was written before
         ResumeBehind,  ///< from now on int3 hits of the site at `address` resume behind the region
         ResumeFirst,   ///< ... behind the first instruction
-        Quiescence,    ///< everybody left the regions that he stood in
+        Quiescence,    ///< every task left the regions that it stood in
     };
     Kind kind;
     u64 address = 0;

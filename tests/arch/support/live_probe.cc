@@ -17,7 +17,7 @@ extern const char djprobe_live_handler[];
 void djprobe_live_hit(const djprobe::x86::Frame* frame, djprobe::test::LiveProbe* probe);
 }
 
-// A site may leave the stack aligned for nobody.
+// A site may leave the stack unaligned.
 asm(R"(
 .intel_syntax noprefix
 .pushsection .text
@@ -154,7 +154,7 @@ bool LiveProbe::unoptimize(const std::function<void()>& quiescence) {
     if (is_slide()) x86::disarm(port_, std::array{&std::as_const(patch_)});
     resume_ = arena_.slot() + layout_.out_of_line;
     if (board_.length) {
-        // Somebody may stand right on it.
+        // A task may stand right on it.
         quiescence();
         x86::restore_board(port_, board_);
         port_.sync_cores();
@@ -176,7 +176,7 @@ Workers::Workers(size_t threads, std::function<bool(u64)> call) : call_(std::mov
             while (!stopping_) {
                 if (!call_(worker.passes)) ++wrong_;
                 ++worker.passes;
-                // With more threads than CPUs, whoever waits would wait for time slices.
+                // With more threads than CPUs, a waiting thread would wait for time slices.
                 if (waiting_) std::this_thread::yield();
             }
         });

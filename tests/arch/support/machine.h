@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "arch/x86/effects.h"
+#include "arch/x86/insn/effects.h"
 #include "support/code.h"
 
 namespace djprobe::test {

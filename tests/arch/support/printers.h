@@ -4,7 +4,7 @@
 
 #include <ostream>
 
-#include "arch/x86/plan.h"
+#include "arch/x86/analysis/plan.h"
 
 namespace djprobe {
 

@@ -33,14 +33,14 @@ void ProtocolChecker::apply(const Step& step) {
             if (step.address == site_.address) resumes_behind_ = false;
             break;
         case Step::Kind::Quiescence:
-            inner_empty_ = inner_empty_ || nobody_enters();
+            inner_empty_ = inner_empty_ || none_enters();
             break;
     }
-    if (!nobody_enters()) inner_empty_ = false;
+    if (!none_enters()) inner_empty_ = false;
 }
 
-/// Nobody gets from the site to an inner instruction.
-bool ProtocolChecker::nobody_enters() const {
+/// No task gets from the site to an inner instruction.
+bool ProtocolChecker::none_enters() const {
     for (const u8 first : views_[0]) {
         const bool trapped = first == x86::kInt3 && resumes_behind_;
         const bool jumps = first == site_.jump[0] && !tail_may_be_other_than(site_.jump, 1);
@@ -70,7 +70,7 @@ std::string ProtocolChecker::violation() const {
     if (!inner_empty_)
         for (const size_t offset : inner_)
             if (tail_may_be_other_than(site_.original, offset))
-                return "somebody may stand at +" + std::to_string(offset);
+                return "a task may stand at +" + std::to_string(offset);
     return "";
 }
 

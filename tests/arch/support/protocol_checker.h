@@ -16,7 +16,7 @@ namespace djprobe::test {
 /// bytes. After every step:
 ///  - a CPU that arrives at the site finds int3, the whole original or the whole jump;
 ///  - a CPU that may stand at an inner instruction finds the original from there on. It may stand
-///    there until a quiescence has passed since nobody can get there any more: since all see int3
+///    there until a quiescence has passed since no task can get there any more: since all see int3
 ///    (or the jump) and hits resume behind the region;
 ///  - while the tail is not the original, int3 hits resume behind the region.
 class ProtocolChecker {
@@ -31,14 +31,14 @@ class ProtocolChecker {
     void apply(const Step& step);
     std::string violation() const;
     bool tail_may_be_other_than(const u8* form, size_t from) const;
-    bool nobody_enters() const;
+    bool none_enters() const;
 
     const x86::PatchSite& site_;
     std::vector<size_t> inner_;
     std::vector<std::set<u8>> views_;  ///< per byte, what a CPU may fetch
     Bytes text_;
     bool resumes_behind_ = false;
-    bool inner_empty_ = false;  ///< nobody stands at an inner instruction
+    bool inner_empty_ = false;  ///< no task stands at an inner instruction
 };
 
 }  // namespace djprobe::test

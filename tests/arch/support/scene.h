@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "arch/x86/plan.h"
+#include "arch/x86/analysis/plan.h"
 #include "support/code.h"
 
 namespace djprobe::test {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Compiled as a kernel is: no vector registers, no red zone, nobody knows what a callee spares.
+// Compiled as a kernel is: no vector registers, no red zone, and no
+// caller knows which registers a callee spares.
 #include "support/victims.h"
 
 #include <initializer_list>

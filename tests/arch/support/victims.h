@@ -2,7 +2,7 @@
 // Compiled functions for detours: all in the section "victims", whose results are one number.
 #pragma once
 
-#include "arch/x86/types.h"
+#include "arch/x86/insn/types.h"
 
 namespace djprobe::test {
 

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "arch/x86/plan.h"
+#include "arch/x86/analysis/plan.h"
 #include "failure.h"
 
 namespace djprobe::model {
@@ -91,7 +91,7 @@ bool Kprobes::may_optimize(u64 address, Kprobe& kprobe) const {
         const u64 at = address + kprobe.length;
         if (at >= end || !decode(at, insn)) return false;
         if (insn.kind != x86::Kind::Plain && insn.kind != x86::Kind::Nop) return false;
-        // Whoever may arrive inside forbids it.
+        // A branch that may arrive inside forbids it.
         const Place* place = image_.place_at(at);
         if (at != address && (!place || place->external)) return false;
         for (const Owned& owned : image_.owned)

@@ -67,7 +67,7 @@ class Kprobes {
     const djk_patch* find_ours(Range range) const;
     /// The kernel copies the instruction here as it is: a jump of ours.
     bool is_jump_of_ours(u64 address) const;
-    /// The byte without anybody's probes, as the policy tells the kernel.
+    /// The byte without any probes, as the policy tells the kernel.
     u8 original_byte(u64 address) const;
     bool queue(u64 address);
     void set_armed(u64 address);

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "arch/x86/plan.h"
+#include "arch/x86/analysis/plan.h"
 #include "failure.h"
 
 namespace djprobe::model {
@@ -23,8 +23,8 @@ struct Kind {
     bool needs_context;  ///< and so must not be called directly
 };
 
-/// r0 = 0; exit. r0 = *(u64 *)(r1 + 112); exit. call 7; exit. The first one again, while somebody
-/// traces it: a call is where the others have a nop for one.
+/// r0 = 0; exit. r0 = *(u64 *)(r1 + 112); exit. call 7; exit. The first one again, while a
+/// tracer is attached to it: a call is where the others have a nop for one.
 const std::array<Kind, Kernel::kPrograms> kKinds = {{
     {{0x00000000000000b7, 0x95, 0x95}, {0x0f, 0x1f, 0x44, 0x00, 0x00, 0x31, 0xc0, 0xc3}, false},
     {{0x0000000000701079, 0x95, 0x95},
@@ -167,7 +167,7 @@ void Kernel::run_optimizer() {
 
 void Kernel::settle() {
     std::function<void(bool)> others;
-    // The last tries are for what somebody else's patch keeps.
+    // The last tries are for what another patcher keeps.
     for (int i = 0; i < 16 && (kicked || (kicked_later && i < 8)); ++i) {
         kicked = kicked_later = false;
         // Others may ask, too; not for ever.

@@ -60,13 +60,13 @@ class Kernel {
     void run_optimizer();
     bool in_optimizer = false;
 
-    /// Text that cannot be read, and kprobes that nobody can count.
+    /// Text that cannot be read, and kprobes that cannot be counted.
     Range unreadable;
     size_t more_kprobes = 0;
 
     ModuleState module = ModuleState::Live;
     long pins = 0;
-    void module_goes();  ///< nobody refers to it any more; its text will be freed
+    void module_goes();  ///< no reference to it is left; its text will be freed
     void module_leaves();
     void module_comes();
 

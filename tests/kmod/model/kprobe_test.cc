@@ -6,7 +6,7 @@
 #include <tuple>
 #include <vector>
 
-#include "arch/x86/plan.h"
+#include "arch/x86/analysis/plan.h"
 #include "sites.h"
 
 namespace djprobe::model {

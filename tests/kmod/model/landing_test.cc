@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Where other code leads: no jump may cover that, whoever hides the branch or the address.
+// Where other code leads: no jump may cover that, even where a patch hides the branch or the
+// address.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "arch/x86/plan.h"
+#include "arch/x86/analysis/plan.h"
 #include "sites.h"
 
 namespace djprobe::model {

@@ -49,7 +49,7 @@ TEST(Module, AModuleGoesWhileItsSpringboardIsStuck) {
         session.settle();
         EXPECT_EQ(kernel.kept, 1);
         kernel.module_goes();
-        // Whoever looks at freed text crashes.
+        // A read of freed text crashes.
         session.module_leaves();
         session.settle();
         EXPECT_EQ(kernel.kept, 0);
@@ -111,7 +111,7 @@ TEST(Module, NothingIsKeptOfAModuleWhoseKprobesTheIndexSaw) {
             kernel.kprobes.remove(address);
         kernel.module_goes();
         session.module_leaves();
-        // Whoever looks at freed text crashes.
+        // A read of freed text crashes.
         for (const u64 start : called)
             for (u64 site = start - 16; site < start + 16; ++site)
                 if (kernel.image.place_at(site)) (void)session.explain(site);

@@ -56,7 +56,7 @@ TEST(Optimize, ASlidesAnchorIsBackInTheTableOnlyWhenNoHitCanStandOnItsLink) {
         Session session(seed);
         session.attach_one({.address = site});
         session.settle();
-        // Nobody else synchronizes the cores meanwhile.
+        // No other patcher synchronizes the cores meanwhile.
         Probe* const int3 = session.attach_one({.address = site, .int3_only = true});
         session.detach({int3});
         session.settle();

@@ -7,7 +7,7 @@
 #include <array>
 #include <vector>
 
-#include "arch/x86/plan.h"
+#include "arch/x86/analysis/plan.h"
 #include "sites.h"
 
 namespace djprobe::model {

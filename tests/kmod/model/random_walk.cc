@@ -64,7 +64,7 @@ Walk::Walk(u64 seed, size_t steps) : random_(seed), session_(seed % 512), steps_
             return;
         }
         if (depth_ > 1) return;
-        // A crowd, or nobody.
+        // Several other patchers, or none.
         for (size_t i = one_in(2) ? 0 : random_() % 4; i > 0; --i)
             step(true);
     };

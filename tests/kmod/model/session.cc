@@ -71,7 +71,7 @@ class Session::Busy {
     std::vector<const Handler*> added_;
 };
 
-/// Whoever enables them holds on to them.
+/// A caller that enables probes holds on to them.
 Group Session::without_busy(const Group& group) const {
     Group rest = group;
     std::erase_if(rest, [&](const Probe* probe) { return busy_.contains(probe->handler); });
@@ -415,8 +415,8 @@ void Session::check() {
         }
     for (const Handler* handler : expected)
         if (!run.contains(handler) && !is_busy(handler))
-            fail("%#lx: probed, but nobody would notice a hit", places.at(handler));
-    // Whether those have run meanwhile nobody can say.
+            fail("%#lx: probed, but no handler would run on a hit", places.at(handler));
+    // The model cannot tell whether those have run meanwhile.
     for (Probe& probe : probes_)
         if (is_busy(probe.handler)) probe.hits = probe.handler->hits;
     if (const u64 stray = kernel.watch.find_stray()) fail("%#lx: neither original nor ours", stray);
@@ -450,7 +450,7 @@ void Session::check_status(const Probe& probe) {
     if (jump && status.reason) fail("%#lx: a jump with reason %u", probe.address, status.reason);
     if (status.state == DJPROBE_STATE_OPTIMIZING && !kernel.kicked && !kernel.kicked_later &&
         !kernel.waiting && !kernel.in_optimizer)
-        fail("%#lx: waits for its jump, but nobody has woken the optimizer", probe.address);
+        fail("%#lx: waits for its jump, but the optimizer has not been woken", probe.address);
     if (status.tactic == DJPROBE_TACTIC_SPRINGBOARD) boards_.insert(probe.address);
     if (memcmp(status.displaced, kernel.image.original(status.anchor), status.displaced_len) != 0)
         fail("%#lx: its displaced bytes are not the original ones", probe.address);
@@ -473,7 +473,7 @@ bool Session::overlaps_another(u64 address) {
 void Session::check_settled(const Probe& probe) {
     const djp_status status = query(probe);
     if (status.state == DJPROBE_STATE_OPTIMIZED) {
-        // Somebody else lies on top of it, or has done so a moment ago: it is tried again.
+        // Another patch lies on top of it, or did a moment ago: the optimizer tries again.
         if (kernel.kprobes.any_within({status.anchor, status.anchor + status.displaced_len}))
             return;
         if (kernel.kicked_later && is_disturbed(probe.address)) return;

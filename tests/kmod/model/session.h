@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The real policy on the model kernel, next to what anybody would expect of it: a set of probes.
+// The real policy on the model kernel, next to the simplest picture of it: a set of probes.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace djprobe::model {
 
-/// What somebody asks for.
+/// What a user asks for.
 struct Wish {
     u64 address = 0;
     bool int3_only = false;
@@ -108,7 +108,7 @@ class Session {
     std::set<u64> boards_;  ///< sites that have had a springboard
     std::map<u64, Pristine> pristine_;
     size_t objects_at_start_ = 0;
-    /// Of calls that are under way: these handlers may run, these probes be in any state.
+    /// Calls are under way for these: the handlers may run, the probes may be in any state.
     std::multiset<const Handler*> busy_;
     bool switching_ = false;  ///< of any probe
     bool is_busy(const Handler* handler) const { return switching_ || busy_.contains(handler); }

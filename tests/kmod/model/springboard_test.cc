@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Springboards that somebody else has touched, or is about to.
+// Springboards that another patcher has touched, or is about to.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -78,7 +78,7 @@ TEST(Springboard, AKprobeOnASpringboardThatIsAboutToGoKeepsTheModule) {
                               add();
                           session.detach({probe});
                           if (!late) {
-                              // At once: nobody knows when the worker comes.
+                              // At once: the test cannot know when the worker comes.
                               EXPECT_EQ(kernel.kept, 1);
                           }
                           session.settle();
@@ -165,7 +165,7 @@ TEST(Springboard, ASpringboardUnderAKprobeIsTakenBackWhenThatLeaves) {
         session.settle();
         EXPECT_EQ(kernel.kept, 1);
         EXPECT_TRUE(kernel.kicked_later);
-        // Its text is neither the kernel's nor anybody's who is there to stay.
+        // Its text belongs neither to the kernel nor to a module that stays.
         EXPECT_NE(session.attach({{.address = board}}).reason, 0u);
         ASSERT_TRUE(kernel.kprobes.remove(board));
         session.settle();

@@ -118,7 +118,7 @@ void TextImage::fill(Range range, bool in_module, Random& random) {
     u8* at = text(range.begin);
     u64 parent = 0;  // whose .cold part is to come, and the branch to it
     u8* parent_field = nullptr;
-    // A module calls the kernel, too, but nobody takes addresses of another's text.
+    // A module calls the kernel, too, but neither takes addresses of the other's text.
     std::vector<u64>& entries = entries_;
     std::vector<u64> earlier;
     while (true) {
@@ -231,7 +231,7 @@ void TextImage::find_places() {
     for (size_t i = 0; i < places.size(); ++i) {
         const x86::Insn& insn = places[i].insn;
         // Callees sleep, and return in spite of any quiescence; what follows a terminal
-        // instruction is reached somehow, or nobody would have compiled it.
+        // instruction is reached somehow, or the compiler would have left it out.
         if ((insn.is_call() || insn.is_terminal()) && i + 1 < places.size())
             places[i + 1].external = true;
         if (insn.rel_size)
@@ -273,7 +273,7 @@ void TextImage::load_module() {
 }
 
 void TextImage::free_module() {
-    // Whoever looks at freed text crashes.
+    // A read of freed text crashes.
     mprotect(text(module().begin), kPage, PROT_NONE);
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "arch/x86/decode.h"
-#include "arch/x86/reason.h"
+#include "arch/x86/insn/decode.h"
+#include "arch/x86/insn/reason.h"
 
 namespace djprobe::model {
 
@@ -17,7 +17,7 @@ using Random = std::mt19937_64;
 struct Place {
     x86::Insn insn;
     bool external = false;  ///< control may arrive other than by falling through
-    u64 last_entered = 0;   ///< when somebody could last arrive here; see Watch
+    u64 last_entered = 0;   ///< when a task could last arrive here; see Watch
     size_t function = 0;
 
     u64 start() const { return insn.address; }
@@ -57,7 +57,7 @@ class TextImage {
     Range module() const { return {base_ + kModuleAt, base_ + kModuleAt + kModuleSize}; }
     Range rodata() const { return {base_ + kRodataAt, base_ + kRodataAt + kPage}; }
     Range exec() const { return {base_ + kExecAt, base_ + kExecAt + kExecSize}; }
-    /// Addresses that detours may call; nobody does.
+    /// Addresses that detours may call; none does.
     u64 outside() const { return base_ + kOutsideAt; }
     u64 programs() const { return base_ + kOutsideAt + 2048; }
     bool holds(u64 address) const { return core().contains(address) || module().contains(address); }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "arch/x86/plan.h"
+#include "arch/x86/analysis/plan.h"
 #include "failure.h"
 
 namespace djprobe::model {
@@ -13,7 +13,7 @@ namespace djprobe::model {
 void Watch::touch(u64 address) {
     const Function* function = image_.function_at(address);
     if (!function || !touched_.insert(function - image_.functions.data()).second) return;
-    // Until somebody has looked anybody may be anywhere.
+    // Until the watch has looked once, a task may be anywhere.
     for (size_t i = 0; i < function->place_count; ++i)
         image_.places[function->first_place + i].last_entered = now_ + 1;
 }

@@ -2,7 +2,7 @@
 // A CPU that never runs: from the text as it is now, which code, sites and handlers can it come to?
 //
 // Everything that it can come to is stamped. A quiescence whose beginning is later than a thing's
-// last stamp has shown that nobody is in it any more; only then may it be overwritten or freed.
+// last stamp has shown that no task is in it any more; only then may it be overwritten or freed.
 #pragma once
 
 #include <map>
@@ -89,7 +89,7 @@ class Watch {
     /// A byte of `text` that we have changed, but that the kernel's kprobes take for the original
     /// one, or that they may change: its address, or 0.
     u64 find_unshown(Range text) const;
-    /// Dead bytes that had to be left behind, since somebody else had patched them.
+    /// Dead bytes that had to be left behind, since another patcher had changed them.
     void leave_board(u64 address) { left_.insert(address); }
     const std::set<u64>& boards_left() const { return left_; }
     /// The first byte of `text` that is not what it was, but for those; or 0.

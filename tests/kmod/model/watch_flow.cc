@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "arch/x86/plan.h"
+#include "arch/x86/analysis/plan.h"
 #include "failure.h"
 #include "watch.h"
 
@@ -30,9 +30,10 @@ void Watch::check_wants(const Blob& blob, const djk_site* site, u64 at, bool det
         after |=
             byte + 8 <= blob.end && load<u64>(byte) == (reinterpret_cast<u64>(site) | DJK_AFTER);
     }
-    if (wants & DJK_WANTS_AFTER && !after) fail("%#lx: calls nobody behind its instruction", at);
+    if (wants & DJK_WANTS_AFTER && !after)
+        fail("%#lx: calls no handler behind its instruction", at);
     if (detour && wants & DJK_WANTS_REDIRECT && !redirects)
-        fail("%#lx: its detour leads nobody elsewhere", at);
+        fail("%#lx: its detour leads no task elsewhere", at);
 }
 
 void Watch::look_at_table() {
@@ -109,7 +110,7 @@ bool Watch::leads_on(const Place& place, u64 back) {
     return false;
 }
 
-/// Of a jump of ours in live text, whoever lies on top of it.
+/// Where a jump of ours in live text leads, even where another patch lies on top of it.
 u64 Watch::jump_target(u64 address) const {
     u8 bytes[x86::kJumpLength];
     for (size_t i = 0; i < sizeof(bytes); ++i)
@@ -235,7 +236,8 @@ void Watch::reach_detour(const Blob& blob, u64 anchor) {
         reach_handler(&direct->link);
         if (direct->program < 0 || direct->needs_context || direct->link.wants)
             fail("%#lx: its detour calls what cannot be called directly", anchor);
-        // Under an address that nobody expects: while its handler leaves, a site has none already.
+        // Under an address that no check expects: while its handler leaves, a site has none
+        // already.
         reached_[address] = {direct};
     } else if (site) {
         if (!address && leaving.contains(anchor)) return;
@@ -243,7 +245,7 @@ void Watch::reach_detour(const Blob& blob, u64 anchor) {
         reach_site(site, address);
         check_wants(blob, site, anchor, true);
     } else {
-        fail("%#lx: leads to %#lx, which calls nobody", anchor, blob.begin);
+        fail("%#lx: leads to %#lx, which calls no handler", anchor, blob.begin);
     }
 }
 

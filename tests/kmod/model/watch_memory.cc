@@ -41,7 +41,7 @@ void Watch::remove_allocation(void* memory, bool large) {
             return address_of(out.first) >= begin && address_of(out.first) < end;
         });
     }
-    if (found == allocations_.end()) fail("%p is freed, which nobody has allocated", memory);
+    if (found == allocations_.end()) fail("%p is freed but was never allocated", memory);
     if (found->second.large != large) fail("%p is freed by the wrong function", memory);
     if (found->second.last_reached) {
         look();
@@ -55,7 +55,7 @@ void Watch::free_exec(Range range) {
     look();
     for (auto at = blobs_.lower_bound(range.begin); at != blobs_.end() && at->first < range.end;) {
         if (!gone(at->second.last_reached))
-            fail("%#lx: a slot is freed in which somebody may be", at->first);
+            fail("%#lx: a slot is freed in which a task may be", at->first);
         at = blobs_.erase(at);
     }
 }
@@ -63,7 +63,7 @@ void Watch::free_exec(Range range) {
 void Watch::remove_handler(Handler& handler) {
     look();
     if (handler.destroyed) fail("a handler is destroyed twice");
-    if (!gone(handler.last_reached)) fail("a handler is destroyed that somebody may be running");
+    if (!gone(handler.last_reached)) fail("a handler is destroyed that a task may be running");
     handler.destroyed = true;
     handlers_.erase(&handler.link);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// What the protocol writes and in which order: nothing that somebody may be in, and no rest of an
+// What the protocol writes and in which order: nothing that a task may be in, and no rest of an
 // instruction without an int3 before it that all CPUs know.
-#include "arch/x86/plan.h"
+#include "arch/x86/analysis/plan.h"
 #include "failure.h"
 #include "watch.h"
 
@@ -23,7 +23,8 @@ void Watch::check_first(const Place& place, u8 byte) const {
     if (byte != x86::kInt3 && !trap) fail("%#lx: %02x over %02x, without an int3", at, byte, now);
     if (trap && written != written_.end() && written->second > synced_)
         fail("%#lx: written twice without a core sync", at);
-    if (byte == x86::kInt3 && !djk_find_trap(at)) fail("%#lx: an int3 that nobody would know", at);
+    if (byte == x86::kInt3 && !djk_find_trap(at))
+        fail("%#lx: an int3 that the trap handler would not know", at);
     if (const Kprobe* kprobe = kprobes_.find(at); kprobe && kprobe->armed)
         fail("%#lx: written over a kprobe of the kernel's", at);
 }
@@ -32,12 +33,12 @@ void Watch::check_tail(u64 address, size_t size) const {
     for (u64 at = address; at < address + size; ++at) {
         for (const auto& [board, state] : boards_)
             if (at - board < x86::kJumpLength && !gone(state.last_reached))
-                fail("%#lx: a springboard is overwritten on which somebody may be", board);
+                fail("%#lx: a springboard is overwritten on which a task may be", board);
         const Place* place = image_.place_of(at);
         if (!place) continue;
         if (place->start() >= address) {
             if (!gone(place->last_entered))
-                fail("%#lx: overwritten while somebody may be right there", place->start());
+                fail("%#lx: overwritten while a task may be right there", place->start());
             continue;
         }
         const auto written = written_.find(place->start());
@@ -57,12 +58,13 @@ void Watch::before_write(u64 address, const u8* bytes, size_t size) {
     if (image_.exec().contains(address)) {
         look();
         if (size == 1 && bytes[0] == x86::kInt3) {
-            if (!djk_find_trap(address)) fail("%#lx: an int3 that nobody would know", address);
+            if (!djk_find_trap(address))
+                fail("%#lx: an int3 that the trap handler would not know", address);
             return;
         }
         for (const auto& [begin, blob] : blobs_)
             if (begin < address + size && address < blob.end && !gone(blob.last_reached))
-                fail("%#lx: a slot is overwritten in which somebody may be", begin);
+                fail("%#lx: a slot is overwritten in which a task may be", begin);
         return;
     }
     if (!image_.holds(address) || !image_.holds(address + size - 1))

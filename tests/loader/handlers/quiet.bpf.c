@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Nobody is woken up for its records. */
+/* Its records wake up no reader. */
 #include <linux/bpf.h>
 
 #include <bpf/bpf_helpers.h>

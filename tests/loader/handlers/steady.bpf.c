@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One small record for each hit, numbered: whoever reads can tell what is missing. */
+/* One small record for each hit, numbered: a reader can tell which are missing. */
 #include "vmlinux.h"
 
 #include <bpf/bpf_helpers.h>

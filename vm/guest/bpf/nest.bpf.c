@@ -33,7 +33,7 @@ static __always_inline void enter(struct pt_regs* ctx, bool hashes) {
     if (count) ++*count;
     if (hashes) bpf_map_update_elem(&hash, &key, &value, BPF_ANY);
     bpf_probe_read_kernel(&value, sizeof(value), (void*)ctx);
-    /* Discarded space is used again: nobody reads this ring. */
+    /* Discarded space is used again: this ring has no reader. */
     void* record = bpf_ringbuf_reserve(&ring, 8, 0);
     if (record) bpf_ringbuf_discard(record, BPF_RB_NO_WAKEUP);
 }

@@ -8,7 +8,7 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-/* Only hits by this process count; 0: nobody's. */
+/* Only hits by this process count; 0: none. */
 __u32 observed_tgid;
 
 struct {

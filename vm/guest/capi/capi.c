@@ -333,7 +333,8 @@ static void *find_jump_of(void *function)
 	static const u8 jump[] = { 0xeb, 1, 0x90 };
 	int i;
 
-	/* Else the loop's end is an address that nobody may call, which objtool complains about. */
+	/* Else the loop's end is an address that no code may call, which objtool complains about.
+	 */
 	OPTIMIZER_HIDE_VAR(function);
 	for (i = 0; i < 64; i++)
 		if (!memcmp(function + i, jump, sizeof(jump)))

@@ -126,7 +126,7 @@ static int lead_to_replacement(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-/* How many of the freed pages nobody could write to. Those are not given back: whoever got one
+/* How many of the freed pages no task could write to. Those are not given back: a new owner of one
  * would crash. */
 static int let_go(void)
 {

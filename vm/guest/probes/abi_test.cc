@@ -217,7 +217,7 @@ TEST_F(Abi, PointersThatLeadNowhere) {
     std::memcpy(edge, &size, sizeof size);
     EXPECT_EQ(attach(static_cast<const void*>(edge)), -EFAULT);
 
-    // The answer cannot be written: a probe that nobody could know must not stay.
+    // The answer cannot be written: a probe that no process could know must not stay.
     Roomy<djprobe_attach> request = good();
     auto* const readonly = unmapped;
     std::memcpy(readonly, &request, sizeof request);

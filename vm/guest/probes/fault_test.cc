@@ -27,7 +27,7 @@ class FailNth {
     explicit operator bool() const { return static_cast<bool>(file_); }
     void arm(int nth) const {
         const std::string text = std::to_string(nth);
-        // A fault that nobody has met yet may meet this call itself; then it is gone.
+        // A fault that no call has met yet may meet this call itself; then it is gone.
         ssize_t written = pwrite(file_.get(), text.data(), text.size(), 0);
         if (written < 0) written = pwrite(file_.get(), text.data(), text.size(), 0);
         EXPECT_GT(written, 0);

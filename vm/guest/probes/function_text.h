@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "arch/x86/decode.h"
+#include "arch/x86/insn/decode.h"
 
 namespace djprobe::vm {
 

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "../symbols.h"
-#include "arch/x86/scan.h"
+#include "arch/x86/insn/scan.h"
 #include "fixture.h"
 #include "kernel/kcore.h"
 

@@ -12,7 +12,7 @@
 
 namespace djprobe::vm {
 
-/// Nobody else in the guest calls getpgid: what this function alone reaches has exact counts.
+/// No other task in the guest calls getpgid: what this function alone reaches has exact counts.
 inline constexpr const char* kGetpgid = "__x64_sys_getpgid";
 
 /// `threads` x `count` calls of getpgid(0). The number of wrong results.

@@ -230,7 +230,7 @@ TEST_F(Optimized, KprobesThatComeAfter) {
                 expect_both_count(&ours, accepted ? &theirs : nullptr, "both");
                 theirs.link.reset();
                 expect_both_count(&ours, nullptr, "ours");
-                // Not earlier: whoever reads this output enters the function, too.
+                // Not earlier: the reader of this output enters the function, too.
                 std::printf("ours at +%lu mode %d, theirs after it%s: %s\n", ours_at, mode,
                             at_once ? " at once" : "", accepted ? "accepted" : "refused");
             }

@@ -124,7 +124,7 @@ TEST_F(Overlap, UnderLoadNoneIsLost) {
     }
 }
 
-// Nobody is at the site but those who come and go.
+// Only tasks that come and go are at the site.
 TEST_F(Overlap, UnderLoadTheCallersNoticeNothing) {
     const std::vector<uint64_t> offsets = neighbours(3);
     Load load(2);

@@ -44,7 +44,7 @@ TEST_F(Recursion, HitsFromWithinAHandlerAreCountedAsMissed) {
                 EXPECT_EQ(
                     after.missed[DJPROBE_MISS_RECURSION] - before.missed[DJPROBE_MISS_RECURSION],
                     kCalls);
-                // Nobody else came by in that time.
+                // No other task came by in that time.
                 EXPECT_EQ(after.hits, before.hits);
                 EXPECT_EQ(after.missed[DJPROBE_MISS_BPF_BUSY],
                           before.missed[DJPROBE_MISS_BPF_BUSY]);

@@ -16,7 +16,7 @@
 #include <optional>
 #include <thread>
 
-#include "arch/x86/decode.h"
+#include "arch/x86/insn/decode.h"
 #include "crowd.h"
 #include "kernel/kcore.h"
 #include "observer.h"

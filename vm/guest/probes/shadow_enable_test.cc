@@ -14,7 +14,7 @@
 namespace djprobe::vm {
 namespace {
 
-/// Nobody else in the guest calls it, and who does stays until a signal comes.
+/// No other task in the guest calls it, and its caller stays until a signal comes.
 constexpr const char* kPause = "__x64_sys_pause";
 
 /// Threads, each in one call of it.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Returns seen by replaced return addresses: each call is one hit or one miss, and nobody notices.
+// Returns seen by replaced return addresses: each call is one hit or one miss, and no
+// task notices.
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -121,7 +122,7 @@ TEST_F(Shadow, SleepersAreCountedWhenTheyReturnHoweverMany) {
     const auto account = [&](unsigned count) {
         const uint64_t entered = entry.hits(), told = seen_or_missed(probe);
         sleep_together(count, 1000);
-        // Somebody else's sleep may have been under way at either moment.
+        // Another task's sleep may have been under way at either moment.
         EXPECT_NEAR(static_cast<double>(seen_or_missed(probe) - told),
                     static_cast<double>(entry.hits() - entered), 4);
     };
@@ -219,7 +220,7 @@ class Readers {
     }
     Readers(const Readers&) = delete;
     Readers& operator=(const Readers&) = delete;
-    /// Real-time threads inherit that: on the same CPU nobody else runs up to the end of this.
+    /// Real-time threads inherit that: on the same CPU no other task runs up to the end of this.
     void add(int count) {
         for (int i = 0; i < count; ++i) {
             readers_.emplace_back([this] {
@@ -387,7 +388,7 @@ TEST_F(Shadow, WhatMustNotBeReplacedIsRefused) {
     };
     EXPECT_EQ(refused("__switch_to"), DJPROBE_REASON_SPECIAL_RETURN);
     EXPECT_EQ(refused("do_exit"), DJPROBE_REASON_NO_RETURN);
-    // A CPU that goes offline does not return from the one, nobody from the other.
+    // A CPU that goes offline does not return from the one, and no task from the other.
     for (const char* function : {"do_idle", "bpf_throw"})
         if (address_of(function) != 0) {
             EXPECT_EQ(refused(function), DJPROBE_REASON_SPECIAL_RETURN) << function;
@@ -410,7 +411,7 @@ TEST_F(Shadow, TheSchedulerReturnsAsTheSameTask) {
     const uint64_t before = entry.hits() - seen_or_missed(probe);
     sleep_together(40, 100);
     EXPECT_GT(probe.hits(), 40u);
-    // Whoever sleeps at the moment.
+    // The tasks that sleep at the moment.
     EXPECT_NEAR(static_cast<double>(entry.hits() - seen_or_missed(probe)),
                 static_cast<double>(before), 60);
 }

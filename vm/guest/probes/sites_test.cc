@@ -54,7 +54,8 @@ TEST_F(Sites, TheTrapPath) {
                          {DJPROBE_REASON_TRAP_PATH, DJPROBE_REASON_BLACKLISTED});
 }
 
-// Once somebody traces notify_die(), they run before our guard: an int3 there would hit itself.
+// Once a tracer is attached to notify_die(), they run before our guard: an int3 there would hit
+// itself.
 TEST_F(Sites, WhatTracesTheTrapPath) {
     expect_all_forbidden(
         {"function_trace_call", "function_stack_trace_call", "perf_ftrace_function_call",
@@ -286,7 +287,7 @@ TEST_F(Sites, BugsAndWarnings) {
     }
     for (const auto& [reason, count] : seen)
         std::printf("%5d %s\n", count, describe(reason).c_str());
-    // Some are where nobody may probe anyway.
+    // Some are where no probe may be anyway.
     const int known = seen[DJPROBE_REASON_BUG_SITE] + seen[DJPROBE_REASON_TRAP_INSN];
     EXPECT_GT(seen[DJPROBE_REASON_BUG_SITE], 0);
     EXPECT_GT(known, 50);

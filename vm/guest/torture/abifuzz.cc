@@ -199,11 +199,11 @@ class Fuzzer {
     Asked fd_for(const Command& command, bool other, Model& model) {
         const bool probe = command.side == Side::Probe;
         const bool has_probe = !probes_.empty();
-        if (command.side != Side::Nobody && !other && (!probe || has_probe))
+        if (command.side != Side::Neither && !other && (!probe || has_probe))
             return {probe ? any_probe() : world_.device.fd(), true};
         model = {};
         model.must_fail(ENOTTY);
-        if (command.side == Side::Nobody)
+        if (command.side == Side::Neither)
             return {dice_.one_in(2) && has_probe ? any_probe() : world_.device.fd(), false};
         if (dice_.one_in(2) && (probe || has_probe))
             return {probe ? world_.device.fd() : any_probe(), false};

@@ -53,7 +53,7 @@ struct Field {
 };
 
 /// Whose ioctl it is.
-enum class Side : uint8_t { Control, Probe, Nobody };
+enum class Side : uint8_t { Control, Probe, Neither };
 
 struct Command {
     const char* name;

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Code of the kernel that no probe may be in although no list of the kernel's says so. These are
+ * the roots; fragile.h computes from them what a kernel runs there. Plain C: the module
+ * and the survey share it.
+ */
+#ifndef DJPROBE_LINUX_FRAGILE_NAMES_H
+#define DJPROBE_LINUX_FRAGILE_NAMES_H
+
+#include "root_names.h"
+
+/* clang-format off */
+#define NO_MARK { "", "" }
+#define COUNTED { "rcu_cpu_starting", "rcutree_report_cpu_starting" }
+#define UNCOUNTED { "rcu_report_dead", "rcutree_report_cpu_dead" }
+
+static const struct djprobe_root djprobe_fragile[] = {
+    /* The kernel copies them and runs the copy, without our traps and slots: kexec and kdump,
+     * resume from disk, a trampoline for each user of ftrace. */
+    {"relocate_kernel", DJPROBE_WITH, "kernel_kexec", DJPROBE_ITSELF, NO_MARK},
+    {"identity_mapped", DJPROBE_PERHAPS, "a label within relocate_kernel", DJPROBE_ITSELF, NO_MARK},
+    {"virtual_mapped", DJPROBE_PERHAPS, "a label within relocate_kernel", DJPROBE_ITSELF, NO_MARK},
+    {"swap_pages", DJPROBE_PERHAPS, "a label within relocate_kernel", DJPROBE_ITSELF, NO_MARK},
+    {"core_restore_code", DJPROBE_WITH, "hibernate", DJPROBE_ITSELF, NO_MARK},
+    /* And pokes the call in them without a look at what is there. */
+    {"ftrace_caller", DJPROBE_ALWAYS, "", DJPROBE_RANGE, {"ftrace_caller_end", ""}},
+    {"ftrace_regs_caller", DJPROBE_ALWAYS, "", DJPROBE_RANGE, {"ftrace_regs_caller_end", ""}},
+    /* On the way to kexec: interrupt table and GS base are gone. */
+    {"machine_kexec", DJPROBE_WITH, "kernel_kexec", DJPROBE_ITSELF, NO_MARK},
+    {"cc_platform_has", DJPROBE_PERHAPS, "of kernels with memory encryption", DJPROBE_ALL, NO_MARK},
+
+    /* All functions return through that of them which boot chooses, the int3 path's as well; and
+     * their instructions overlap. */
+    {"retbleed_return_thunk", DJPROBE_PERHAPS, "of kernels with return thunks", DJPROBE_ITSELF,
+     NO_MARK},
+    {"retbleed_untrain_ret", DJPROBE_PERHAPS, "of kernels with return thunks", DJPROBE_ITSELF, NO_MARK},
+    {"srso_return_thunk", DJPROBE_PERHAPS, "of kernels with return thunks", DJPROBE_ITSELF, NO_MARK},
+    {"srso_untrain_ret", DJPROBE_PERHAPS, "of kernels with return thunks", DJPROBE_ITSELF, NO_MARK},
+    {"srso_alias_return_thunk", DJPROBE_PERHAPS, "of kernels with return thunks", DJPROBE_ITSELF,
+     NO_MARK},
+    {"srso_alias_untrain_ret", DJPROBE_PERHAPS, "of kernels with return thunks", DJPROBE_ITSELF,
+     NO_MARK},
+    {"call_depth_return_thunk", DJPROBE_PERHAPS, "of kernels with return thunks", DJPROBE_ITSELF,
+     NO_MARK},
+    {"its_return_thunk", DJPROBE_PERHAPS, "of kernels with return thunks", DJPROBE_ITSELF, NO_MARK},
+
+    /* A CPU comes up: it has no gate for the breakpoint yet, then RCU does not count it yet. What
+     * says so to RCU is on the way itself; what that calls runs with RCU's ofl_lock, without which
+     * no grace period begins. */
+    {"secondary_startup_64", DJPROBE_ALWAYS, "", DJPROBE_ALL, NO_MARK},
+    {"secondary_startup_64_no_verify", DJPROBE_PERHAPS, "an entry for SEV-ES behind the former's",
+     DJPROBE_ALL, NO_MARK},
+    {"start_secondary", DJPROBE_ALWAYS, "", DJPROBE_UNTIL, COUNTED},
+    {"rcu_cpu_starting", DJPROBE_ONE_OF, "what tells RCU that a CPU comes", DJPROBE_ITSELF, NO_MARK},
+    {"rcutree_report_cpu_starting", DJPROBE_ONE_OF, "what tells RCU that a CPU comes", DJPROBE_ITSELF,
+     NO_MARK},
+    {"start_cpu0", DJPROBE_PERHAPS, "of versions that take the first CPU offline", DJPROBE_ALL, NO_MARK},
+    {"soft_restart_cpu", DJPROBE_PERHAPS, "of versions that do not, with SEV-ES", DJPROBE_ALL, NO_MARK},
+    /* What is called there through pv_ops, where boot has not made direct calls of that. */
+    {"native_write_cr0", DJPROBE_ALWAYS, "", DJPROBE_ALL, NO_MARK},
+    {"native_write_cr4", DJPROBE_ALWAYS, "", DJPROBE_ALL, NO_MARK},
+    {"native_write_cr3", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_write_msr", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_read_msr", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_write_msr_safe", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_read_msr_safe", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_load_tr_desc", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_load_gdt", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_load_idt", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_load_tls", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_set_ldt", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_write_gdt_entry", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_write_ldt_entry", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_load_sp0", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_read_cr0", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_halt", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_wbinvd", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    {"native_cpuid", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
+    /* The tracepoint in there, of a CPU that comes back from suspend. */
+    {"__traceiter_write_msr", DJPROBE_PERHAPS, "of kernels with tracepoints", DJPROBE_ITSELF, NO_MARK},
+    {"trace_event_raw_event_msr_trace_class", DJPROBE_PERHAPS, "of kernels with tracepoints",
+     DJPROBE_ITSELF, NO_MARK},
+    {"perf_trace_msr_trace_class", DJPROBE_PERHAPS, "of kernels with tracepoints", DJPROBE_ITSELF,
+     NO_MARK},
+    {"__bpf_trace_msr_trace_class", DJPROBE_PERHAPS, "of kernels with tracepoints", DJPROBE_ITSELF,
+     NO_MARK},
+
+    /* Back from suspend: no gate, and the GS base of the kernel that read the image. */
+    {"wakeup_long64", DJPROBE_WITH, "x86_acpi_suspend_lowlevel", DJPROBE_ALL, NO_MARK},
+    {"do_suspend_lowlevel", DJPROBE_WITH, "x86_acpi_suspend_lowlevel", DJPROBE_ITSELF, NO_MARK},
+    {"restore_processor_state", DJPROBE_WITH, "save_processor_state", DJPROBE_UNTIL,
+     {"syscall_init", "load_mm_ldt"}},
+    {"cpu_init_fred_exceptions", DJPROBE_WITH, "asm_fred_entrypoint_kernel", DJPROBE_ALL, NO_MARK},
+    {"cpu_init_fred_rsps", DJPROBE_WITH, "asm_fred_entrypoint_kernel", DJPROBE_ALL, NO_MARK},
+    {"restore_registers", DJPROBE_WITH, "hibernate", DJPROBE_ITSELF, NO_MARK},
+    {"swsusp_arch_suspend", DJPROBE_WITH, "hibernate", DJPROBE_ITSELF, NO_MARK},
+    {"hibernation_snapshot", DJPROBE_WITH, "hibernate", DJPROBE_ITSELF, NO_MARK},
+
+    /* A CPU that goes is none of RCU's any more, and then lies dead until something wakes it: no
+     * quiescence waits for it, and no core sync reaches it. */
+    {"cpuhp_report_idle_dead", DJPROBE_WITH, "cpu_device_down", DJPROBE_SINCE, UNCOUNTED},
+    {"rcu_report_dead", DJPROBE_ONE_OF, "what tells RCU that a CPU goes", DJPROBE_ITSELF, NO_MARK},
+    {"rcutree_report_cpu_dead", DJPROBE_ONE_OF, "what tells RCU that a CPU goes", DJPROBE_ITSELF,
+     NO_MARK},
+    {"arch_cpu_idle_dead", DJPROBE_WITH, "cpu_device_down", DJPROBE_ALL, NO_MARK},
+    /* What is called there through smp_ops, cpuidle's drivers and the APIC's. */
+    {"native_play_dead", DJPROBE_WITH, "cpu_device_down", DJPROBE_ALL, NO_MARK},
+    {"mwait_play_dead", DJPROBE_PERHAPS, "inlined where one function calls it", DJPROBE_ALL, NO_MARK},
+    {"resume_play_dead", DJPROBE_WITH, "hibernate_resume_nonboot_cpu_disable", DJPROBE_ALL, NO_MARK},
+    {"sev_es_play_dead", DJPROBE_PERHAPS, "of kernels for SEV-ES guests", DJPROBE_ALL, NO_MARK},
+    {"acpi_mp_play_dead", DJPROBE_PERHAPS, "of versions with ACPI's mailbox", DJPROBE_ALL, NO_MARK},
+    {"xen_pv_play_dead", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_UNTIL,
+     {"cpu_bringup", "xen_cpu_bringup_again"}},
+    {"acpi_idle_play_dead", DJPROBE_PERHAPS, "of a driver", DJPROBE_ALL, NO_MARK},
+    {"acpi_processor_ffh_play_dead", DJPROBE_PERHAPS, "of a driver", DJPROBE_ALL, NO_MARK},
+    {"intel_idle_enter_dead", DJPROBE_PERHAPS, "of a driver", DJPROBE_ALL, NO_MARK},
+    {"native_send_call_func_single_ipi", DJPROBE_ALWAYS, "", DJPROBE_ALL, NO_MARK},
+    {"x2apic_send_IPI", DJPROBE_PERHAPS, "of a driver", DJPROBE_ALL, NO_MARK},
+    {"default_send_IPI_single", DJPROBE_PERHAPS, "of a driver", DJPROBE_ALL, NO_MARK},
+    {"default_send_IPI_single_phys", DJPROBE_PERHAPS, "of a driver", DJPROBE_ALL, NO_MARK},
+    {"hv_send_ipi", DJPROBE_PERHAPS, "of kernels for Hyper-V's guests", DJPROBE_ALL, NO_MARK},
+    {"xen_smp_send_call_function_single_ipi", DJPROBE_PERHAPS, "of kernels for Xen's guests",
+     DJPROBE_ALL, NO_MARK},
+
+    /* A guest of Xen's (PV) comes and goes through them, from every breakpoint as well. */
+    {"asm_cpu_bringup_and_idle", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_ITSELF,
+     NO_MARK},
+    {"cpu_bringup_and_idle", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_ITSELF, NO_MARK},
+    {"cpu_bringup", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_ITSELF, NO_MARK},
+    {"xen_cpu_bringup_again", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_ITSELF,
+     NO_MARK},
+    {"xen_iret", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_ITSELF, NO_MARK},
+    {"xenpv_restore_regs_and_return_to_usermode", DJPROBE_PERHAPS, "of kernels for Xen's PV guests",
+     DJPROBE_ITSELF, NO_MARK},
+    {"xen_entry_SYSCALL_64", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_ITSELF, NO_MARK},
+    {"xen_entry_SYSCALL_compat", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_ITSELF,
+     NO_MARK},
+    {"xen_entry_SYSENTER_compat", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_ITSELF,
+     NO_MARK},
+
+    /* The idle loop runs them while RCU is not watching: a jump would not tell RCU. */
+    {"sched_clock_cpu", DJPROBE_PERHAPS, "inlined where the TSC is always stable", DJPROBE_ITSELF,
+     NO_MARK},
+    {"arch_cpu_idle", DJPROBE_ALWAYS, "", DJPROBE_ITSELF, NO_MARK},
+    {"cpuidle_poll_time", DJPROBE_WITH, "cpuidle_enter", DJPROBE_ITSELF, NO_MARK},
+    {"cpuidle_enter_state", DJPROBE_WITH, "cpuidle_enter", DJPROBE_ITSELF, NO_MARK},
+    {"cpuidle_get_cpu_driver", DJPROBE_WITH, "cpuidle_enter", DJPROBE_ITSELF, NO_MARK},
+    {"cpuidle_enter_s2idle", DJPROBE_PERHAPS, "of kernels that suspend to idle", DJPROBE_ITSELF,
+     NO_MARK},
+    {"default_enter_idle", DJPROBE_PERHAPS, "of a driver", DJPROBE_ITSELF, NO_MARK},
+    {"tick_check_broadcast_expired", DJPROBE_PERHAPS, "of kernels with broadcast ticks", DJPROBE_ITSELF,
+     NO_MARK},
+    {"amd_e400_idle", DJPROBE_PERHAPS, "of versions before 6.4", DJPROBE_ITSELF, NO_MARK},
+    {"xen_safe_halt", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_ITSELF, NO_MARK},
+    /* And with nohz_full a task's way back to user space, once RCU has been told. */
+    {"ret_from_fork", DJPROBE_ALWAYS, "", DJPROBE_ITSELF, NO_MARK},
+    {"ret_from_fork_asm", DJPROBE_PERHAPS, "of versions where ret_from_fork is written in C",
+     DJPROBE_ITSELF, NO_MARK},
+    /* Entered with preemption on and a reschedule due: with preempt=full the detour's own
+     * preempt_enable() would lead here again, and again. */
+    {"preempt_schedule_common", DJPROBE_PERHAPS, "inlined into preempt_schedule", DJPROBE_ITSELF,
+     NO_MARK},
+};
+
+#undef NO_MARK
+#undef COUNTED
+#undef UNCOUNTED
+/* clang-format on */
+
+/* They run there, what they call does not. */
+static const char* const djprobe_fragile_leaves[] = {
+    /* Only where something is wrong, or a debugging message is on: print. */
+    "_printk",
+    "__warn_printk",
+    "__dynamic_pr_debug",
+    "kasan_report",
+    "lockdep_rcu_suspicious",
+    /* Lockdep: as on the int3 path (trap_names.h). */
+    "lock_acquire",
+    "lock_release",
+    "lock_is_held_type",
+    "lockdep_hardirqs_on_prepare",
+    /* Do nothing while preemption is off. */
+    "preempt_schedule",
+    "preempt_schedule_notrace",
+    "preempt_schedule_thunk",
+    "preempt_schedule_notrace_thunk",
+    "__SCT__preempt_schedule",
+    "__SCT__preempt_schedule_notrace",
+    /* Returns only. */
+    "__x86_return_thunk",
+};
+
+/* They are called in that code, but do not run there. */
+static const char* const djprobe_fragile_never[] = {
+    /* The machine's end: there is nothing left to lose. */
+    "panic",
+    "__stack_chk_fail",
+    "sev_es_terminate",
+    "debug_locks_off",
+    /* For a user's task that has asked for it, not for the idle task that goes. */
+    "task_work_add",
+    /* Once, at boot: finds out how to call Xen. */
+    "__xen_hypercall_setfunc",
+    /* Boot makes nops of the calls to it. */
+    "__fentry__",
+};
+
+/* Leaves as well: tracepoints, whose handlers are not called on a CPU that is not online; reports
+ * of checks that the compiler puts in. */
+static const char* const djprobe_fragile_leaf_prefixes[] = {
+    "__SCT__tp_func_",
+    "__traceiter_",
+    "__ubsan_handle_",
+    "__asan_",
+};
+
+#endif

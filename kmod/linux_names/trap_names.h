@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Names of the int3 path, from which arch/x86/analysis/closure.h computes the functions that must
+ * never hold an int3 of ours. Plain C: the module (kmod/glue) and the survey share them.
+ */
+#ifndef DJPROBE_LINUX_TRAP_NAMES_H
+#define DJPROBE_LINUX_TRAP_NAMES_H
+
+#include "root_names.h"
+
+/* clang-format off */
+#define PATH(name) {name, DJPROBE_ALWAYS, "", DJPROBE_ALL, {"", ""}}
+#define PATHSELF(name) {name, DJPROBE_ALWAYS, "", DJPROBE_ITSELF, {"", ""}}
+#define TRACER(feature, name) {name, DJPROBE_WITH, feature, DJPROBE_ITSELF, {"", ""}}
+#define VARIANT(group, name) {name, DJPROBE_ONE_OF, group, DJPROBE_ITSELF, {"", ""}}
+#define PERHAPS(why, name) {name, DJPROBE_PERHAPS, why, DJPROBE_ITSELF, {"", ""}}
+
+static const struct djprobe_root djprobe_trap_roots[] = {
+    /* What exc_int3() calls for an int3 in the kernel before it comes to us, first in the die
+     * chain. */
+    PATH("irqentry_nmi_enter"),
+    PATH("irqentry_nmi_exit"),
+    PATH("kprobe_int3_handler"),
+    PATH("notify_die"),
+
+    /* What traces those functions runs before them, once somebody traces: the function tracer's
+     * and ftrace's callbacks, up to where they find out about recursion, a BPF trampoline and
+     * tracepoints likewise. On the path and leaves. */
+    TRACER("kgdb_handle_exception", "kgdb_ll_trap"), /* looks at every int3 first */
+    TRACER("function_trace_init", "function_trace_call"),
+    TRACER("function_trace_init", "function_stack_trace_call"),
+    TRACER("function_trace_init", "function_no_repeats_trace_call"),
+    TRACER("function_trace_init", "function_stack_no_repeats_trace_call"),
+    TRACER("register_ftrace_function_probe", "function_trace_probe_call"),
+    TRACER("stack_trace_sysctl", "stack_trace_call"),
+    TRACER("perf_ftrace_event_register", "perf_ftrace_function_call"),
+    TRACER("register_ftrace_graph", "trace_graph_entry"),
+    PERHAPS("inlined by newer versions", "function_graph_enter"),
+    PERHAPS("of newer versions", "function_graph_enter_regs"),
+    PERHAPS("inlined into ftrace_graph_func", "prepare_ftrace_return"),
+    TRACER("register_ftrace_graph", "ftrace_graph_func"),
+    TRACER("register_ftrace_graph", "return_to_handler"),
+    TRACER("register_ftrace_graph", "ftrace_return_to_handler"),
+    /* What that calls once the tracer's own guard is open again. */
+    TRACER("register_ftrace_graph", "trace_graph_return"),
+    TRACER("register_ftrace_graph", "trace_graph_thresh_return"),
+    TRACER("ring_buffer_lock_reserve", "trace_clock_local"),
+    PATHSELF("sched_clock"),
+    PATHSELF("native_sched_clock"),
+    PERHAPS("of kernels for guests", "kvm_sched_clock_read"),
+    PERHAPS("of kernels for guests", "vmware_sched_clock"),
+    PERHAPS("of kernels for guests", "xen_sched_clock"),
+    PERHAPS("of kernels for guests", "pvclock_clocksource_read"),
+    PERHAPS("of kernels for guests", "read_hv_sched_clock_tsc"),
+    PERHAPS("of kernels for guests", "read_hv_sched_clock_msr"),
+    /* The handlers of tracepoints that are on the path, outside their guard: of the die chain, and
+     * of an interrupt's end on RT. */
+    PERHAPS("of versions with that tracepoint", "__traceiter_notifier_run"),
+    TRACER("__traceiter_notifier_run", "trace_event_raw_event_notifier_info"),
+    TRACER("__traceiter_notifier_run", "perf_trace_notifier_info"),
+    TRACER("__traceiter_notifier_run", "__bpf_trace_notifier_info"),
+    PERHAPS("of kernels with that tracer", "__traceiter_nmi_noise"),
+    TRACER("__traceiter_nmi_noise", "trace_event_raw_event_nmi_noise"),
+    TRACER("__traceiter_nmi_noise", "perf_trace_nmi_noise"),
+    TRACER("__traceiter_nmi_noise", "__bpf_trace_nmi_noise"),
+    TRACER("bpf_probe_register", "bpf_trace_run1"),
+    TRACER("bpf_probe_register", "bpf_trace_run2"),
+    TRACER("bpf_probe_register", "bpf_prog_inc_misses_counter"),
+    TRACER("perf_trace_init", "perf_trace_buf_alloc"),
+    TRACER("perf_trace_init", "perf_trace_run_bpf_submit"),
+    TRACER("perf_trace_init", "perf_swevent_get_recursion_context"),
+    TRACER("trace_event_reg", "trace_event_ignore_this_pid"),
+    TRACER("trace_event_reg", "__trace_trigger_soft_disabled"),
+    TRACER("trace_event_reg", "trace_event_buffer_reserve"),
+    TRACER("trace_event_reg", "trace_event_buffer_lock_reserve"),
+    TRACER("ring_buffer_read_page", "ring_buffer_lock_reserve"),
+    TRACER("ring_buffer_read_page", "ring_buffer_unlock_commit"),
+    TRACER("trace_event_reg", "trace_event_buffer_commit"),
+    TRACER("trace_event_reg", "event_triggers_call"),
+    TRACER("trace_event_reg", "event_triggers_post_call"),
+    VARIANT("what calls several users of ftrace", "arch_ftrace_ops_list_func"),
+    VARIANT("what calls several users of ftrace", "ftrace_ops_list_func"),
+    TRACER("register_ftrace_function", "ftrace_ops_assist_func"),
+    TRACER("register_ftrace_function", "ftrace_pid_func"),
+    PERHAPS("of versions before direct calls have an op of their own", "call_direct_funcs"),
+    PERHAPS("of versions and kernels with fprobe", "fprobe_handler"),
+    PERHAPS("of versions and kernels with fprobe", "fprobe_kprobe_handler"),
+    TRACER("klp_enable_patch", "klp_ftrace_handler"),
+    PATHSELF("rcu_is_watching"),
+    PERHAPS("inlined by newer versions", "migrate_disable"),
+    PERHAPS("inlined by newer versions", "migrate_enable"),
+    TRACER("bpf_trampoline_enter", "__bpf_prog_enter"),
+    TRACER("bpf_trampoline_enter", "__bpf_prog_enter_recur"),
+    PERHAPS("of kernels with BPF's LSM", "__bpf_prog_enter_lsm_cgroup"),
+    TRACER("bpf_trampoline_enter", "__bpf_prog_enter_sleepable"),
+    TRACER("bpf_trampoline_enter", "__bpf_prog_enter_sleepable_recur"),
+    TRACER("bpf_trampoline_enter", "__bpf_prog_exit"),
+    TRACER("bpf_trampoline_enter", "__bpf_prog_exit_recur"),
+    PERHAPS("of kernels with BPF's LSM", "__bpf_prog_exit_lsm_cgroup"),
+    TRACER("bpf_trampoline_enter", "__bpf_prog_exit_sleepable"),
+    TRACER("bpf_trampoline_enter", "__bpf_prog_exit_sleepable_recur"),
+    TRACER("bpf_trampoline_get", "__bpf_tramp_enter"),
+    TRACER("bpf_trampoline_get", "__bpf_tramp_exit"),
+};
+
+#undef PATH
+#undef PATHSELF
+#undef TRACER
+#undef VARIANT
+#undef PERHAPS
+/* clang-format on */
+
+/* They run on the path, what they call does not. */
+static const char* const djprobe_trap_leaves[] = {
+    /* Return at once in NMI context, which every int3 in the kernel is. */
+    "rcu_read_unlock_special",
+    "__rcu_irq_enter_check_tick",
+    /* Called by rcu_read_unlock_special, where a debug kernel has it inlined. */
+    "raise_softirq_irqoff",
+    "irq_work_queue_on",
+    "rcu_preempt_deferred_qs_irqrestore",
+    /* Lockdep: off in NMI context; but for what it writes down of the locks held when interrupts
+     * come on again, which a kernel with lockdep must live with. */
+    "lock_acquire",
+    "lock_release",
+    "lock_is_held_type",
+    "lockdep_hardirqs_on_prepare",
+    /* Only where something is wrong: reports. */
+    "_printk",
+    "__warn_printk",
+    "kasan_report",
+    "lockdep_rcu_suspicious",
+    /* Do nothing while preemption is off. */
+    "preempt_schedule",
+    "preempt_schedule_notrace",
+    "preempt_schedule_thunk",
+    "preempt_schedule_notrace_thunk",
+    "__SCT__preempt_schedule",
+    "__SCT__preempt_schedule_notrace",
+    /* Only where a kprobe of the kernel is, which we refuse as a site. */
+    "reenter_kprobe",
+    "setup_singlestep",
+    /* Ends in a panic. */
+    "__stack_chk_fail",
+    /* Returns only. */
+    "__x86_return_thunk",
+};
+
+/* Leaves as well, beside the warnings in NAME.cold, which must not happen: tracepoints, whose
+ * handlers are named above. */
+#define DJPROBE_TRAP_LEAF_PREFIX "__SCT__tp_func_"
+
+#endif
