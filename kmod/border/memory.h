@@ -2,7 +2,7 @@
 // Owning memory in a module without libstdc++: every allocation may fail and says so.
 #pragma once
 
-#include "../../arch/x86/types.h"
+#include "../../arch/x86/insn/types.h"
 #include "../glue/kernel.h"
 
 // Placement new, which a freestanding build without headers does not have.

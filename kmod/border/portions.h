@@ -2,7 +2,7 @@
 // The registry lock is held for some milliseconds at most: what takes longer is done in portions.
 #pragma once
 
-#include "../../arch/x86/types.h"
+#include "../../arch/x86/insn/types.h"
 #include "../glue/kernel.h"
 
 namespace djprobe::kmod {

@@ -2,7 +2,7 @@
 // The two locks, and the kernel's text as the patch protocol sees it.
 #pragma once
 
-#include "../../arch/x86/patch.h"
+#include "../../arch/x86/detour/patch.h"
 #include "../glue/kernel.h"
 
 namespace djprobe::kmod {

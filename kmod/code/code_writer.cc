@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "code_writer.h"
 
-#include "../../arch/x86/decode.h"
+#include "../../arch/x86/insn/decode.h"
 #include "../border/text_port.h"
 #include "slots.h"
 

@@ -2,7 +2,7 @@
 // Code on its way into its slots.
 #pragma once
 
-#include "../../arch/x86/types.h"
+#include "../../arch/x86/insn/types.h"
 
 namespace djprobe::kmod {
 

@@ -2,7 +2,7 @@
 // Which handlers a detour may call itself, and what it must know of them.
 #pragma once
 
-#include "../../arch/x86/direct.h"
+#include "../../arch/x86/detour/program_call.h"
 #include "../border/memory.h"
 #include "../glue/kernel.h"
 

@@ -2,8 +2,8 @@
 // What the code of a site is made for, and what came of it.
 #pragma once
 
-#include "../../arch/x86/detour.h"
-#include "../../arch/x86/patch.h"
+#include "../../arch/x86/detour/detour.h"
+#include "../../arch/x86/detour/patch.h"
 #include "../glue/kernel.h"
 #include "slots.h"
 

@@ -2,7 +2,7 @@
 // Executable memory for detours, in pieces.
 #pragma once
 
-#include "../../arch/x86/types.h"
+#include "../../arch/x86/insn/types.h"
 #include "../glue/kernel.h"
 
 namespace djprobe::kmod {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "analyst.h"
 
-#include "../../arch/x86/scan.h"
+#include "../../arch/x86/insn/scan.h"
 #include "jump_tables.h"
 #include "kernel_text.h"
 

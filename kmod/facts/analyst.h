@@ -2,7 +2,7 @@
 // From the live kernel to a Snapshot: everything that the analysis must be told about a site.
 #pragma once
 
-#include "../../arch/x86/plan.h"
+#include "../../arch/x86/analysis/plan.h"
 #include "fragile_text.h"
 #include "function_copy.h"
 #include "landing_index.h"

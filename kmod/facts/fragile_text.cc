@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "fragile_text.h"
 
-#include "../../arch/x86/fragile.h"
+#include "../linux_names/fragile.h"
 #include "kernel_functions.h"
-#include "linux_names/fragile.h"
+#include "../linux_names/fragile.h"
 
 namespace djprobe::kmod {
 namespace {

@@ -2,7 +2,7 @@
 // Code in which no probe may be although no list of the kernel's says so.
 #pragma once
 
-#include "../../arch/x86/closure.h"
+#include "../../arch/x86/analysis/closure.h"
 #include "../border/memory.h"
 
 namespace djprobe::kmod {

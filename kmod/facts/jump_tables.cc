@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "jump_tables.h"
 
-#include "../../arch/x86/jump_table.h"
-#include "../../arch/x86/scan.h"
+#include "../../arch/x86/insn/jump_table.h"
+#include "../../arch/x86/insn/scan.h"
 #include "function_copy.h"
 
 namespace djprobe::kmod {

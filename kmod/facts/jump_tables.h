@@ -2,7 +2,7 @@
 // Whether the compiler has made jump tables, by looking.
 #pragma once
 
-#include "../../arch/x86/types.h"
+#include "../../arch/x86/insn/types.h"
 
 namespace djprobe::kmod {
 

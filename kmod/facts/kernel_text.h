@@ -2,8 +2,8 @@
 // What the kernel says of its text.
 #pragma once
 
-#include "../../arch/x86/patch.h"
-#include "../../arch/x86/reason.h"
+#include "../../arch/x86/detour/patch.h"
+#include "../../arch/x86/insn/reason.h"
 #include "../glue/kernel.h"
 
 namespace djprobe::kmod {

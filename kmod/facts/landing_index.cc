@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "landing_index.h"
 
-#include "../../arch/x86/scan.h"
+#include "../../arch/x86/insn/scan.h"
 #include "../border/text_port.h"
 #include "function_copy.h"
 #include "jump_tables.h"

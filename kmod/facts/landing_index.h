@@ -2,7 +2,7 @@
 // Who may land where in the kernel's text: built once, asked for every site.
 #pragma once
 
-#include "../../arch/x86/landing.h"
+#include "../../arch/x86/analysis/far_arrivals.h"
 #include "../border/memory.h"
 #include "../border/text_port.h"
 #include "module_index.h"

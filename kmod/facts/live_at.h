@@ -2,7 +2,7 @@
 // What is live at a site of the running kernel.
 #pragma once
 
-#include "../../arch/x86/liveness.h"
+#include "../../arch/x86/analysis/liveness.h"
 #include "function_copy.h"
 #include "landing_index.h"
 

@@ -2,7 +2,7 @@
 // Who may land where in the text of a module, as LandingIndex has it of the core kernel's.
 #pragma once
 
-#include "../../arch/x86/reason.h"
+#include "../../arch/x86/insn/reason.h"
 #include "../border/memory.h"
 
 namespace djprobe::kmod {

@@ -2,7 +2,7 @@
 // The text that our own sites have changed. The analysis judges the kernel's text as it was before.
 #pragma once
 
-#include "../../arch/x86/decode.h"
+#include "../../arch/x86/insn/decode.h"
 #include "../border/function_ref.h"
 
 namespace djprobe::kmod {

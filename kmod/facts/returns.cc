@@ -57,7 +57,7 @@ class ReturnFinder {
         return Refusal{Reason::TAIL_CALL, insn.address, insn.target};
     }
 
-    Exits exits_;
+    KernelExits exits_;
     const OwnText& ours_;
     Array<u64>& returns_;
     size_t count_ = 0;

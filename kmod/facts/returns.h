@@ -2,7 +2,7 @@
 // How a function of the running kernel is left, and where it returns.
 #pragma once
 
-#include "../../arch/x86/exits.h"
+#include "../../arch/x86/analysis/exits.h"
 #include "../border/memory.h"
 #include "own_text.h"
 

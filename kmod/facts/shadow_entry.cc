@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "shadow_entry.h"
 
-#include "../../arch/x86/scan.h"
+#include "../../arch/x86/insn/scan.h"
 #include "returns.h"
 
 namespace djprobe::kmod {
@@ -53,7 +53,7 @@ class Leaving {
 
   private:
     const ShadowEntry& entry_;
-    Exits exits_;
+    KernelExits exits_;
     const OwnText& ours_;
     FunctionCopy copy_;
     bool leaves_ = false;

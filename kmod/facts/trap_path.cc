@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "trap_path.h"
 
-#include "../../arch/x86/trap_path.h"
+#include "../linux_names/trap_path.h"
 #include "kernel_functions.h"
-#include "linux_names/trap_path.h"
+#include "../linux_names/trap_path.h"
 
 namespace djprobe::kmod {
 namespace {

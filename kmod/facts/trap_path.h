@@ -3,7 +3,7 @@
 // within the trap until the stack is gone.
 #pragma once
 
-#include "../../arch/x86/closure.h"
+#include "../../arch/x86/analysis/closure.h"
 
 namespace djprobe::kmod {
 

@@ -2,7 +2,7 @@
 // Which quiescences have passed, so that nobody waits for one that is over.
 #pragma once
 
-#include "../../arch/x86/types.h"
+#include "../../arch/x86/insn/types.h"
 
 namespace djprobe::kmod {
 

@@ -7,7 +7,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "../../../arch/x86/no_return_names.h"
+#include "../../linux_names/no_return_names.h"
 #include "imports.h"
 #include "../kernel.h"
 #include "module_text.h"
