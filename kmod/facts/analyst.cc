@@ -12,9 +12,6 @@ using x86::Plan;
 using x86::Reserved;
 using x86::Snapshot;
 
-// Of the largest functions the rest is decoded when it is asked for.
-constexpr size_t kMaxDecoded = 4096;
-
 /// The symbols from which a short branch reaches `region`.
 struct Neighbours {
     // Symbols may be as short as a byte, but more than a few within reach of a short branch on
@@ -107,9 +104,8 @@ x86::IndirectThunks indirect_thunks(const djk_machine& machine, Range text) {
 }  // namespace
 
 struct Analyst::Scratch {
-    FunctionCopy function;
-    Code code;   ///< of the function
-    Range text;  ///< all that may branch into it
+    DecodedFunction function;  ///< the site's
+    Range text;                ///< all that may branch into it
     Snapshot snapshot;
     Neighbours neighbours;
     ReservedBytes reserved;
@@ -129,28 +125,16 @@ Refusal Analyst::start() {
             core_text().begin);
     }
     scratch_ = Box<Scratch>::create();
-    decoded_ = Array<x86::Insn>(kMaxDecoded);
-    if (!scratch_ || !decoded_) return Refusal{Reason::NO_MEMORY};
+    if (!scratch_ || !scratch_->function.allocate()) return Refusal{Reason::NO_MEMORY};
     if (const Refusal refusal = fragile_.compute()) return refusal;
     return trap_path_.compute();
-}
-
-Refusal Analyst::read(u64 site, const OwnText& ours) {
-    FunctionCopy& function = scratch_->function;
-    if (!function.load(site))
-        return Refusal{function.out_of_memory() ? Reason::NO_MEMORY : Reason::NOT_TEXT};
-    function.recover_own(ours);
-    Code& code = scratch_->code;
-    code = function.code();
-    code.decoded = decoded_.all().first(x86::decode_ahead(code, decoded_.all()));
-    return {};
 }
 
 Refusal Analyst::analyse(u64 site, const OwnText& ours, Plan& plan) {
     if (const unsigned int reason = djk_forbidden(site))
         return Refusal{static_cast<Reason>(reason)};
-    if (const Refusal refusal = read(site, ours)) return refusal;
-    const Code& function = scratch_->code;
+    if (const Refusal refusal = scratch_->function.read(site, ours)) return refusal;
+    const Code& function = scratch_->function.code();
     if (trap_path_.contains(function.address)) return Refusal{Reason::TRAP_PATH};
     // Calls come through the pad before a function, a symbol of its own: what holds for the
     // function holds there.
@@ -228,7 +212,12 @@ Refusal Analyst::decide_within(Range known, u8 tactics, const OwnText& ours, Pla
 }
 
 x86::Live Analyst::find_live(u64 site, const OwnText& ours) const {
-    return find_live_at(site, scratch_->code, machine_, index_, ours);
+    return find_live_at(site, scratch_->function.code(), machine_, index_, ours);
+}
+
+Refusal Analyst::find_returns(u64 function, const OwnText& ours, Array<u64>& returns,
+                              size_t& count) {
+    return kmod::find_returns(function, machine_, ours, scratch_->function, returns, count);
 }
 
 Refusal Analyst::check_no_landing(u64 address, const OwnText& ours) {

@@ -3,10 +3,11 @@
 #pragma once
 
 #include "../../arch/x86/analysis/plan.h"
+#include "decoded_function.h"
 #include "fragile_text.h"
-#include "function_copy.h"
 #include "landing_index.h"
 #include "live_at.h"
+#include "returns.h"
 #include "trap_path.h"
 
 namespace djprobe::kmod {
@@ -27,6 +28,9 @@ class Analyst {
     /// What anybody still needs at the site that has been analysed last.
     x86::Live find_live(u64 site, const OwnText& ours) const;
 
+    /// The addresses of all returns of the function that begins at `function`: see find_returns().
+    Refusal find_returns(u64 function, const OwnText& ours, Array<u64>& returns, size_t& count);
+
     /// ENTRY_AGAIN when anything but falling through leads to `address`.
     Refusal check_no_landing(u64 address, const OwnText& ours);
 
@@ -45,8 +49,6 @@ class Analyst {
     /// What one analysis needs and the next one can use again.
     struct Scratch;
 
-    /// Read the function of a site.
-    Refusal read(u64 site, const OwnText& ours);
     /// Plan the site of scratch_->snapshot by what is found out about `known`, enough for
     /// `tactics`.
     Refusal decide_within(Range known, u8 tactics, const OwnText& ours, x86::Plan& plan);
@@ -55,7 +57,6 @@ class Analyst {
     Refusal check_copies(x86::Plan& plan) const;
 
     Box<Scratch> scratch_;
-    Array<x86::Insn> decoded_;  ///< the first instructions of that function
     djk_machine machine_{};
     TrapPath trap_path_;
     Fragile fragile_;

@@ -16,14 +16,19 @@ class ReturnFinder {
     size_t count() const { return count_; }
     u64 part() const { return exits_.part(); }
 
-    /// Walk through the function, or its part elsewhere.
+    /// Its part elsewhere.
     Refusal visit(u64 symbol) {
         FunctionCopy copy;
         if (!copy.load(symbol))
             return Refusal{copy.out_of_memory() ? Reason::NO_MEMORY : Reason::UNSCANNABLE, symbol};
         copy.recover_own(ours_);
+        return visit(copy.code());
+    }
+
+    /// Walk through the function, or its part.
+    Refusal visit(const Code& code) {
         Refusal refusal;
-        const Refusal scan = exits_.walk(copy.code(), [&](const Insn& insn, Exit exit) {
+        const Refusal scan = exits_.walk(code, [&](const Insn& insn, Exit exit) {
             refusal = note(insn, exit);
             return !refusal;
         });
@@ -66,7 +71,7 @@ class ReturnFinder {
 }  // namespace
 
 Refusal find_returns(u64 function, const djk_machine& machine, const OwnText& ours,
-                     Array<u64>& returns, size_t& count) {
+                     DecodedFunction& decoded, Array<u64>& returns, size_t& count) {
     // Functions that a compiler has not made may leave in ways of their own.
     if (!djk_is_compiled(function)) return Refusal{Reason::NO_FUNCTION, function};
     u64 size = 0, start = 0;
@@ -75,7 +80,10 @@ Refusal find_returns(u64 function, const djk_machine& machine, const OwnText& ou
     returns = Array<u64>(size);
     if (!returns) return Refusal{Reason::NO_MEMORY};
     ReturnFinder finder(machine, ours, returns);
-    if (const Refusal refusal = finder.visit(function)) return refusal;
+    if (const Refusal refusal = decoded.read(function, ours))
+        return refusal.reason == Reason::NO_MEMORY ? refusal
+                                                   : Refusal{Reason::UNSCANNABLE, function};
+    if (const Refusal refusal = finder.visit(decoded.code())) return refusal;
     if (finder.part())
         if (const Refusal refusal = finder.visit(finder.part())) return refusal;
     count = finder.count();

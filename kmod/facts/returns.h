@@ -4,7 +4,7 @@
 
 #include "../../arch/x86/analysis/exits.h"
 #include "../border/memory.h"
-#include "own_text.h"
+#include "decoded_function.h"
 
 namespace djprobe::kmod {
 
@@ -29,8 +29,8 @@ class KernelExits : public x86::Exits<ExitSymbols> {
 
 /// The addresses of all returns of the function that begins at `function`, its part elsewhere
 /// included. Refusals: TAIL_CALL, NO_RETURN, NO_FUNCTION, UNSCANNABLE, NO_MEMORY. Under the
-/// registry lock; the caller has pinned the function's module.
+/// registry lock; the caller has pinned the function's module. `decoded` holds the function then.
 Refusal find_returns(u64 function, const djk_machine& machine, const OwnText& ours,
-                     Array<u64>& returns, size_t& count);
+                     DecodedFunction& decoded, Array<u64>& returns, size_t& count);
 
 }  // namespace djprobe::kmod

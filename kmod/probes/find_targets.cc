@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // From what a caller names to addresses.
 #include "../facts/kernel_text.h"
-#include "../facts/returns.h"
 #include "../facts/shadow_entry.h"
 #include "registry.h"
 #include "targets.h"
@@ -54,9 +53,8 @@ Refusal Registry::look_into(u64 function, Look&& look) {
 Refusal Registry::find_returns(u64 function, Target target, Targets& targets) {
     Array<u64> returns;
     size_t count = 0;
-    const Refusal refusal = look_into(function, [&] {
-        return kmod::find_returns(function, analyst_.machine(), table_, returns, count);
-    });
+    const Refusal refusal = look_into(
+        function, [&] { return analyst_.find_returns(function, table_, returns, count); });
     if (refusal) return refusal;
     target.at_return = true;
     for (size_t i = 0; i < count; ++i) {

@@ -208,14 +208,22 @@ Session::Answer Session::enable(const Group& wanted) {
         note("  -> %zu refused, reason %u", answer.index, answer.reason);
         const Probe& probe = *group[answer.index];
         const bool memory = answer.reason == DJPROBE_REASON_NO_MEMORY && kernel.failed > failed;
+        // It leaves, and the policy has not come to this probe yet; or it did meanwhile.
         const bool leaving =
-            answer.reason == DJPROBE_REASON_MODULE_LEAVING && before.leaves != events_.leaves;
+            answer.reason == DJPROBE_REASON_MODULE_LEAVING &&
+            (before.leaves != events_.leaves || kernel.module != ModuleState::Live);
         if (!memory && !leaving && answer.reason != DJPROBE_REASON_INTERRUPTED &&
             probe.gone != (answer.reason == DJPROBE_REASON_MODULE_GONE))
             fail("%#lx: enabling is refused with reason %u", probe.address, answer.reason);
         if (!probe.gone)
             check_refusal("enabling", probe.address, probe.handler->link.wants, answer.reason,
                           kernel.failed - failed);
+        // When all were enabled meanwhile, one of them may not have come back.
+        for (Probe* other : group) {
+            may_have_failed(other->address, kernel.failed - failed);
+            if (before.switches != events_.switches)
+                look_if_refused(*other, kernel.failed - failed);
+        }
     } else {
         for (Probe* probe : group) {
             if (!probe->enabled || enabled_) probe->refused = false;
