@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// In place of kmod/code/code_writer.cc: slot by slot, so that the watch knows where each begins. What is
-// flushed and when is the policy's, as there.
+// In place of kmod/code/code_writer.cc: slot by slot, so that the watch knows where each begins.
+// What is flushed and when is the policy's, as there.
 #include "kmod/code/code_writer.h"
 
 #include <vector>

@@ -324,6 +324,21 @@ TEST(Kprobe, AJumpComesOnceAKprobeHasLeftItsRegion) {
     session.finish();
 }
 
+TEST(Kprobe, WhatLiesBehindAnInt3DoesNotKeepAnInt3ProbeFromItsSite) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 1);
+    Session session(found.seed);
+    Probe* first = session.attach_one({.address = found.address});
+    ASSERT_EQ(state_of(session, *first), DJPROBE_STATE_OPTIMIZING);
+    ASSERT_TRUE(session.kernel.kprobes.add(found.inside[0], true));
+    session.disturbed(found.address);
+    Probe* second = session.attach_one({.address = found.address, .int3_only = true});
+    ASSERT_TRUE(second);
+    EXPECT_EQ(state_of(session, *second), DJPROBE_STATE_ARMED);
+    session.detach({first, second});
+    EXPECT_EQ(session.kernel.kept, 0) << "the int3 was left for later";
+    session.finish();
+}
+
 TEST(Kprobe, AnInt3ProbeThatIsRefusedHoldsNobody) {
     for_each_jump(DJPROBE_TACTIC_WINDOW, false, [&](u64 seed, u64 site, const djp_verdict&) {
         Session session(seed);

@@ -90,6 +90,33 @@ TEST(Module, WhatWasFoundOutBeforeAModuleWentIsNotUsed) {
     }
 }
 
+TEST(Module, AnInt3GoesAlthoughAKprobeLiesInItsRegion) {
+    const Found found = find_image(true, DJPROBE_TACTIC_WINDOW, 1);
+    Session session(found.seed);
+    Kernel& kernel = session.kernel;
+    kernel.portion = 1;
+    // An older site: the module's has a portion of its own, before that one's.
+    const Place* older = &kernel.image.places.front();
+    while (session.explain(older->start()).verdict == DJPROBE_VERDICT_REFUSED)
+        ++older;
+    ASSERT_TRUE(session.attach_one({.address = older->start()}));
+    Probe* probe = session.attach_one({.address = found.address});
+    ASSERT_EQ(state_of(session, *probe), DJPROBE_STATE_OPTIMIZING);
+    ASSERT_TRUE(kernel.kprobes.add(found.inside[0], true));
+    session.disturbed(found.address);
+    // Between two portions, while the kernel may still run the text.
+    bool looked = false;
+    kernel.on_pause = [&] {
+        looked = true;
+        EXPECT_EQ(*kernel.image.text(found.address), *kernel.image.original(found.address));
+    };
+    kernel.module_goes();
+    session.module_leaves();
+    kernel.on_pause = nullptr;
+    EXPECT_TRUE(looked);
+    session.finish();
+}
+
 TEST(Module, NothingIsKeptOfAModuleWhoseKprobesTheIndexSaw) {
     int seen = 0;
     for (u64 seed = 0; seed < 16; ++seed) {

@@ -2,6 +2,7 @@
 // Requests that give the registry lock away between two portions.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "sites.h"
@@ -100,6 +101,72 @@ TEST(Portions, AModuleThatGoesBetweenTwoOfThemTakesItsSitesAlong) {
     }
     EXPECT_TRUE(refused) << "before its handlers are there";
     EXPECT_TRUE(attached) << "when nothing is undone any more";
+}
+
+TEST(Portions, ASlideIsReachedByItsAnchorWhileAGroupIsAboutToArmASiteThere) {
+    int seen = 0;
+    for_each_jump(DJPROBE_TACTIC_SLIDE, false, [&](u64 seed, u64 site, djp_verdict verdict) {
+        size_t pauses = 0;
+        for (size_t at = 0; at <= pauses; ++at) {
+            Session session(seed);
+            session.kernel.portion = 1;
+            Probe* slide = session.attach_one({.address = site});
+            if (!slide) return false;
+            size_t now = 0;
+            session.kernel.on_pause = [&] {
+                if (now++ == at) session.run_optimizer();
+            };
+            // The first joins in one portion, and is armed in a later one.
+            session.attach(std::vector<Wish>{{.address = verdict.anchor}, {.address = site}});
+            pauses = now;
+            session.kernel.on_pause = nullptr;
+            session.settle();
+            session.finish();
+        }
+        EXPECT_GT(pauses, 0u);
+        return ++seen == 3;
+    });
+    EXPECT_EQ(seen, 3);
+}
+
+/// Attach and enable one more probe than there is memory for when all come back, then enable it in
+/// a group that is killed; all are disabled and enabled again at its pause number `at`. Returns how
+/// many pauses there were.
+size_t switch_within_group(const Found& found, size_t at, bool& refused) {
+    Session session(found.seed);
+    session.kernel.portion = 1;
+    Probe* const lost = session.attach_one({.address = found.address});
+    Probe* const other = session.attach_one({.address = found.inside[1]});
+    session.settle();
+    session.set_enabled(false);
+    session.kernel.fail_after = 0;
+    session.kernel.keep_failing = true;
+    session.set_enabled(true);
+    session.kernel.fail_after = -1;
+    session.kernel.keep_failing = false;
+    EXPECT_TRUE(lost->refused && other->refused);
+    size_t pauses = 0;
+    session.kernel.on_pause = [&] {
+        if (pauses++ != at) return;
+        session.set_enabled(false);
+        session.set_enabled(true);
+        session.kernel.dies_after = 0;
+    };
+    refused |= session.enable({lost, other}).reason == DJPROBE_REASON_INTERRUPTED;
+    session.kernel.on_pause = nullptr;
+    session.kernel.dies_after = -1;
+    session.settle();
+    session.finish();
+    return pauses;
+}
+
+TEST(Portions, AGroupThatIsRefusedGivesBackWhatASwitchLeftToIt) {
+    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 2);
+    size_t pauses = 1;
+    bool refused = false;
+    for (size_t at = 0; at < pauses; ++at)
+        pauses = std::max(pauses, switch_within_group(found, at, refused));
+    EXPECT_TRUE(refused);
 }
 
 }  // namespace

@@ -123,7 +123,8 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
         for (Handler* handler : made)
             if (!handler->destroyed) kernel.destroy(*handler);
         answer.reason = attachment.reason;
-        // While the probes are made the caller may be killed, or memory run out: no request's fault.
+        // While the probes are made the caller may be killed, or memory run out: no request's
+        // fault.
         answer.index = attachment.failed == wishes.size() ? 0 : attachment.failed;
         note("  -> %zu refused, reason %u", attachment.failed, answer.reason);
         if (attachment.failed < wishes.size() &&
