@@ -53,24 +53,14 @@ Refusal Registry::make_probes(djp_attachment& attachment, const Targets& targets
     return {};
 }
 
-/// Place the probes and keep them, but leave those that are registered as disabled away from the
-/// text: they are only checked. All or none: returns their number, or the index of the one that is
-/// refused.
-size_t Registry::place_active(djp_attachment& attachment, const Targets& targets, Probes probes,
-                              Refusal& refusal) {
-    Array<djp_probe*> active(probes.size());
-    refusal = active ? learn_landings() : Refusal{Reason::NO_MEMORY};
-    if (refusal) return 0;
-    size_t count = 0;
-    for (djp_probe* probe : probes)
-        if (probe->enabled) active[count++] = probe;
-    RegistryLock lock;
+/// The index of a probe for whose place no site can be made, with the refusal, or their number:
+/// of those whose module may have gone, and of those that are registered as disabled.
+size_t Registry::check_places(Probes probes, Portions& portions, Refusal& refusal) {
     for (size_t i = 0; i < probes.size(); ++i) {
         if (!is_stale(probes[i]->since, probes[i]->address)) continue;
         refusal = Refusal{Reason::MODULE_LEAVING};
         return i;
     }
-    Portions portions;
     size_t checked = 0;
     portions.for_each(probes, [&](Probes portion) {
         for (const djp_probe* probe : portion) {
@@ -80,10 +70,12 @@ size_t Registry::place_active(djp_attachment& attachment, const Targets& targets
         }
         return true;
     });
-    if (refusal) return checked;
-    const size_t placed = place({active.data(), count}, portions, refusal);
-    if (refusal) return index_of(active[placed], probes);
-    // From here on nothing is undone. Handlers run from now on, each from its own portion on.
+    return checked;
+}
+
+/// Nothing is undone from here on. Handlers run from now on, each from its own portion on.
+void Registry::keep(djp_attachment& attachment, const Targets& targets, Probes probes,
+                    Portions& portions) {
     portions.for_each(probes, [&](Probes portion) {
         sites_.begin_portion();
         for (djp_probe* const& at : portion) {
@@ -100,6 +92,25 @@ size_t Registry::place_active(djp_attachment& attachment, const Targets& targets
         }
         return true;
     });
+}
+
+/// Place the probes and keep them, but leave those that are registered as disabled away from the
+/// text. All or none: returns their number, or the index of the one that is refused.
+size_t Registry::place_active(djp_attachment& attachment, const Targets& targets, Probes probes,
+                              Refusal& refusal) {
+    Array<djp_probe*> active(probes.size());
+    refusal = active ? learn_landings() : Refusal{Reason::NO_MEMORY};
+    if (refusal) return 0;
+    size_t count = 0;
+    for (djp_probe* probe : probes)
+        if (probe->enabled) active[count++] = probe;
+    RegistryLock lock;
+    Portions portions;
+    const size_t checked = check_places(probes, portions, refusal);
+    if (refusal) return checked;
+    const size_t placed = place({active.data(), count}, portions, refusal);
+    if (refusal) return index_of(active[placed], probes);
+    keep(attachment, targets, probes, portions);
     return probes.size();
 }
 

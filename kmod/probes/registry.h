@@ -52,7 +52,7 @@ class Registry {
     void forget(Range text);
 
   private:
-    // targets.cc: from what a caller names to addresses
+    // find_targets.cc: from what a caller names to addresses
     Refusal find_targets(djp_request& request, size_t index, Targets& targets);
     Refusal find_returns(u64 function, Target target, Targets& targets);
     template <class Look>
@@ -63,6 +63,9 @@ class Registry {
                               djk_handler* handler, djp_probe*& made);
     static Refusal make_probes(djp_attachment& attachment, const Targets& targets,
                                Array<djp_probe*>& probes, size_t& made);
+    size_t check_places(Probes probes, Portions& portions, Refusal& refusal);
+    void keep(djp_attachment& attachment, const Targets& targets, Probes probes,
+              Portions& portions);
     size_t place_active(djp_attachment& attachment, const Targets& targets, Probes probes,
                         Refusal& refusal);
     static void refuse(djp_attachment& attachment, const Targets& targets, size_t index,

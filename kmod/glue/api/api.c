@@ -7,7 +7,7 @@
 
 #include "../../../uapi/djprobe.h"
 #include "../ioctl/abi.h"
-#include "../hit/handler.h"
+#include "../hit/make_handler.h"
 #include "../kernel.h"
 #include "registered.h"
 

@@ -13,7 +13,6 @@ struct bpf_prog;
 struct djk_shadow;
 struct djprobe;
 struct djretprobe;
-struct seq_file;
 
 /* Per CPU, so that no hit writes a line that another CPU reads. */
 struct djk_counters {
@@ -36,33 +35,6 @@ struct djk_full_handler {
 	struct djk_counters __percpu *counters;
 	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */
 };
-
-/* See djk_make_handler(): the first member of the sources below. */
-struct djk_source {
-	struct djk_handler *(*make)(const struct djk_source *source, struct djp_request *request);
-};
-
-/* Handlers that run a BPF program, each with the request's cookie and a reference of its own. */
-struct djk_program_source {
-	struct djk_source source;
-	int fd;
-	const int
-		*entry_fd; /* of shadow entries: their session's other program; NULL: no session */
-	size_t shadows;	   /* so many requests are about shadow entries */
-};
-struct djk_program_source djk_source_of_program(int fd, const int *entry_fd, size_t shadows);
-
-/* The one handler that runs a function in C. The probe must outlive it by a quiescence. */
-struct djk_c_source {
-	struct djk_source source;
-	struct djprobe *probe;	      /* this, */
-	struct djretprobe *at_return; /* or this */
-};
-struct djk_c_source djk_source_of_c(struct djprobe *probe);
-struct djk_c_source djk_source_of_c_return(struct djretprobe *probe);
-
-/* A BPF program's number, as fdinfo of a BPF link has it; a session's both. */
-void djk_handler_show(const struct djk_handler *probe, struct seq_file *out);
 
 /* What a session keeps of a call. */
 struct djk_session_call {

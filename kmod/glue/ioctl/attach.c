@@ -12,7 +12,7 @@
 
 #include "../../../uapi/djprobe.h"
 #include "abi.h"
-#include "../hit/handler.h"
+#include "../hit/make_handler.h"
 #include "../kernel.h"
 #include "probe_file.h"
 #include "request.h"

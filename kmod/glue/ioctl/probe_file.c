@@ -13,7 +13,7 @@
 
 #include "../../../uapi/djprobe.h"
 #include "abi.h"
-#include "../hit/handler.h"
+#include "../hit/make_handler.h"
 #include "../kernel.h"
 #include "request.h"
 #include "../kernel/runtime.h"

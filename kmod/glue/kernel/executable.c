@@ -9,7 +9,7 @@
 #include <linux/vmalloc.h>
 #include <asm/pgtable_types.h>
 
-#include "assume.h"
+#include "doubt.h"
 #include "imports.h"
 #include "../kernel.h"
 #include "ksym.h"

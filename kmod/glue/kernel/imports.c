@@ -4,7 +4,7 @@
 #include <linux/kernel.h>
 #include <linux/kprobes.h>
 
-#include "assume.h"
+#include "doubt.h"
 
 struct djk_imports djk_imports __ro_after_init;
 

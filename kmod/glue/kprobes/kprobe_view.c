@@ -31,7 +31,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
-#include "../kernel/assume.h"
+#include "../kernel/doubt.h"
 #include "../kernel/imports.h"
 #include "../kernel.h"
 

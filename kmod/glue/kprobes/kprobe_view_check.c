@@ -7,7 +7,7 @@
 #include <linux/errno.h>
 #include <linux/kprobes.h>
 
-#include "../kernel/assume.h"
+#include "../kernel/doubt.h"
 #include "../kernel/imports.h"
 #include "../kernel.h"
 #include "kprobe_view.h"

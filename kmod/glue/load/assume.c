@@ -9,20 +9,12 @@
 #include <linux/module.h>
 
 #include "../ioctl/abi.h"
-#include "executable.h"
-#include "imports.h"
+#include "../kernel/doubt.h"
+#include "../kernel/executable.h"
+#include "../kernel/imports.h"
 #include "../kernel.h"
 #include "../kprobes/kprobe_view.h"
-#include "machine.h"
-
-void djk_doubt(struct djk_doubt *doubt, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(doubt->text, sizeof(doubt->text), format, arguments);
-	va_end(arguments);
-}
+#include "../hit/machine.h"
 
 /* Functions of another module's carry no hash that our calls could name, nor do we look for theirs
  * before a function's first byte. */

@@ -14,12 +14,6 @@ enum djk_assume_when {
 	DJK_AFTER_START,  /* when all parts have looked up what they use */
 };
 
-/* Room for the reason why an assumption does not hold, and what to do. */
-struct djk_doubt {
-	char text[200];
-};
-__printf(2, 3) void djk_doubt(struct djk_doubt *doubt, const char *format, ...);
-
 /* Prove all of one time, in the order of the table. At the first that does not hold: an error, and
  * one line in the log that names it. */
 int djk_assume(enum djk_assume_when when);

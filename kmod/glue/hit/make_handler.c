@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Making handlers of BPF programs and of functions in C, and giving them back. */
-#include "handler.h"
+#include "make_handler.h"
 
 #include <linux/bpf.h>
 #include <linux/file.h>
@@ -11,6 +11,7 @@
 
 #include "../../api/djprobe_api.h"
 #include "../kernel/imports.h"
+#include "handler.h"
 #include "shadow.h"
 
 static bool is_program(int fd)

@@ -3,17 +3,17 @@
 #include <linux/module.h>
 #include <linux/utsname.h>
 
-#include "../../uapi/djprobe_tested.h"
-#include "kernel/assume.h"
-#include "ioctl/debugfs.h"
-#include "ioctl/device.h"
-#include "hit/helpers.h"
-#include "hit/hit.h"
-#include "kernel.h"
-#include "kprobes/kprobe_view.h"
-#include "kernel/ksym.h"
-#include "kernel/runtime.h"
-#include "hit/shadow.h"
+#include "../../../uapi/djprobe_tested.h"
+#include "assume.h"
+#include "../ioctl/debugfs.h"
+#include "../ioctl/device.h"
+#include "../hit/helpers.h"
+#include "../hit/hit.h"
+#include "../kernel.h"
+#include "../kprobes/kprobe_view.h"
+#include "../kernel/ksym.h"
+#include "../kernel/runtime.h"
+#include "../hit/shadow.h"
 
 static int __init djprobe_init(void)
 {

@@ -5,12 +5,12 @@
 #include <asm/cpufeature.h>
 #include <asm/segment.h>
 
-#include "assume.h"
-#include "../hit/hit.h"
-#include "imports.h"
+#include "../kernel/doubt.h"
+#include "hit.h"
+#include "../kernel/imports.h"
 #include "../kernel.h"
 #include "machine.h"
-#include "text_of.h"
+#include "../kernel/text_of.h"
 
 /*
  * The return thunk that the compiler calls and the one that this CPU needs, to which boot has

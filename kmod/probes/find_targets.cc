@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 // From what a caller names to addresses.
-#include "targets.h"
-
 #include "../facts/kernel_text.h"
 #include "../facts/returns.h"
 #include "../facts/shadow_entry.h"
 #include "registry.h"
+#include "targets.h"
 
 namespace djprobe::kmod {
 namespace {
