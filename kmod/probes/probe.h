@@ -16,7 +16,7 @@ struct djp_probe : djprobe::kmod::Discarded {
     bool at_return = false;
     bool enabled = true;            ///< itself; Registry::set_enabled() may still disable all
     bool linked = false;            ///< hits on its site run its handler
-    unsigned long since = 0;        ///< of a request under way: as djp_request::since
+    unsigned long since = 0;        ///< of a request under way: as Target::since
     djprobe::u64 left = 0;          ///< the quiescence after which no hit stands on its handler
     djprobe::Refusal refused;       ///< why enabling it again failed
     djp_probe* next = nullptr;      ///< in the registry's list
