@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "direct_calls.h"
 
-#include "../../arch/x86/insn/program.h"
 #include "../../arch/x86/analysis/context_use.h"
+#include "../../arch/x86/insn/program.h"
 
 namespace djprobe::kmod {
 
