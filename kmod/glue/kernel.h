@@ -169,8 +169,12 @@ enum djk_kprobe_state djk_kprobe_at(unsigned long address);
 struct djk_seat;
 struct djk_seat *djk_join_kprobe(struct djk_site *site, unsigned long address,
 				 unsigned int *reason);
-/* A hit may still be in the site's handlers until a quiescence. Sleeps. */
+/* No hit that begins from now on runs the site's handlers. The seat is not the caller's any more.
+ */
 void djk_leave_kprobe(struct djk_seat *seat);
+/* Take the kprobes of such seats out of the kernel's table: before a quiescence, after which their
+ * sites may be freed. Sleeps for grace periods; not under the registry lock. */
+void djk_give_up_seats(void);
 /* Add the hits that the kernel has skipped there. */
 void djk_count_missed_in_kprobe(const struct djk_seat *seat, unsigned long missed[8]);
 

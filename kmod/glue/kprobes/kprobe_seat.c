@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* A site at whose address the kernel has a kprobe already: one more kprobe there runs it. */
 #include <linux/kprobes.h>
+#include <linux/mutex.h>
 #include <linux/slab.h>
 
 #include "../../../uapi/djprobe.h"
@@ -10,7 +11,12 @@
 struct djk_seat {
 	struct kprobe kprobe;
 	struct djk_site *site;
+	struct djk_seat *next; /* in `left` */
 };
+
+/* Seats whose kprobe is disabled, but registered: to unregister one takes a grace period. */
+static struct djk_seat *left;
+static DEFINE_MUTEX(left_mutex);
 
 static int notrace on_hit(struct kprobe *kprobe, struct pt_regs *regs)
 {
@@ -48,9 +54,28 @@ struct djk_seat *djk_join_kprobe(struct djk_site *site, unsigned long address, u
 
 void djk_leave_kprobe(struct djk_seat *seat)
 {
-	/* Waits until no CPU is in its handler. */
-	unregister_kprobe(&seat->kprobe);
-	kfree(seat);
+	/* Fails only for a kprobe that is gone with its module. */
+	(void)disable_kprobe(&seat->kprobe);
+	mutex_lock(&left_mutex);
+	seat->next = left;
+	left = seat;
+	mutex_unlock(&left_mutex);
+}
+
+void djk_give_up_seats(void)
+{
+	struct djk_seat *seats, *seat;
+
+	mutex_lock(&left_mutex);
+	seats = left;
+	left = NULL;
+	mutex_unlock(&left_mutex);
+	while ((seat = seats)) {
+		seats = seat->next;
+		/* Waits until no CPU is in its handler. */
+		unregister_kprobe(&seat->kprobe);
+		kfree(seat);
+	}
 }
 
 void djk_count_missed_in_kprobe(const struct djk_seat *seat, unsigned long missed[8])
