@@ -221,7 +221,7 @@ Machine machine_of(const Frame& frame) {
             .flags = frame.flags};
 }
 
-TEST_P(DetourHandlerTest, RandomFunctionsRunAsIfNobodyLookedBehindTheirInstructions) {
+TEST_P(DetourHandlerTest, RandomFunctionsRunAsWithoutAHandlerBehindTheirInstructions) {
     size_t made = 0;
     for (u64 seed = 1; seed <= 3000 && !HasFailure(); ++seed) {
         Bench bench(GetParam(), seed);

@@ -181,7 +181,7 @@ TEST_P(DirectTest, WhatThereIsNotIsNotTouched) {
     EXPECT_EQ(direct_.per_cpu(), before);
 }
 
-TEST_P(DirectTest, NobodyReschedulesWhereNobodyCan) {
+TEST_P(DirectTest, TheDetourDoesNotRescheduleWhereItMayNot) {
     DirectConfig config = direct_.config(kCallerSaved, 0);
     config.resched = 0;
     detour(plain(), config, kAllLive);

@@ -169,7 +169,7 @@ TEST_P(PatchLiveTest, NoTornInstructionAndExactCountsOnAllCpus) {
                 probe.jump_hits(), probe.int3_hits());
 }
 
-TEST_P(PatchLiveTest, NobodyIsCountedOnceTheProbeIsGone) {
+TEST_P(PatchLiveTest, NoHitIsCountedOnceTheProbeIsGone) {
     LiveProbe probe(arena_, code_, GetParam().site);
     ASSERT_TRUE(probe.arm());
     ASSERT_TRUE(call(5));

@@ -129,7 +129,7 @@ TEST(PatchBatchTest, CoreSyncsDoNotGrowWithTheBatch) {
     EXPECT_EQ(syncs_of([&] { disarm(port, batch.all); }), 1u);
 }
 
-TEST(PatchBatchTest, NothingToWriteInterruptsNobody) {
+TEST(PatchBatchTest, NothingToWriteInterruptsNoCpu) {
     const std::vector<const PatchSite*> none;
     JournalPort port(kText, kPrologue);
     arm(port, none);

@@ -222,7 +222,7 @@ TEST(PlanBoardTest, LongNopsArePadding) {
     EXPECT_EQ(Bytes(plan.board_bytes, plan.board_bytes + 5), Bytes(nop9.begin(), nop9.begin() + 5));
 }
 
-TEST(PlanBoardTest, ZerosAreNobodysPromise) {
+TEST(PlanBoardTest, ZerosPromiseNothing) {
     expect_refused(scene_of(join(kLoop, Bytes(8, 0))).plan(0), kLoopTarget);
 }
 
@@ -260,7 +260,7 @@ TEST(PlanBoardTest, ReservedBytesAreNoBoard) {
     }
 }
 
-TEST(PlanBoardTest, BytesWhereSomebodyArrivesAreNoBoard) {
+TEST(PlanBoardTest, BytesWhereControlArrivesAreNoBoard) {
     for (u64 offset = 0; offset < 5; ++offset) {
         Scene scene = scene_of(join(kLoop, int3s(6)));
         scene.landings = {{Reason::POINTER_INTO_REGION, kText + 0x5000, kBoard + offset}};

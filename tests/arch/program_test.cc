@@ -52,7 +52,7 @@ TEST(ClobbersTest, ReturnThunkIsAReturn) {
     EXPECT_EQ(clobbers(CODE("xor eax, eax; jmp 771b + 0x8020")), set(AX));
 }
 
-TEST(ClobbersTest, JumpsWithinAreFollowedByNobody) {
+TEST(ClobbersTest, JumpsWithinAreNotFollowed) {
     EXPECT_EQ(clobbers(CODE("jz 1f; mov ecx, 1; 1: ret")), set(CX));
 }
 

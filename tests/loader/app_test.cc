@@ -49,7 +49,7 @@ TEST(App, version_on_stdout) {
     EXPECT_EQ(result.err, "");
 }
 
-TEST(App, version_that_nobody_could_read_is_a_failure) {
+TEST(App, version_that_could_not_be_read_is_a_failure) {
     const UniqueFd before(dup(STDOUT_FILENO));
     const UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
     ASSERT_TRUE(full);

@@ -130,7 +130,7 @@ TEST(StopSignals, signal_sets_the_wish_and_wakes_a_poll) {
     EXPECT_EQ(poll(&polled, 1, 0), 1);
 }
 
-TEST(StopSignals, the_end_of_a_time_is_a_wish_that_nobody_has_sent) {
+TEST(StopSignals, the_end_of_a_time_is_a_wish_without_a_signal) {
     StopSignals stop;
     stop.request_after(0.001);
     pollfd polled = {stop.fd(), POLLIN, 0};

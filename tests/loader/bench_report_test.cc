@@ -89,7 +89,7 @@ TEST(BenchTable, says_once_why_something_is_missing) {
     EXPECT_EQ(table.find(reason), table.rfind(reason));
 }
 
-TEST(BenchTable, leaves_out_programs_that_nobody_asked_for) {
+TEST(BenchTable, leaves_out_programs_that_were_not_asked_for) {
     BenchReport report = a_report();
     std::erase_if(report.cases, [](const BenchCase& one) { return one.body == Body::kEmpty; });
     EXPECT_THAT(report_table(report), Not(HasSubstr("empty")));

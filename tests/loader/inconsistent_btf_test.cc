@@ -46,7 +46,7 @@ TEST_F(InconsistentBtf, AStructThatContainsItself) {
     EXPECT_EQ(decode_error(type), "BTF describes a record nested more than 32 deep");
 }
 
-TEST_F(InconsistentBtf, MoreValuesThanAnybodyWouldPrint) {
+TEST_F(InconsistentBtf, MoreValuesThanArePrinted) {
     // Each of 8 levels has 8 times the level below.
     int type = btf_.structure("level", 4);
     btf_.member("a", u32_, 0);

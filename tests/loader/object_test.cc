@@ -82,7 +82,7 @@ TEST(ObjectFile, directory) {
     EXPECT_EQ(open_error(files.path()), files.path().string() + ": not a regular file");
 }
 
-TEST(ObjectFile, fifo_that_nobody_writes) {
+TEST(ObjectFile, fifo_without_a_writer) {
     const Files files;
     for (const char* name : {"x.bpf.o", "x.bpf.c"}) {
         const auto path = files.path() / name;

@@ -339,7 +339,7 @@ TEST(Kprobe, WhatLiesBehindAnInt3DoesNotKeepAnInt3ProbeFromItsSite) {
     session.finish();
 }
 
-TEST(Kprobe, AnInt3ProbeThatIsRefusedHoldsNobody) {
+TEST(Kprobe, AnInt3ProbeThatIsRefusedHoldsNoJump) {
     for_each_jump(DJPROBE_TACTIC_WINDOW, false, [&](u64 seed, u64 site, const djp_verdict&) {
         Session session(seed);
         Probe* probe = session.attach_one({.address = site});

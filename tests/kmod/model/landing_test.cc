@@ -140,8 +140,8 @@ TEST(Landing, WhatOurOwnDetoursHaveDisplacedStillLeads) {
                 session.settle();
                 if (state_of(session, *probe) == DJPROBE_STATE_OPTIMIZED) {
                     ++displaced[session.kernel.image.module().contains(insn.address)][early];
-                    expect_nobody_over(session, target, early ? "later" : "first", seed,
-                                       insn.address);
+                    expect_no_jump_over(session, target, early ? "later" : "first", seed,
+                                        insn.address);
                 }
                 session.finish();
             }
@@ -190,7 +190,7 @@ TEST(Landing, ABranchOfAModuleThatOurOwnDetourHasDisplacedStillLeads) {
             session.settle();
             if (state_of(session, *probe) == DJPROBE_STATE_OPTIMIZED) {
                 ++tried;
-                expect_nobody_over(session, to, "displaced", seed, from);
+                expect_no_jump_over(session, to, "displaced", seed, from);
             }
             session.finish();
         }
@@ -214,7 +214,7 @@ TEST(Landing, AnAddressThatAnEarlierKprobesJumpHidesIsStillTaken) {
                 continue;
             ++hidden[kernel.image.module().contains(insn.address)];
             // The index is built now.
-            expect_nobody_over(session, insn.taken, "an earlier kprobe", seed, insn.address);
+            expect_no_jump_over(session, insn.taken, "an earlier kprobe", seed, insn.address);
             ASSERT_TRUE(kernel.kprobes.remove(insn.address));
             session.finish();
         }
@@ -243,7 +243,7 @@ TEST(Landing, AnAddressOfWhichALaterKprobesJumpHidesAPartIsStillTaken) {
                 if (!kernel.kprobes.add(at, true)) continue;
                 if (kernel.kprobes.optimize(at)) {
                     ++hidden;
-                    expect_nobody_over(session, insn.taken, "a later kprobe", seed, insn.address);
+                    expect_no_jump_over(session, insn.taken, "a later kprobe", seed, insn.address);
                 }
                 kernel.kprobes.remove(at);
                 session.finish();

@@ -88,7 +88,7 @@ bool covers(Session& session, u64 site, u64 place) {
            place < verdict.anchor + verdict.region_len;
 }
 
-void expect_nobody_over(Session& session, u64 place, const char* when, u64 seed, u64 from) {
+void expect_no_jump_over(Session& session, u64 place, const char* when, u64 seed, u64 from) {
     for (u64 site = place - x86::kMaxInsnLength; site < place; ++site)
         if (session.kernel.image.place_at(site)) {
             EXPECT_FALSE(covers(session, site, place))

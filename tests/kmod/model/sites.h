@@ -37,6 +37,6 @@ u64 pad_with_nop(TextImage& image, u64 site, u64 board);
 bool covers(Session& session, u64 site, u64 place);
 
 /// No probe's jump may cover `place`, where the instruction at `from` leads.
-void expect_nobody_over(Session& session, u64 place, const char* when, u64 seed, u64 from);
+void expect_no_jump_over(Session& session, u64 place, const char* when, u64 seed, u64 from);
 
 }  // namespace djprobe::model

@@ -35,7 +35,7 @@ TEST(Springboard, NoSpringboardOverAKprobeThatIsNotInTheText) {
     EXPECT_GT(seen, 0);
 }
 
-TEST(Springboard, ASpringboardThatSomebodyElseHasChangedIsLeftAlone) {
+TEST(Springboard, ASpringboardThatAnotherPatcherHasChangedIsLeftAlone) {
     for_each_jump(DJPROBE_TACTIC_SPRINGBOARD, false, [&](u64 seed, u64 site, djp_verdict verdict) {
         Session session(seed);
         Kernel& kernel = session.kernel;
