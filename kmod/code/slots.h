@@ -36,7 +36,7 @@ class SlotPool {
     /// Slots begin at its multiples.
     static constexpr size_t kGranule = 16;
 
-    /// A slot of at least `size` bytes, all of them int3; an empty one when out of memory. May
+    /// A slot of at least `size` bytes, with old bytes in it; an empty one when out of memory. May
     /// sleep.
     [[nodiscard]] Slot take(size_t size);
 

@@ -3,7 +3,6 @@
 
 #include "../linux_names/fragile.h"
 #include "kernel_functions.h"
-#include "../linux_names/fragile.h"
 
 namespace djprobe::kmod {
 namespace {

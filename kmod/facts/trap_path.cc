@@ -3,7 +3,6 @@
 
 #include "../linux_names/trap_path.h"
 #include "kernel_functions.h"
-#include "../linux_names/trap_path.h"
 
 namespace djprobe::kmod {
 namespace {
