@@ -24,7 +24,7 @@ class CodeBuilder {
 
     /// Make the code that `code.shape` asks for, in a slot that `code` owns. The code is there
     /// after flush(); CPUs may run it after a core sync that follows. May sleep. Refusals: the
-    /// emitters', NO_MEMORY; the slot is given back then.
+    /// emitters', NO_MEMORY.
     Refusal build(const CodeRequest& request, SiteCode& code);
     /// Write all code that has been built into its slots. Takes the text lock.
     void flush() { writer_.flush(); }
