@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One handler on one site, a BPF program or one in C, as the C side keeps it. */
+/* One handler on one site, a BPF program or a function in C, as the C side keeps it. */
 #ifndef DJPROBE_KMOD_HANDLER_H
 #define DJPROBE_KMOD_HANDLER_H
 
@@ -15,7 +15,7 @@ struct djprobe;
 struct djretprobe;
 struct seq_file;
 
-/* Per CPU, so that no hit writes a line that another CPU reads. */
+/* One for each CPU, so that no hit writes a cache line that another CPU reads. */
 struct djk_counters {
 	u64 hits;
 	u64 missed[DJPROBE_MISS_KINDS];
@@ -23,36 +23,36 @@ struct djk_counters {
 
 struct djk_full_handler {
 	struct djk_handler link;     /* first: the policy knows only this */
-	struct bpf_prog *prog;	     /* this, */
-	struct bpf_prog *entry_prog; /* of a session: runs first */
+	struct bpf_prog *prog;	     /* what runs: this, */
+	struct bpf_prog *entry_prog; /* a session's program for the entry, or NULL */
 	struct djprobe *c_probe;     /* or this, */
 	struct djretprobe *c_return; /* or this */
-	struct djk_shadow *shadow;   /* the program runs at the return, the site is the entry */
-	bool begins;		     /* decides at the entry whether a call is to be seen */
-	bool needs_context;	     /* calls helpers that ask who has attached it */
-	bool asks_where;	     /* calls bpf_get_func_ip(), or a program that may */
-	bool plain;		     /* a program that runs at the site and does not need that */
+	struct djk_shadow *shadow;   /* not NULL: it runs at the return, the site is the entry */
+	bool begins;		     /* it decides at the entry whether to see the return */
+	bool needs_context;	     /* it calls helpers that read its cookie or its kprobe */
+	bool asks_where;	     /* it calls bpf_get_func_ip(), or a program that may */
+	bool plain;		     /* a program that runs at the site and needs no context */
 	u64 cookie;
 	struct djk_counters __percpu *counters;
 	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */
 };
 
-/* See djk_make_handler(): the first member of the sources below. */
+/* What djk_make_handler() calls: the first member of the sources below. */
 struct djk_source {
 	struct djk_handler *(*make)(const struct djk_source *source, struct djp_request *request);
 };
 
-/* Handlers that run a BPF program, each with the request's cookie and a reference of its own. */
+/* Makes handlers that run a BPF program, each with the request's cookie and a reference of its own.
+ */
 struct djk_program_source {
 	struct djk_source source;
 	int fd;
-	const int
-		*entry_fd; /* of shadow entries: their session's other program; NULL: no session */
-	size_t shadows;	   /* so many requests are about shadow entries */
+	const int *entry_fd; /* a session's program for the entry; NULL: no session */
+	size_t shadows;	     /* how many requests are about shadow entries */
 };
 struct djk_program_source djk_source_of_program(int fd, const int *entry_fd, size_t shadows);
 
-/* The one handler that runs a function in C. The probe must outlive it by a quiescence. */
+/* Makes the one handler that runs a function in C. The probe must outlive it by a quiescence. */
 struct djk_c_source {
 	struct djk_source source;
 	struct djprobe *probe;	      /* this, */
@@ -61,10 +61,11 @@ struct djk_c_source {
 struct djk_c_source djk_source_of_c(struct djprobe *probe);
 struct djk_c_source djk_source_of_c_return(struct djretprobe *probe);
 
-/* A BPF program's number, as fdinfo of a BPF link has it; a session's both. */
+/* Print the ids of its BPF programs, as fdinfo of a BPF link does. Only for handlers that run one.
+ */
 void djk_handler_show(const struct djk_handler *probe, struct seq_file *out);
 
-/* What a session keeps of a call. */
+/* What a session keeps about a call: its cookie, and the time of its entry in nanoseconds. */
 struct djk_session_call {
 	u64 cookie, entered;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A site at whose address the kernel has a kprobe already: one more kprobe there runs it. */
+/* The kernel has a kprobe at a site's address already: one more kprobe there runs the site. */
 #include <linux/kprobes.h>
 #include <linux/slab.h>
 
@@ -20,7 +20,7 @@ static int notrace on_hit(struct kprobe *kprobe, struct pt_regs *regs)
 	regs->ip = (unsigned long)kprobe->addr;
 	if (djk_hit(regs, seat->site))
 		return 1;
-	/* The kernel goes on from where its int3 has left the CPU. */
+	/* The kernel continues from the ip that its int3 has left. */
 	regs->ip = ip;
 	return 0;
 }
@@ -48,7 +48,7 @@ struct djk_seat *djk_join_kprobe(struct djk_site *site, unsigned long address, u
 
 void djk_leave_kprobe(struct djk_seat *seat)
 {
-	/* Waits until no CPU is in its handler. */
+	/* This waits until no CPU is in its handler. */
 	unregister_kprobe(&seat->kprobe);
 	kfree(seat);
 }
