@@ -102,8 +102,7 @@ NOKPROBE_SYMBOL(begin_call);
 static __always_inline struct rethook_node *take_own(struct pool *pool)
 {
 #if defined(DJK_OBJPOOL_INLINE)
-	/* Unlike objpool_pop() with interrupts on: only the CPU that gives back must have them off.
-	 */
+	/* objpool_pop() switches interrupts off. Only giving back needs that, taking does not. */
 	return __objpool_try_get_slot(&pool->rethook->pool, raw_smp_processor_id());
 #elif defined(DJK_RETHOOK_OBJPOOL)
 	return objpool_pop(&pool->rethook->pool);
