@@ -127,9 +127,9 @@ void djk_hide_patch(struct djk_patch *patch);
 void djk_quiesce(void);
 
 /* Executable memory within +-2 GiB of all kernel and module text, filled with int3; only
- * djk_text_write() writes to it. `size` is a multiple of a page. NULL: out of memory. Both take
- * text_mutex; both run under the registry lock, except while the module loads. No CPU may be in
- * memory that is freed. */
+ * djk_text_write() writes to it. `size` is a multiple of a page. NULL: out of memory. To
+ * allocate takes text_mutex. Both run under the registry lock, except while the module loads. No
+ * CPU may be in memory that is freed. */
 void *djk_exec_alloc(size_t size);
 void djk_exec_free(void *memory, size_t size);
 

@@ -16,8 +16,8 @@
 #define PERHAPS(why, name) {name, DJPROBE_PERHAPS, why, DJPROBE_ITSELF, {"", ""}}
 
 static const struct djprobe_root djprobe_trap_roots[] = {
-    /* exc_int3() calls these for an int3 in the kernel before it calls us, who are first in the
-     * die chain. */
+    /* exc_int3() calls these for an int3 in the kernel before it reaches our notifier, the first
+     * in the die chain. */
     PATH("irqentry_nmi_enter"),
     PATH("irqentry_nmi_exit"),
     PATH("kprobe_int3_handler"),

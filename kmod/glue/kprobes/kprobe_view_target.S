@@ -5,7 +5,7 @@
 SYM_FUNC_START(djk_view_target)
 	movl	$0x90909090, %eax
 	movl	$0, %ecx
-	/* Not a return: some kernels take its thunk for a jump to anywhere, and then make no jump of
-	 * a kprobe in the function. */
+	/* Not a return: some kernels take its thunk for a jump to anywhere, and then make no jump
+	 * of a kprobe in the function. */
 	jmp	djk_view_target
 SYM_FUNC_END(djk_view_target)
