@@ -40,7 +40,7 @@ class Registry {
     void disable(Probes probes);
     /// Say what attach() would decide. False: there is no such place.
     bool explain(djp_request& request, djp_verdict& verdict);
-    /// Describe all probes at one moment.
+    /// Describe these probes as they are at one moment.
     void query(Probes probes, djp_status* statuses);
     /// Calls visit() for all probes, newest first, until it says false.
     void list(djp_status_visit visit, void* context);
