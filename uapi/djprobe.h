@@ -17,24 +17,24 @@
  * unknown flag bits must be zero (else EINVAL). Integers are native-endian; all
  * structs have the same layout for 32- and 64-bit callers.
  *
- * Who may not see kernel addresses (kptr_restrict; see /proc/kallsyms) gets 0
- * in every address, detail and byte of text that is written back, and may name
- * sites by their symbols only: any answer about a guessed address would tell
- * where the kernel lies. It takes the right of both who calls and who opened
- * the fd (attached the probe).
+ * A caller that may not see kernel addresses (kptr_restrict; see /proc/kallsyms)
+ * gets 0 in every address, detail and byte of text that is written back, and may
+ * name sites by their symbols only: any answer about a guessed address would tell
+ * where the kernel lies. Both the caller and the process that opened the fd (or
+ * attached the probe) need the right to see them.
  *
  * Lockdown `confidentiality` forbids kprobes, and with them what each ioctl
- * says below. `integrity` forbids nothing here. Taking probes away is always
- * allowed.
+ * below says. Lockdown `integrity` forbids nothing here. A probe may always be
+ * taken away.
  *
  * Errors common to all: EPERM (see above), EFAULT (unreadable or unwritable
  * argument), EINVAL (size below the first published one, reserved not zero),
  * E2BIG (see above), ENOTTY (not an ioctl of this kind of fd). None of these
- * writes anything back, unless the writing itself is what failed.
+ * writes anything back, unless the writing itself has failed.
  *
  * Words: the IA is a site's first byte, the address of the probed instruction.
- * The DCR are the instructions that the five bytes of a jump replace, whole
- * ones, and that run in the detour instead.
+ * The DCR are the whole instructions that the five bytes of a jump replace. They
+ * run in the detour instead.
  */
 #ifndef DJPROBE_H
 #define DJPROBE_H
@@ -46,22 +46,22 @@
 
 #define DJPROBE_DEVICE "/dev/djprobe"
 
-/* Changes when an old loader could misread a new module, or the reverse. */
+/* It changes when an old loader could misread a new module, or the reverse. */
 #define DJPROBE_ABI_VERSION 1
 
 /* How a probe may be built. */
 enum djprobe_mode {
-	DJPROBE_MODE_AUTO = 0, /* int3 first, a jump as soon as that is proven safe */
-	DJPROBE_MODE_INT3 = 1, /* int3 for good */
+	DJPROBE_MODE_AUTO = 0, /* int3 first; a jump follows where it is proved safe */
+	DJPROBE_MODE_INT3 = 1, /* never a jump */
 };
 
 /* A site's state; see docs/architecture.md for the transitions. 4 is not used. */
 enum djprobe_state {
 	DJPROBE_STATE_DISARMED = 0,   /* original bytes */
-	DJPROBE_STATE_ARMED = 1,      /* int3; stays so, `reason` says why */
+	DJPROBE_STATE_ARMED = 1,      /* int3; it stays, `reason` says why */
 	DJPROBE_STATE_OPTIMIZING = 2, /* int3; the jump comes after quiescence */
 	DJPROBE_STATE_OPTIMIZED = 3,  /* the jump is in the text */
-	DJPROBE_STATE_GONE = 5,	      /* the text was freed with its module */
+	DJPROBE_STATE_GONE = 5,	      /* the kernel has freed the text with its module */
 };
 
 /* What a CPU meets at the site now. */
@@ -71,7 +71,7 @@ enum djprobe_mechanism {
 	DJPROBE_MECHANISM_JUMP = 2,
 };
 
-/* How the jump gets to fit at a site; see docs/analysis.md. */
+/* Which bytes the jump takes at a site; see docs/analysis.md. */
 enum djprobe_tactic {
 	DJPROBE_TACTIC_WINDOW = 0,	/* five bytes from the IA on */
 	DJPROBE_TACTIC_SLIDE = 1,	/* five bytes from an earlier instruction on */
@@ -81,23 +81,22 @@ enum djprobe_tactic {
 /*
  * Why a handler was skipped on a hit; index into djprobe_query.missed[].
  *
- * There is no cause for a hit that races with disabling, enabling, attaching or
- * detaching: a probe is in the site's list of handlers or not, so such a hit
- * either runs the handler, and is counted, or comes before the probe's time or
- * after it.
+ * A hit that races with attaching, detaching, enabling or disabling is not a
+ * miss: either it finds the probe in the site's list of handlers, runs the
+ * handler and is counted, or it comes before the probe's time or after it.
  */
 enum djprobe_miss {
-	/* hit from within a probe's handler on this CPU, or from an interrupt during one */
+	/* a probe's handler was running on this CPU: the hit came from it or from an interrupt */
 	DJPROBE_MISS_RECURSION = 0,
 	/* another BPF tracing program was active on this CPU, or BPF was busy with a map */
 	DJPROBE_MISS_BPF_BUSY = 1,
-	/* hit in an NMI that came during a probe's handler on this CPU; shadow mode: in any NMI */
+	/* the hit came in an NMI during a probe's handler on this CPU; shadow mode: in any NMI */
 	DJPROBE_MISS_NMI = 2,
 	/* shadow mode: all instances were in use */
 	DJPROBE_MISS_NO_INSTANCE = 3,
 	DJPROBE_MISS_KINDS = 4,
 };
-/* By enum djprobe_miss: how all that shows them calls them. */
+/* The names of the causes, by enum djprobe_miss, for all that shows them. */
 #define DJPROBE_MISS_NAMES                                                                         \
 	{                                                                                          \
 		"recursion", "bpf-busy", "nmi", "no-instance"                                      \
@@ -105,8 +104,8 @@ enum djprobe_miss {
 #define DJPROBE_MISS_MAX 8 /* room in the ABI; entries past DJPROBE_MISS_KINDS are 0 */
 
 /*
- * Control fd: who are you?
- * No side effect. Loaders compare abi_version before all else.
+ * Control fd: which module is this, on which kernel?
+ * No side effect. A loader compares abi_version before all else.
  */
 struct djprobe_info {
 	__u32 size;	   /* in */
@@ -118,33 +117,34 @@ struct djprobe_info {
 /* Flags of struct djprobe_attach. */
 enum djprobe_attach_flags {
 	/*
-	 * At every return of the function instead: of its own body and of the parts of it that
-	 * the compiler has moved elsewhere, right before the return, with the return value in its
-	 * register. The site must be the start of a function, `offset` 0. One probe fd holds one
-	 * probe for each return instruction, all or none of which is attached; bpf_get_func_ip()
-	 * tells the function. Return addresses and stacks are left alone, so nothing limits
-	 * recursion or sleeping, and only what misses any hit (enum djprobe_miss) is missed.
-	 * Refused with TAIL_CALL where the function also leaves by a jump to another one,
-	 * NO_RETURN, NO_FUNCTION, UNSCANNABLE (EACCES).
+	 * Probe every return instruction of the function: those of its own body and of the parts
+	 * that the compiler has moved elsewhere. The program runs right before the return, with
+	 * the return value in its register. The site must be the start of a function, `offset` 0.
+	 * One probe fd holds one probe for each return instruction, and all or none are attached;
+	 * bpf_get_func_ip() tells the function. Return addresses and stacks stay as they are, so
+	 * nothing limits recursion or sleeping, and a return is missed only as any hit is (enum
+	 * djprobe_miss). Refused with TAIL_CALL where the function also leaves by a jump to another
+	 * one, and with NO_RETURN, NO_FUNCTION, UNSCANNABLE (EACCES).
 	 */
 	DJPROBE_ATTACH_RETURN = 1,
 	/*
-	 * With RETURN, for functions that have no such returns: a probe at the entry replaces the
-	 * return address, and the program runs when the function, or whom it has left to by a tail
-	 * call, returns, with the value in its register, `ip` the true return address and `sp` as
-	 * it is behind the return. One probe, whose site is the entry; stack traces stay true.
-	 * Each call that is under way takes an instance. There are more of them soon when they run
-	 * short; a call that finds none is counted as missed (NO_INSTANCE). Calls that are under
-	 * way when the probe is detached are not seen, nor those that return while it is disabled.
-	 * Refused with NO_RETURN, NO_FUNCTION, ENTRY_AGAIN, SPECIAL_RETURN, UNSCANNABLE (EACCES),
-	 * NO_SHADOW (EOPNOTSUPP) and as any site.
+	 * With RETURN: shadow mode, for functions that leave by a tail call. A probe at the entry
+	 * replaces the return address. The program runs when the function, or the function that it
+	 * has left to, returns, with the value in its register, `ip` the true return address and
+	 * `sp` as it is behind the return. There is one probe, whose site is the entry; stack
+	 * traces stay true. Each call that is under way takes an instance. The module soon makes
+	 * more of them when they run short; a call that finds none is counted as missed
+	 * (NO_INSTANCE). The program does not see calls that are under way when the probe is
+	 * detached, nor those that return while it is disabled. Refused with NO_RETURN,
+	 * NO_FUNCTION, ENTRY_AGAIN, SPECIAL_RETURN, UNSCANNABLE (EACCES), NO_SHADOW (EOPNOTSUPP)
+	 * and as any site.
 	 */
 	DJPROBE_ATTACH_SHADOW = 2,
 	/*
-	 * With SHADOW: entry and return in one. The program `entry_prog_fd` runs at the entry. What
-	 * it returns, 64 bits, is the call's cookie; of a call whose cookie is 0 the return is not
-	 * seen. At the return the program finds the cookie as its first argument (di) and the time
-	 * of the entry, by bpf_ktime_get_ns()'s clock, as its second one (si).
+	 * With SHADOW: entry and return in one. The program `entry_prog_fd` runs at the entry. It
+	 * returns 64 bits, which are the call's cookie; the return of a call whose cookie is 0 is
+	 * not seen. At the return the program finds the cookie as its first argument (di), and the
+	 * time of the entry, by the clock of bpf_ktime_get_ns(), as its second one (si).
 	 */
 	DJPROBE_ATTACH_SESSION = 4,
 };
@@ -160,12 +160,12 @@ enum djprobe_attach_flags {
  *
  * The handler is a loaded BPF_PROG_TYPE_KPROBE program. The module holds its
  * own reference until no CPU can run it any more; prog_fd may be closed. As
- * long as it is one, no extension (freplace) can be attached to it, since that
- * would find neither cookie nor registers: the kernel answers EBUSY. Tracing it
- * (fentry, fexit) may begin and end at any time.
+ * long as the program is a handler, the kernel attaches no extension (freplace)
+ * to it and answers EBUSY, because an extension would find neither cookie nor
+ * registers. Tracing it (fentry, fexit) may begin and end at any time.
  *
- * The program sees the registers as they are before the instruction, `ip` the
- * site: a kprobe of the kernel's own shows the address behind its int3, one more.
+ * The program sees the registers as they are before the instruction, with `ip`
+ * at the site. (A kprobe of the kernel's own shows the address behind its int3.)
  *
  * The probe is armed (int3) on return; the jump follows asynchronously, see
  * DJPROBE_IOC_WAIT. May sleep. On failure nothing has changed.
@@ -173,9 +173,9 @@ enum djprobe_attach_flags {
  * EINVAL: an unknown mode or flag; flags that do not go together (SHADOW without
  * RETURN, SESSION without both); RETURN with an offset; `entry_prog_fd` without
  * SESSION; `symbol` and `address` together; an offset without a symbol; a name
- * of 568 bytes or more. With it, EFAULT, E2BIG, EPERM for want of the capability
- * and ENOMEM for the name nothing is written back: a `reason` that was 0 stays
- * NONE. Any other error writes `reason` and `detail`:
+ * of 568 bytes or more. EINVAL, EFAULT, E2BIG, EPERM for want of the capability
+ * and ENOMEM for the name write nothing back: a `reason` that was 0 stays NONE.
+ * Any other error writes `reason` and `detail`:
  *   ENOENT      NO_SUCH_SYMBOL
  *   ENOTUNIQ    AMBIGUOUS_SYMBOL
  *   ERANGE      PAST_END
@@ -185,6 +185,7 @@ enum djprobe_attach_flags {
  *   EOPNOTSUPP  PROG_TYPE, PROG_SLEEPABLE, PROG_OVERRIDE, PROG_ATTACH_TYPE, NO_SHADOW
  *   ENOMEM      NO_MEMORY, NO_INDEX; NONE: no memory for the probe fd
  *   EPERM       LOCKDOWN (confidentiality), ADDRESSES_HIDDEN
+ *   EINTR       INTERRUPTED: the caller was killed meanwhile
  *   EMFILE, ENFILE  NONE: no more fds for this process, no more files for all
  *   EACCES      any other reason: not a site
  */
@@ -195,7 +196,7 @@ struct djprobe_attach {
 	__u64 offset;  /* in: bytes from the symbol; 0 without one */
 	__u64 address; /* in: kernel virtual address without a symbol, else 0; out: the IA */
 	__u64 cookie;  /* in: what bpf_get_attach_cookie() returns to the program */
-	__s32 prog_fd; /* in */
+	__s32 prog_fd; /* in: the handler */
 	__u32 mode;    /* in: enum djprobe_mode */
 	__u32 reason;  /* out: enum djprobe_reason; on success why it will stay int3, or NONE */
 	__s32 entry_prog_fd; /* in: with SESSION, else 0 */
@@ -211,13 +212,13 @@ enum djprobe_verdict {
 };
 
 /*
- * Control fd: what would DJPROBE_IOC_ATTACH do? The same decision, nothing is patched or kept.
- * The site is named as there, with the same EINVAL. May sleep. Returns 0 with any verdict; errors
- * as there only for a place that is none (ENOENT, ENOTUNIQ, ERANGE; EACCES with NOT_TEXT) and for
- * who may not ask (EPERM with LOCKDOWN, as attaching, or ADDRESSES_HIDDEN), with `reason` and
- * `detail`.
- * With RETURN the verdict, and all that goes with it, is that of the function's return which does
- * worst; `address` is the function's entry.
+ * Control fd: what would DJPROBE_IOC_ATTACH do? The module decides as there, and neither patches
+ * nor keeps anything. The site is named as there, with the same EINVAL. May sleep. Returns 0 with
+ * any verdict. It fails, with `reason` and `detail`, only for a place that is none (ENOENT,
+ * ENOTUNIQ, ERANGE; EACCES with NOT_TEXT) and for a caller that may not ask (EPERM with LOCKDOWN or
+ * ADDRESSES_HIDDEN, as attaching).
+ * With RETURN the verdict, and all that goes with it, is about the return of the function that does
+ * worst; `address` is the function's start, with SHADOW its entry.
  */
 struct djprobe_explain {
 	__u32 size;	  /* in */
@@ -239,16 +240,16 @@ struct djprobe_explain {
 #define DJPROBE_IOC_EXPLAIN _IO('j', 4)
 
 /*
- * Probe fd: what is this probe, and what has it done? ERANGE: it has no probe `index`.
+ * Probe fd: what is this probe, and what has it done? ERANGE: the fd has no probe `index`.
  *
  * Under lockdown `confidentiality` `displaced` is 0.
  *
- * Counters are sums over all CPUs, exact once the callers have stopped; while
- * they run each is a value it had during the call. May sleep.
+ * Counters are sums over all CPUs. They are exact once no CPU hits the probe any
+ * more; before, each is a value that it had during the call. May sleep.
  *
- * /proc/PID/fdinfo/FD of a probe fd tells whose they are, as of a BPF link:
- * `attachment` (a number that no other probe fd has, dup()s excepted), `probes` (how
- * many), `prog_id`, and of a session `entry_prog_id`.
+ * /proc/PID/fdinfo/FD of a probe fd tells what the fd stands for, as it does for a
+ * BPF link: `attachment` (a number that no other probe fd has, dup()s excepted),
+ * `probes` (how many), `prog_id` and, of a session, `entry_prog_id`.
  */
 struct djprobe_query {
 	__u32 size;	     /* in */
@@ -263,8 +264,8 @@ struct djprobe_query {
 	__u64 address;	     /* out: the IA */
 	__u64 offset;	     /* out: IA - start of `symbol` */
 	__u64 cookie;	     /* out */
-	__u64 hits;	     /* out: times the program ran */
-	__u64 missed[DJPROBE_MISS_MAX]; /* out: times it was skipped, by enum djprobe_miss */
+	__u64 hits;	     /* out: how often the program ran */
+	__u64 missed[DJPROBE_MISS_MAX]; /* out: how often it was skipped, by enum djprobe_miss */
 	__u64 anchor;	    /* out: where the DCR begins: the IA, or before it (slide) */
 	__u8 displaced[32]; /* out: the original bytes from there on, displaced_len of them */
 	char symbol[512];   /* out: symbol that holds the IA, NUL-terminated */
@@ -273,9 +274,9 @@ struct djprobe_query {
 #define DJPROBE_IOC_QUERY _IO('j', 2)
 
 /*
- * Probe fd: sleep until the optimizer has made up its mind about the sites,
- * that is until none is in the state OPTIMIZING. No argument. EINTR on a signal,
- * unless its handler restarts calls (SA_RESTART).
+ * Probe fd: sleep until the optimizer has decided about the sites, that is until
+ * none is in the state OPTIMIZING. No argument. EINTR on a signal, unless its
+ * handler restarts calls (SA_RESTART).
  */
 #define DJPROBE_IOC_WAIT _IO('j', 3)
 
@@ -293,23 +294,24 @@ struct djprobe_site {
 /*
  * Control fd: attach one program at many sites, all or none. Returns one probe
  * fd for all of them. They share one quiescence and a handful of core syncs.
- * A site with RETURN has one probe for each return; those of one site follow each other.
+ * A site with RETURN has one probe for each return; the probes of one site follow
+ * each other.
  *
  * Errors as DJPROBE_IOC_ATTACH; `failed` is then the index of the site that was
- * refused, whose `reason` and `detail` say why, or `count` when it was none of
- * them (bad program, no memory). Of a success all sites are written back, of a
- * refusal that one. EINVAL also for a `count` of 0 or above DJPROBE_MANY_MAX, and
- * for SESSION with a site that has not both RETURN and SHADOW; like EFAULT and
- * E2BIG, and ENOMEM for the list itself, it writes nothing back.
+ * refused, whose `reason` and `detail` say why, or `count` when no site is at
+ * fault (bad program, no memory). A success writes back all sites, a refusal only
+ * that one. EINVAL also for a `count` of 0 or above DJPROBE_MANY_MAX, and for
+ * SESSION with a site that has not both RETURN and SHADOW; like EFAULT and E2BIG,
+ * and ENOMEM for the list itself, it writes nothing back.
  */
 struct djprobe_attach_many {
 	__u32 size;    /* in */
 	__u32 flags;   /* in: 0, or DJPROBE_ATTACH_SESSION where all sites have RETURN and SHADOW */
-	__u64 sites;   /* in: user pointer to count * struct djprobe_site */
+	__u64 sites;   /* in: user pointer to `count` of struct djprobe_site */
 	__u32 count;   /* in: 1 to DJPROBE_MANY_MAX */
 	__u32 mode;    /* in: enum djprobe_mode */
-	__s32 prog_fd; /* in */
-	__u32 failed;  /* out */
+	__s32 prog_fd; /* in: the handler of all sites */
+	__u32 failed;  /* out: of a refusal, see above */
 	__u32 reason;  /* out: of a refusal, enum djprobe_reason */
 	__s32 entry_prog_fd; /* in: with SESSION, as in struct djprobe_attach; else 0 */
 	__u64 detail[2];     /* out: of a refusal */
@@ -319,14 +321,15 @@ struct djprobe_attach_many {
 
 /*
  * Probe fd: disable or enable all its probes. A site without enabled probes
- * holds its original bytes. Enabling decides anew about each site and may fail
- * as attaching may, by lockdown too: all or none, `failed` says which (their
- * number: it is none of them). EINVAL: `enable` above 1.
- * Doing it twice is no error. Counters go on. May sleep; enabling waits for a
- * quiescence.
+ * holds its original bytes. Enabling decides anew about each site and may fail as
+ * attaching may, by lockdown too: all or none. `failed` is then the index of the
+ * probe at fault, or their number when no probe is. EINVAL: `enable` above 1.
+ * EINTR with nothing written back: the caller was killed while another thread
+ * used this ioctl. Doing it twice is no error. Counters go on. May sleep; enabling
+ * waits for a quiescence.
  *
- * When it returns from disabling, no new hit finds the program; one that had
- * begun may still start or run it for tens of milliseconds.
+ * When the ioctl returns from disabling, no new hit finds the program. A hit that
+ * had begun may still start or run it for tens of milliseconds.
  */
 struct djprobe_enable {
 	__u32 size;	 /* in */
@@ -337,35 +340,35 @@ struct djprobe_enable {
 };
 #define DJPROBE_IOC_ENABLE _IO('j', 6)
 
-/* Probe fd: sums over all its probes; see djprobe_query for what they mean. */
+/* Probe fd: sums over all its probes; struct djprobe_query says what they mean. */
 struct djprobe_total {
 	__u32 size;			/* in */
 	__u32 count;			/* out: probes of this fd */
 	__u64 hits;			/* out */
 	__u64 missed[DJPROBE_MISS_MAX]; /* out */
-	__u32 states[8];		/* out: how many are in each enum djprobe_state */
+	__u32 states[8];		/* out: how many probes are in each enum djprobe_state */
 };
 #define DJPROBE_IOC_TOTAL _IO('j', 7)
 
 /*
- * Probe fd: DJPROBE_IOC_QUERY of several probes at once. For a process that watches many: each
+ * Probe fd: DJPROBE_IOC_QUERY of several probes at once, for a process that watches many: each
  * ioctl runs code that may be probed itself.
  *
- * Each answer takes `entry_size` bytes and begins as struct djprobe_query; what lies behind that is
- * not found out. The names at its end are what takes time; an answer without them has `offset` 0,
- * which is found with them. ERANGE: there is no probe `first`. EINVAL: `entry_size` is 0, no
- * multiple of 8, or more than struct djprobe_query; `count` is 0.
+ * Each answer is the first `entry_size` bytes of a struct djprobe_query. The names at the end of
+ * that struct take most of the time; an answer without them has `offset` 0, which is found with
+ * them. ERANGE: there is no probe `first`. EINVAL: `entry_size` is 0, no multiple of 8, or more
+ * than struct djprobe_query; `count` is 0. ENOMEM: out of memory.
  */
 struct djprobe_query_many {
 	__u32 size;	  /* in */
 	__u32 first;	  /* in: index of the first probe */
-	__u32 count;	  /* in: at most so many; out: how many answers there are */
+	__u32 count;	  /* in: the most answers; out: how many there are */
 	__u32 entry_size; /* in: bytes of each answer */
-	__u64 queries;	  /* in: where the answers go */
+	__u64 queries;	  /* in: user pointer to room for them */
 };
 #define DJPROBE_IOC_QUERY_MANY _IO('j', 8)
 
-/* The switches for all probes at once. All are on when the module is loaded. */
+/* The switches for all probes at once. All are on when the module has been loaded. */
 enum djprobe_switches {
 	DJPROBE_SWITCH_PROBES =
 		1, /* off: no probe is in the text; each keeps its own state besides */
@@ -374,17 +377,18 @@ enum djprobe_switches {
 
 /*
  * Control fd: change switches, and tell how they stand. debugfs djprobe/enabled and
- * djprobe/optimization are the same ones, where lockdown leaves debugfs open.
+ * djprobe/optimization are the same switches, where lockdown leaves debugfs open.
  *
- * Off is never refused to who may use this fd. On is an attach of all that was off: where lockdown
- * forbids that, EPERM with LOCKDOWN, and what was to be off is off. A probe that cannot come back
- * stays disabled, and its DJPROBE_IOC_QUERY tells why. EINVAL: an unknown switch, or one that is to
- * be on but not to be changed. Twice is no error. May sleep; on waits for a quiescence.
+ * A caller that may use this fd may always switch off. To switch on is to attach all that was off:
+ * where lockdown forbids that, EPERM with LOCKDOWN, and what was to be off is off. A probe that
+ * cannot come back stays disabled, and DJPROBE_IOC_QUERY tells why. EINVAL: an unknown switch, or
+ * one that is to be on but not to be changed. EINTR: the caller was killed while another task used
+ * the switches. Doing it twice is no error. May sleep; switching on may wait for a quiescence.
  */
 struct djprobe_switch {
 	__u32 size;   /* in */
-	__u32 change; /* in: enum djprobe_switches, or-ed; 0: only tell */
-	__u32 on;     /* in: which of those are to be on, the others off; out: all that are on */
+	__u32 change; /* in: enum djprobe_switches, or-ed; 0: change none */
+	__u32 on;     /* in: which of these are to be on, the others off; out: all that are on */
 	__u32 reason; /* out: enum djprobe_reason; of a refusal, else NONE */
 };
 #define DJPROBE_IOC_SWITCH _IO('j', 9)

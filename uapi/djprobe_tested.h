@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * The releases of the kernel (uname -r) that the project's tests have run on, by series: what the
- * module and the loader say of any other. No include, so that both may use it.
+ * The releases of the kernel (uname -r) that the project's tests have run on, by series. The module
+ * and the loader say so when they run on another one. No include, so that both may use it.
  */
 #ifndef DJPROBE_TESTED_H
 #define DJPROBE_TESTED_H

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// A callable of another's, passed through an interface that is no template.
+// A reference to a callable, for interfaces that are no templates.
 #pragma once
 
 namespace djprobe::kmod {
@@ -7,7 +7,8 @@ namespace djprobe::kmod {
 template <class Signature>
 class FunctionRef;
 
-/// Refers to a callable that outlives the call it is passed to. Copies nothing, allocates nothing.
+/// Refers to a callable, which must outlive the call that it is passed to. Copies and allocates
+/// nothing.
 template <class Result, class... Arguments>
 class FunctionRef<Result(Arguments...)> {
   public:

@@ -32,7 +32,7 @@ class Array {
     ~Array() { djk_free_large(data_); }
 
     explicit operator bool() const { return data_ != nullptr; }
-    /// The memory is the caller's from now on: djk_free_large().
+    /// From here on the caller owns the memory, and frees it by djk_free_large().
     T* release() {
         T* const data = data_;
         data_ = nullptr;
@@ -49,7 +49,7 @@ class Array {
     size_t size_ = 0;
 };
 
-/// One object with a lifetime of its own.
+/// Owns one object.
 template <class T>
 class Box {
   public:
@@ -68,7 +68,7 @@ class Box {
         if (void* memory = djk_alloc(sizeof(T))) box.object_ = new (memory) T();
         return box;
     }
-    /// Take back what release() gave away.
+    /// Own an object again that release() has given away.
     static Box adopt(T* object) {
         Box box;
         box.object_ = object;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The registry lock is held for some milliseconds at most: what takes longer is done in portions.
+// A request holds the registry lock for some milliseconds at most: it does longer work in portions.
 #pragma once
 
 #include "../../arch/x86/insn/types.h"
@@ -10,24 +10,27 @@ namespace djprobe::kmod {
 /// What a walk does with the object that it stands on.
 enum class Taken { Counts, Skipped, Not };
 
-/// How much one request does while it holds the registry lock, which its owner has taken.
+/// How much one request does before it lets others have the registry lock. The request holds the
+/// lock when it makes this object and calls its functions.
 class Portions {
   public:
     Portions() { djk_portion_begin(&portion_); }
 
     size_t size() const { return portion_.size; }
-    /// Let others have the registry lock. All that was found out before may have changed since,
-    /// but for the caller's own objects.
+    /// Let others have the registry lock. Afterwards all that the caller knows may be wrong, except
+    /// about objects that it owns.
     void pause() {
         djk_registry_pause(&portion_);
         paused_ = true;
     }
 
-    /// work(portion) -> go on, for all of them, with a pause between two portions. False: not all.
+    /// Calls work(portion) for all objects, with a pause between two portions. False: work() has
+    /// said false, and the rest is not done.
     template <class T, class Work>
     bool for_each(Span<T> all, Work&& work) {
         for (size_t done = 0; done < all.size();) {
-            // What does not fit into one portion has one for each of its steps, too.
+            // A request that has paused once is a long one: it pauses before each further step,
+            // too.
             if (done || paused_) pause();
             const Span<T> portion = all.from(done).first(size());
             if (!work(portion)) return false;
@@ -36,7 +39,8 @@ class Portions {
         return true;
     }
 
-    /// A portion of a walk, of `most` objects that count. Ends, too, when few of them do.
+    /// One portion of a walk: it ends after `most` objects that count, after many that do not, or
+    /// at one that take() leaves.
     template <class Cursor, class Take>
     void take_while(Cursor& cursor, size_t most, Take&& take) const {
         constexpr size_t kLooksEach = 32;
@@ -49,7 +53,7 @@ class Portions {
             if (taken == Taken::Counts) --most;
         }
     }
-    /// The same; choose(object) -> it counts.
+    /// The same, for all objects; choose(object) says whether one counts.
     template <class Cursor, class Choose>
     void take(Cursor& cursor, size_t most, Choose&& choose) const {
         take_while(cursor, most,

@@ -16,7 +16,8 @@ class RegistryLock {
     RegistryLock& operator=(const RegistryLock&) = delete;
 };
 
-/// Holds djk_text_lock() from construction on: one object is one transition that nobody interrupts.
+/// Holds djk_text_lock() as long as it lives: what happens under one object is one transition to
+/// all other patchers.
 class KernelText {
   public:
     KernelText() { djk_text_lock(); }
@@ -29,7 +30,7 @@ class KernelText {
     }
     void sync_cores() { djk_text_sync(); }
     bool matches(u64 address, Span<const u8> bytes) const {
-        // Text is readable for good, and text_mutex keeps every writer out.
+        // Text stays readable, and text_mutex keeps every writer out.
         const auto* text = reinterpret_cast<const volatile u8*>(address);
         for (size_t i = 0; i < bytes.size(); ++i)
             if (text[i] != bytes[i]) return false;

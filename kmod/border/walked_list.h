@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-// A list that others may change while it is walked.
+// A list that other requests may change while one walks over it.
 #pragma once
 
 namespace djprobe::kmod {
 
-/// Objects by their own links `next` and `previous`, newest first. Under the registry lock, but a
-/// walk may pause it: who leaves the list moves the cursors that stand on him.
+/// Objects by their own links `next` and `previous`, newest first. Under the registry lock, which a
+/// walk may pause: an object that leaves the list moves the cursors that stand on it.
 template <class T>
 class WalkedList {
   public:
@@ -31,7 +31,7 @@ class WalkedList {
 
         bool at_end() const { return !at_; }
         T* peek() const { return at_; }
-        /// The next one, which may leave the list then; nullptr: there is none.
+        /// The object that the cursor stands on, which may then leave the list; nullptr: the end.
         T* take() {
             T* const taken = at_;
             if (taken) at_ = taken->*way_;

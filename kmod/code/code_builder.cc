@@ -33,7 +33,7 @@ Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 ad
 Refusal CodeBuilder::build(const CodeRequest& request, SiteCode& code) {
     const x86::Plan& plan = request.plan;
     u8 bytes[x86::kMaxDetour];
-    // A first pass for the size, which does not depend on the place.
+    // The first pass finds the size, which does not depend on the place.
     if (const Refusal refusal = emit(request, code.shape, machine_.hit_handler, bytes, code.layout))
         return refusal;
     code.slot = slots_.take(code.layout.size);

@@ -8,31 +8,34 @@
 
 namespace djprobe::kmod {
 
-/// What the code is made from.
+/// What a site's code is made from.
 struct CodeRequest {
     const x86::Plan& plan;
     const x86::Live& live;  ///< at the IA, if the plan may jump
     const djk_site& site;   ///< what the code hands to djk_machine.hit_handler
 };
 
-/// Owns the executable memory, what is on its way there, and what is known of programs that detours
-/// call themselves. Under the registry lock. Writes no text that the kernel runs.
+/// Owns the executable memory, the code on its way there, and what is known about programs that
+/// detours call themselves. Under the registry lock. Writes no text that the kernel runs.
 class CodeBuilder {
   public:
-    /// `machine` is read when code is built.
+    /// `machine` may be filled later: it is read when code is built.
     explicit CodeBuilder(const djk_machine& machine) : machine_(machine) {}
 
-    /// Make the code that `code.shape` asks for. It is in its slot after flush(), and the cores do
-    /// not know of it then. Refusals: the emitters', NO_MEMORY.
+    /// Make the code that `code.shape` asks for, in a slot that `code` owns. The code is there
+    /// after flush(); CPUs may run it after a core sync that follows. May sleep. Refusals: the
+    /// emitters', NO_MEMORY.
     Refusal build(const CodeRequest& request, SiteCode& code);
-    /// All code that has been built is in its slots now. Takes the text lock.
+    /// Write all code that has been built into its slots. Takes the text lock.
     void flush() { writer_.flush(); }
 
     /// Whether a detour may call this handler's program itself.
     bool calls_directly(const djk_handler* handler);
-    /// Spare a program what it does not need even where it is called the general way.
+    /// Note whether a program can run without a run context: that spares hits which call it through
+    /// the general handler. Before the handler is linked to a site.
     void prepare(djk_handler* handler) { calls_.prepare(machine_, handler); }
-    /// Programs may have been freed since the registry lock was taken last.
+    /// Call this after the registry lock was free: programs may have been freed since, and others
+    /// may lie at their addresses.
     void forget_programs() { calls_.forget(); }
 
   private:

@@ -9,7 +9,7 @@ namespace djprobe::kmod {
 
 void CodeWriter::add(u64 address, Span<const u8> code) {
     const size_t gap = address - (begin_ + size_);
-    // What a slot leaves of its last granule is nobody else's.
+    // The rest of a slot's last granule belongs to that slot: it may be filled.
     const bool follows = size_ && gap < SlotPool::kGranule;
     if (!follows || size_ + gap + code.size() > kRoom) {
         flush();

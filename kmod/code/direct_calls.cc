@@ -15,10 +15,10 @@ DirectCalls::Facts DirectCalls::analyse(const djk_machine& machine, const djk_pr
     const x86::ContextUse use = x86::find_context_use(insns, state.all(), djk_needs_run_context);
     facts.context = use.fields;
     const auto* code = reinterpret_cast<const u8*>(program.code);
-    // Whoever traces the program may put a call at its start, which would clobber more.
+    // A tracer of the program may write a call at its start, which would clobber more.
     facts.body = x86::find_body({program.code, {code, program.code_size}});
-    // Behind its place, that is; where it is already, or being written, all hits shall go through
-    // it.
+    // The body begins behind the place of that call. Where the call is in the text already, or is
+    // being written, all hits must go through it.
     facts.direct = !use.needs_run_context && facts.body != program.code;
     const u64 end = program.code + program.code_size;
     facts.clobbers =

@@ -8,20 +8,22 @@
 
 namespace djprobe::kmod {
 
-/// Describes programs to the detour; remembers the last one, since many sites have the same.
+/// Describes programs to the detour. Remembers the last one, since many sites have the same. Under
+/// the registry lock.
 class DirectCalls {
   public:
-    /// False: the handler must be called the general way. Fills all but Live's part.
+    /// False: a detour must call the handler through djk_machine.hit_handler. Fills all of `out`
+    /// that does not depend on the site.
     bool describe(const djk_machine& machine, const djk_handler* handler, x86::DirectConfig& out);
-    /// Spare a program what it does not need even where it is called the general way.
+    /// See CodeBuilder::prepare().
     void prepare(const djk_machine& machine, djk_handler* handler);
-    /// Before a reference to any program may have been given back.
+    /// Forget the last program: it may have been freed.
     void forget() { known_ = nullptr; }
 
   private:
     struct Facts {
         bool direct = false;
-        u64 body = 0;  ///< where the program begins that nobody patches
+        u64 body = 0;  ///< the program's first byte that no tracer patches
         x86::FieldSet context = x86::kAllFields;
         x86::RegisterSet clobbers = x86::kCallerSaved;
     };

@@ -11,8 +11,8 @@ namespace djprobe::kmod {
 
 /// What the code of a site is made for.
 struct Shape {
-    const djk_handler* direct = nullptr;  ///< the detour calls this program itself, and nobody else
-    unsigned int wants = 0;               ///< enum djk_wants: of any of its handlers
+    const djk_handler* direct = nullptr;  ///< the detour calls this one program itself
+    unsigned int wants = 0;               ///< enum djk_wants, or-ed over all handlers
     bool operator==(const Shape&) const = default;
 };
 

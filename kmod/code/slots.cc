@@ -20,8 +20,8 @@ void Slot::reset() {
 bool SlotPool::find_room(Chunk& chunk, size_t granules, size_t& first) {
     if (chunk.no_room && granules >= chunk.no_room) return false;
     size_t run = 0;
-    // Not the last one: who emulates an instruction (of a confidential guest, say) fetches 15 bytes
-    // from its start on, and behind the chunk nothing may be mapped.
+    // The last granule stays free: code that emulates an instruction (of a confidential guest, say)
+    // fetches 15 bytes from its start on, and behind the chunk nothing may be mapped.
     for (size_t i = 0; i < kGranules - 1; ++i) {
         run = chunk.taken[i] ? 0 : run + 1;
         if (run == granules) {

@@ -9,8 +9,8 @@ namespace djprobe::kmod {
 
 class SlotPool;
 
-/// A piece of executable memory; gives itself back. Giving back writes no text and waits for
-/// nobody: only destroy a slot that no CPU can be in.
+/// A piece of executable memory, which gives itself back. That writes no text and does not wait:
+/// only destroy a slot that no CPU can be in. Under the registry lock.
 class Slot {
   public:
     Slot() = default;
@@ -29,13 +29,15 @@ class Slot {
     u32 granules_ = 0;
 };
 
-/// Grows by a chunk when full, gives a chunk back when its last slot goes. Under the registry lock.
+/// All slots. The pool grows by a chunk when it is full, and frees a chunk when its last slot goes.
+/// Under the registry lock.
 class SlotPool {
   public:
-    /// Slots begin at multiples of it.
+    /// Slots begin at its multiples.
     static constexpr size_t kGranule = 16;
 
-    /// A slot of at least `size` bytes; an empty one when out of memory.
+    /// A slot of at least `size` bytes, with old bytes in it; an empty one when out of memory. May
+    /// sleep.
     [[nodiscard]] Slot take(size_t size);
 
   private:
@@ -47,7 +49,7 @@ class SlotPool {
         Chunk* next;
         u64 memory;
         u32 used;     ///< granules
-        u32 no_room;  ///< no run of so many granules is free; 0: not known
+        u32 no_room;  ///< no run of this many granules is free; 0: not known
         u8 taken[kGranules];
     };
 

@@ -14,8 +14,8 @@ using x86::Snapshot;
 
 /// The symbols from which a short branch reaches `region`.
 struct Neighbours {
-    // Symbols may be as short as a byte, but more than a few within reach of a short branch on
-    // either side is a table of entry stubs: refuse rather than allocate.
+    // A symbol may be as short as a byte, but more than a few of them within reach of a short
+    // branch are a table of entry stubs: refuse rather than allocate.
     static constexpr size_t kMax = 64;
     FunctionCopy copies[kMax];
     Code code[kMax];
@@ -24,7 +24,7 @@ struct Neighbours {
     Refusal load(u64 address, Range text, const OwnText& ours) {
         if (count == kMax) return Refusal{Reason::UNSCANNABLE, address};
         FunctionCopy& copy = copies[count];
-        // A module's first symbol may lie behind nops for the kernel to patch.
+        // A module's first symbol may lie behind nops that the kernel patches.
         u64 start, size;
         const bool named = djk_symbol_range(address, &start, &size);
         if (!(named ? copy.load(address) : copy.load(Range{text.begin, address + 1})))
@@ -34,7 +34,7 @@ struct Neighbours {
         return {};
     }
 
-    /// Of those in `text` from which a short branch reaches `region`.
+    /// Load the neighbours in `text` from which a short branch reaches `region`.
     Refusal collect(Range text, Range function, Range region, const OwnText& ours) {
         count = 0;
         const u64 reach = x86::kShortReach;
@@ -52,7 +52,7 @@ struct Neighbours {
     }
 };
 
-/// Who owns which bytes around a site.
+/// Which bytes around a site have another owner.
 struct ReservedBytes {
     static constexpr size_t kMax = 2 * x86::kTacticReach;
     Reserved all[kMax + kMax / x86::kJumpLength];
@@ -69,16 +69,16 @@ struct ReservedBytes {
         djk_reserved(range.begin, reasons, range.size());
         for (u64 i = 0; i < range.size(); ++i) {
             const auto reason = static_cast<Reason>(reasons[i]);
-            // A kprobe at the site itself is shared: see share_kprobe().
+            // The site shares a kprobe at its own address: see share_kprobe().
             if (reason == Reason::FOREIGN_PATCH && range.begin + i == site) continue;
             if (reasons[i]) add({range.begin + i, range.begin + i + 1}, reason);
         }
-        // Until its detour is free a springboard belongs to its site.
+        // A springboard belongs to its site until the site's detour is freed.
         ours.for_each_board(range, [&](Range board) { add(board, Reason::OVERLAP); });
     }
 };
 
-/// No site under a kprobe's jump, and no jump over one.
+/// A site must not lie under a kprobe's jump, and no jump of ours may cover one.
 Refusal refuse_kprobe_jump(u64 site, Plan& plan) {
     if (const Refusal refusal = find_kprobe_jump_over(site)) return refusal;
     if (plan.may_jump())
@@ -88,12 +88,12 @@ Refusal refuse_kprobe_jump(u64 site, Plan& plan) {
     return {};
 }
 
-/// Where the kernel has a kprobe, the byte is the kernel's: see Site::joins_kprobe().
+/// Where the kernel has a kprobe, the kernel owns the byte: see Site::joins_kprobe().
 void share_kprobe(u64 site, Plan& plan) {
     if (djk_kprobe_at(site) != DJK_KPROBE_NONE) plan.jump = Refusal{Reason::SHARED_KPROBE, site};
 }
 
-/// For a function of `text`.
+/// The thunks that a function of `text` may jump through.
 x86::IndirectThunks indirect_thunks(const djk_machine& machine, Range text) {
     const auto range = [](const djk_extent& extent) { return Range{extent.begin, extent.end}; };
     return {range(machine.indirect_thunks),
@@ -136,8 +136,8 @@ Refusal Analyst::analyse(u64 site, const OwnText& ours, Plan& plan) {
     if (const Refusal refusal = scratch_->function.read(site, ours)) return refusal;
     const Code& function = scratch_->function.code();
     if (trap_path_.contains(function.address)) return Refusal{Reason::TRAP_PATH};
-    // Calls come through the pad before a function, a symbol of its own: what holds for the
-    // function holds there.
+    // Calls run through the pad before a function, which is a symbol of its own: what forbids the
+    // function forbids its pad.
     if (const u64 behind = function.range().end; function.range().size() == machine_.pad) {
         if (const unsigned int reason = djk_forbidden(behind))
             return Refusal{static_cast<Reason>(reason)};
@@ -154,7 +154,7 @@ Refusal Analyst::analyse(u64 site, const OwnText& ours, Plan& plan) {
     snapshot.function = function;
     snapshot.no_jump_tables = machine_.no_jump_tables;
     snapshot.indirect_thunks = indirect_thunks(machine_, text);
-    // Facts are expensive: those for the plain window first, which nearly always fits.
+    // Facts are expensive: collect those for the plain window first, which nearly always fits.
     const Range window = {site, x86::replaced_bytes(function, site).end};
     if (const Refusal refusal = decide_within(window, tactic_bit(x86::Tactic::Window), ours, plan))
         return refusal;
@@ -175,7 +175,7 @@ Refusal Analyst::check_copies(Plan& plan) const {
     if (machine_.aligned_branches && is_indirect(plan.first))
         return Refusal{Reason::NOT_RELOCATABLE, plan.site};
     if (!plan.may_jump()) return {};
-    // At int3 a call is what the kernel's kprobes make of it as well.
+    // A call that is probed by int3 is emulated as the kernel's kprobes do it.
     for (const x86::Insn& insn : plan.region.all())
         if ((machine_.aligned_branches && is_indirect(insn)) ||
             (machine_.counts_calls && insn.is_call()))
@@ -190,7 +190,7 @@ Refusal Analyst::decide_within(Range known, u8 tactics, const OwnText& ours, Pla
     Neighbours& neighbours = scratch_->neighbours;
     ReservedBytes& reserved = scratch_->reserved;
     Landings& landings = scratch_->landings;
-    // Of what lies around all text nothing is known, nor asked.
+    // Nothing is known, nor asked, about what lies outside the text.
     if (known.begin < text.begin) known.begin = text.begin;
     if (known.end > text.end) known.end = text.end;
     const Refusal unknown = neighbours.collect(text, snapshot.function.range(), known, ours);

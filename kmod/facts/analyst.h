@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// From the live kernel to a Snapshot: everything that the analysis must be told about a site.
+// From the live kernel to a plan: collects all that the analysis must be told about a site.
 #pragma once
 
 #include "../../arch/x86/analysis/plan.h"
@@ -18,42 +18,48 @@ class Analyst {
     Analyst();
     ~Analyst();
 
-    /// Learn what is fixed while the module is loaded. A refusal: the module must not load.
+    /// Learn what is fixed while the module is loaded. Without the lock, once. A refusal: the
+    /// module must not load.
     Refusal start();
 
-    /// Plan for a site, or why it is none. Asks the kernel whatever its own kprobe check asks, of
-    /// every instruction that would be displaced.
+    /// The plan for a site, or the refusal that says why it is none. Asks the kernel all that its
+    /// own kprobes ask, about every instruction that would be displaced. The caller has pinned the
+    /// site's module. May sleep; takes the text lock.
     Refusal analyse(u64 site, const OwnText& ours, x86::Plan& plan);
 
-    /// What anybody still needs at the site that has been analysed last.
+    /// Which registers and flags the kernel still needs at `site`, the one that analyse() was
+    /// called for last.
     x86::Live find_live(u64 site, const OwnText& ours) const;
 
     /// The addresses of all returns of the function that begins at `function`: see find_returns().
     Refusal find_returns(u64 function, const OwnText& ours, Array<u64>& returns, size_t& count);
 
-    /// ENTRY_AGAIN when anything but falling through leads to `address`.
+    /// ENTRY_AGAIN when control can reach `address` in another way than from the instruction before
+    /// it; NO_INDEX or NO_MEMORY when that is not known.
     Refusal check_no_landing(u64 address, const OwnText& ours);
 
-    /// The text is about to be freed.
+    /// The kernel is about to free this text.
     void forget(Range text) { modules_.forget(text); }
 
+    /// Constant after start().
     const djk_machine& machine() const { return machine_; }
 
-    /// Who may land where in the core kernel's text. The first one that is built stays.
+    /// The index of what may land in the core kernel's text. It takes seconds to build, without the
+    /// lock; the first one that is set stays.
     bool knows_landings() const { return index_.is_built(); }
     void set_landings(LandingIndex&& index) {
         if (!index_.is_built()) index_ = static_cast<LandingIndex&&>(index);
     }
 
   private:
-    /// What one analysis needs and the next one can use again.
+    /// The room that one analysis needs, and the next one uses again.
     struct Scratch;
 
-    /// Plan the site of scratch_->snapshot by what is found out about `known`, enough for
+    /// Plan the site of scratch_->snapshot with the facts about `known`, which is enough for
     /// `tactics`.
     Refusal decide_within(Range known, u8 tactics, const OwnText& ours, x86::Plan& plan);
 
-    /// No copy of an instruction is less safe than the kernel has made the original for this CPU.
+    /// Refuse to copy an instruction that the kernel has made safe for this CPU where it lies.
     Refusal check_copies(x86::Plan& plan) const;
 
     Box<Scratch> scratch_;

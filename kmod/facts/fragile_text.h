@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Code in which no probe may be although no list of the kernel's says so.
+// Code that must not hold a probe although no list of the kernel says so.
 #pragma once
 
 #include "../../arch/x86/analysis/closure.h"
@@ -7,8 +7,8 @@
 
 namespace djprobe::kmod {
 
-/// What a CPU runs that comes or goes, and what the kernel copies. From compute() on
-/// djk_forbidden() knows it, as long as this lives.
+/// The code that a CPU runs while it comes online or goes offline, and the code that the kernel
+/// copies. djk_forbidden() knows it from compute() on, as long as this object lives.
 class Fragile {
   public:
     Fragile() = default;
@@ -16,7 +16,7 @@ class Fragile {
     Fragile& operator=(const Fragile&) = delete;
     ~Fragile() { djk_set_fragile(nullptr, 0); }
 
-    /// Find it in the code as it is now. A refusal when it is not fully known: then no site is
+    /// Find that code. A refusal, with a line in the log: not all of it is known, so no site is
     /// safe.
     Refusal compute();
 

@@ -4,7 +4,8 @@
 namespace djprobe::kmod {
 namespace {
 
-// The largest functions of Debian's kernels have some 30 KB; more is a hole between sections.
+// The largest functions of Debian's kernels have some 30 KB; what is larger is a hole between
+// sections.
 constexpr u64 kMaxFunction = 1 << 20;
 constexpr u64 kUsualFunction = 1024;
 constexpr u8 kJumpOpcode = 0xe9;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// A function's original bytes: live text with everybody's probes taken out.
+// A function's original bytes: live text with all probes, ours and the kernel's, taken out.
 #pragma once
 
 #include "../border/memory.h"
@@ -11,22 +11,22 @@ namespace djprobe::kmod {
 /// A copy of the whole symbol that holds an address.
 class FunctionCopy {
   public:
-    /// Copy the symbol's live text, replacing foreign kprobes by what they hide. False when no
-    /// symbol holds `address`, it is absurdly large, unreadable or out of memory.
-    /// The text lock, taken here or by the caller, keeps every byte from changing between its
-    /// reading and the question whose it is: half of a jump that somebody is writing would make
-    /// other instructions of all that follows.
+    /// Copy the symbol's live text, and replace the kernel's kprobes by what they hide. False: no
+    /// symbol holds `address`, the symbol is absurdly large or unreadable, or memory is short.
+    /// The text lock, taken here or by the caller, keeps a byte from changing after it was read and
+    /// before its owner is asked for: half of another patcher's jump would make other instructions
+    /// of all that follows.
     [[nodiscard]] bool load(u64 address);
     [[nodiscard]] bool load(u64 address, const KernelText& text);
-    /// The same with text that no symbol holds.
+    /// The same for text that no symbol holds.
     [[nodiscard]] bool load(Range range);
 
-    /// Whether load() failed for want of memory.
+    /// Whether load() has failed for want of memory.
     bool out_of_memory() const { return out_of_memory_; }
 
     /// Replace what our sites have written by what it hides. Under the registry lock.
     void recover_own(const OwnText& ours) { ours.restore(*this); }
-    /// The part of `bytes` that lies in the copy was at `address` before.
+    /// Put `bytes`, which were at `address` before, into the copy, as far as they lie in it.
     void overwrite(u64 address, Span<const u8> bytes);
 
     Code code() const { return {start_, room_.all().first(size_)}; }

@@ -10,8 +10,8 @@ namespace {
 
 constexpr size_t kPause = 1 << 16;
 
-/// Whether the bytes at `at` are in an instruction that is one: decoding its function tells. A
-/// function that cannot be decoded up to there gets no jump anyway.
+/// Whether the bytes at `at` belong to a jump through a table, which decoding their function tells.
+/// A function that cannot be decoded up to there gets no jump anyway.
 bool is_one(u64 at) {
     FunctionCopy function;
     if (!function.load(at)) return function.out_of_memory();

@@ -4,7 +4,7 @@
 namespace djprobe::kmod {
 namespace {
 
-// As djk_symbol_name() wants it.
+// The room that djk_symbol_name() needs.
 constexpr size_t kNameRoom = 512, kModuleRoom = 64;
 
 }  // namespace

@@ -7,8 +7,8 @@
 
 namespace djprobe::kmod {
 
-/// Who instantiates a template with it derives a type of their own: the kernel's build has no room
-/// for a function that several objects hold.
+/// The Kernel that those templates take. Each user derives a type of its own and instantiates the
+/// template with that: the module's build has no room for a function that several objects hold.
 class KernelFunctions {
   public:
     KernelFunctions();
@@ -17,7 +17,7 @@ class KernelFunctions {
     bool is_ready() const { return static_cast<bool>(name_); }
 
     bool function_at(u64 address, Code& out) const;
-    /// Only of text that is still there: not that of boot.
+    /// False as well for init text, which the kernel has freed.
     bool start_of(u64 address, u64& start) const;
     size_t addresses_of(const char* name, Span<u64> out) const;
     const char* name_of(u64 function) const;

@@ -10,11 +10,11 @@
 namespace djprobe::kmod {
 namespace {
 
-// Long passes over text pause this often, and pieces overlap so that no displacement is cut.
+// A long pass over text pauses after each piece. Pieces overlap, so that no displacement is cut.
 constexpr size_t kPiece = 1 << 16;
 constexpr size_t kOverlap = 3;
 
-/// Text and rodata are mapped readable for good; no copy is needed to look at them.
+/// Text and rodata stay mapped and readable: no copy is needed to look at them.
 template <class T>
 Span<const T> in_place(u64 begin, u64 end) {
     return {reinterpret_cast<const T*>(begin), (end - begin) / sizeof(T)};
@@ -35,8 +35,8 @@ Range core_rodata() {
     return {rodata.begin, rodata.end};
 }
 
-/// An optimized kprobe of the kernel hides the instructions that it has displaced. Calls use(insn)
-/// for every instruction of the functions in `range` that have kprobes.
+/// Calls use(insn) for every instruction of the functions in `range` that hold kprobes of the
+/// kernel: an optimized one hides the instructions that it has displaced.
 template <class Use>
 Refusal for_each_hidden(Range range, const KernelText& text, Use&& use) {
     constexpr size_t max = 4096;
@@ -46,13 +46,13 @@ Refusal for_each_hidden(Range range, const KernelText& text, Use&& use) {
     const size_t count = djk_list_kprobes(kprobes.data(), max);
     if (count > max) return Refusal{Reason::NO_INDEX};
     for (size_t i = 0; i < count; ++i) {
-        // Whatever is noted of other text may be gone when it is looked at again.
+        // Other text may be gone when an entry about it is looked at again.
         if (!range.contains(kprobes[i])) continue;
         FunctionCopy function;
         if (!function.load(kprobes[i], text))
             return Refusal{function.out_of_memory() ? Reason::NO_MEMORY : Reason::NO_INDEX};
         const Code code = function.code();
-        // What cannot be decoded was text before somebody patched it: nothing is known of it.
+        // Bytes that cannot be decoded: another patcher has changed them, and hides what they were.
         if (x86::for_each_insn(code, code.range().end, [&](const x86::Insn& insn) {
                 use(insn);
                 return true;
@@ -62,15 +62,14 @@ Refusal for_each_hidden(Range range, const KernelText& text, Use&& use) {
     return {};
 }
 
-/// The 4 bytes at `field`, an address of `function`, as what they may lead to in `targets`;
-/// decoding the function tells what they are. What cannot be decoded counts as a branch. NO_MEMORY
-/// when the function cannot be read.
+/// Notes what the 4 bytes at `field` lead to in `targets`: decoding the function that holds them
+/// tells. Bytes that cannot be decoded count as a branch. NO_MEMORY: the function cannot be read.
 Refusal find_arrivals(u64 field, Range targets, const OwnText& ours, const KernelText& text,
                       Landings& out) {
     FunctionCopy function;
     if (!function.load(field, text)) {
         if (function.out_of_memory()) return Refusal{Reason::NO_MEMORY};
-        // Between functions, where nobody has a probe.
+        // The bytes lie between functions, where no probe is.
         x86::find_long_branches({field, in_place<u8>(field, field + 4)}, targets,
                                 [&](u64, u64 target) {
                                     out.add({Reason::BRANCH_INTO_REGION, field, target});
@@ -100,7 +99,7 @@ void collect(void* context, unsigned int kind, u64 source, u64 target) {
         search.out->add({static_cast<Reason>(kind), source, target});
 }
 
-/// A displaced branch has left the text but still runs, in a detour.
+/// A displaced branch is no longer in the text, but it still runs in a detour.
 void find_displaced_branches(Range targets, const OwnText& ours, Landings& out) {
     ours.for_each_displaced([&](const x86::Insn& insn) {
         if (insn.rel_size && targets.contains(insn.target))
@@ -110,10 +109,10 @@ void find_displaced_branches(Range targets, const OwnText& ours, Landings& out) 
     });
 }
 
-/// Only a module's own text branches into its functions, and some modules are large.
+/// Only a module's own text branches to its functions, and some modules are large.
 Refusal build_module_index(Range module, ModuleIndex& index) {
     index.jump_tables = has_jump_tables(module);
-    // Between the passes nothing may change.
+    // No byte may change between the two passes.
     KernelText unchanged;
     return index.build(module, [&](auto&& add) {
         for_each_piece(module, [&](const Code& piece) {
@@ -140,7 +139,7 @@ Refusal ensure_module_index(Range module, ModuleIndexes& modules, const ModuleIn
     return {};
 }
 
-/// What the four bytes at `field` lead to in `targets`: as LandingIndex::check().
+/// Notes what the four bytes at `field` lead to in `targets`, as LandingIndex::check() does.
 Refusal check_field(u64 field, Range line, Range targets, const OwnText& ours,
                     const KernelText& text, Landings& out) {
     bool changed = true;
@@ -160,7 +159,8 @@ Refusal find_in_module(Range module, Range targets, const OwnText& ours, ModuleI
     const ModuleIndex* index = nullptr;
     if (const Refusal refusal = ensure_module_index(module, modules, index)) return refusal;
     find_displaced_branches(targets, ours, out);
-    // What an optimized kprobe hides when the text is read may be back when kprobes are asked for.
+    // Without the lock, what an optimized kprobe hides while the text is read could be back in the
+    // text by the time that kprobes are asked for, and be missed twice.
     KernelText unchanged;
     Refusal unknown;
     index->for_each(targets, [&](u64 field, Range line) {
@@ -179,15 +179,15 @@ Refusal find_in_module(Range module, Range targets, const OwnText& ours, ModuleI
 
 }  // namespace
 
-/// Visits everything that may lead somewhere.
+/// Visits all places from which control, or a pointer, may lead into the text.
 struct LandingIndex::Builder {
-    /// Of a line, to be sorted by it.
+    /// One entry, with the line to sort it by.
     struct Arrival {
         u32 line, entry;
     };
 
     LandingIndex& index;
-    Span<Arrival> arrivals;  ///< as many as there is room for
+    Span<Arrival> arrivals;  ///< room; empty in the pass that counts
     Span<Stated> stated;
     size_t arrival_count = 0, stated_count = 0;
 
@@ -209,11 +209,11 @@ struct LandingIndex::Builder {
         self.add(target, static_cast<u32>(number) | kStatedBit);
     }
 
-    /// A kprobe that comes or goes changes this piece before it is read, or after.
+    /// Under the text lock: a kprobe that comes or goes changes this piece before, or after.
     Refusal visit(const Code& piece) {
         KernelText unchanged;
         x86::find_long_branches(piece, index.text_, [&](u64 field, u64 target) {
-            // What optimized kprobes of the kernel have overwritten is found below.
+            // for_each_hidden() finds what optimized kprobes have overwritten.
             if (x86::looks_like_branch(piece, field, target)) add(target, distance(field));
             return true;
         });
@@ -249,7 +249,7 @@ Refusal LandingIndex::try_to_build() {
     djk_list_rewritten(rewritten_.data(), rewritten_.size());
     Array<Builder::Arrival> arrivals;
     size_t count = 0;
-    // The first pass counts. Others change text meanwhile: there may be some more in the next one.
+    // The first pass counts. Others change text meanwhile, so the next pass may find some more.
     for (bool complete = false; !complete;) {
         Builder builder{*this, arrivals.all(), stated_.all()};
         if (const Refusal refusal = builder.visit_all()) return refusal;
@@ -265,7 +265,8 @@ Refusal LandingIndex::try_to_build() {
     const Span<const Builder::Arrival> all = arrivals.all().first(count);
     for (const auto& arrival : all)
         ++begin_[arrival.line];
-    // Where each line ends, which is where it begins when all its entries are in.
+    // begin_[] holds the end of each line; each entry that is stored moves it towards the
+    // beginning.
     for (size_t i = 1; i <= lines; ++i)
         begin_[i] += begin_[i - 1];
     for (const auto& arrival : all)
@@ -299,8 +300,8 @@ Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const OwnText
     }
     bool changed = true;
     bool leads = false;
-    // An optimized kprobe of the kernel may cover only a part of the field: what is left of it need
-    // not look changed.
+    // An optimized kprobe of the kernel may cover a part of the field only, and leave a field that
+    // does not look changed.
     const Refusal hidden = find_kprobe_over({place, place + 4});
     const Range here = {text_.begin + line * kLineSize, text_.begin + (line + 1) * kLineSize};
     x86::find_long_branches({place, in_place<u8>(place, place + 4)}, here, [&](u64, u64 target) {
@@ -308,7 +309,7 @@ Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const OwnText
         leads |= targets.contains(target);
         return true;
     });
-    // What has been displaced or hidden since then is found in the function as it was.
+    // What a patcher has displaced or hidden since then is found in the function as it was before.
     if (!leads && !changed && !hidden) return {};
     return find_arrivals(place, targets, ours, text, out);
 }
@@ -337,7 +338,7 @@ void LandingIndex::visit_rewritten(Range range, djk_flow_visit visit, void* cont
         djk_visit_rewritten_flow(range.begin, visit, context);
         return;
     }
-    // One that begins before the range may reach into it.
+    // A label or call that begins before the range may reach into it.
     const u64 from = range.begin - (x86::kJumpLength - 1);
     size_t first = 0;
     for (size_t end = rewritten_.size(); first < end;) {
@@ -362,7 +363,7 @@ void LandingIndex::mark_rewritten(Range range, u8* marks) const {
                 if (self.range.contains(at)) self.marks[at - self.range.begin] = 1;
         }
     };
-    // What lies around a module's text is another's; in the middle is the site.
+    // Text around a module's belongs to others. The site is in the middle of the range.
     djk_extent text;
     const bool known = djk_text_extent(range.begin + range.size() / 2, &text);
     for (u64 i = 0; i < range.size(); ++i)

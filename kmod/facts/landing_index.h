@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Who may land where in the kernel's text: built once, asked for every site.
+// From where control may land at a place of the kernel's text: built once, asked for every site.
 #pragma once
 
 #include "../../arch/x86/analysis/far_arrivals.h"
@@ -10,7 +10,7 @@
 
 namespace djprobe::kmod {
 
-/// What may land in a stretch of text: one landing for each address, so that none is ever dropped.
+/// What may land in a stretch of text: one landing for each address, so that there is room for all.
 struct Landings {
     static constexpr size_t kMax = 2 * x86::kTacticReach;
     x86::Landing all[kMax];
@@ -24,38 +24,39 @@ struct Landings {
     }
 };
 
-/// Kernel-wide knowledge of landings. Under the registry lock, but for build().
+/// Kernel-wide knowledge of landings. Under the registry lock, except build().
 ///
-/// For each line of the core kernel's text: all places from which something may lead there. Every
-/// four bytes of text count as a branch's displacement and as an address, every word of rodata as a
-/// pointer; what only looks so is weeded out when somebody asks.
+/// The index lists, for each line of the core kernel's text, all places from which something may
+/// lead there. Every four bytes of text count as a branch's displacement and as an address, every
+/// word of rodata as a pointer; find() weeds out what only looks so.
 class LandingIndex {
   public:
-    /// Two passes over text and rodata, some 5 bytes for each branch; while it is built some 8
-    /// more. The text lock is taken for a piece of text at a time: others may change text in
-    /// between as they may when it is built. NO_MEMORY; NO_INDEX when kprobes of the kernel hide
-    /// too much.
+    /// Build the index, without the registry lock: two passes over text and rodata, which take
+    /// seconds. It needs some 5 bytes for each branch, and some 8 more while it is built. It takes
+    /// the text lock for a piece of text at a time: others may change text in between, as they may
+    /// afterwards. Refusals: NO_MEMORY; NO_INDEX, when kprobes of the kernel hide too much.
     Refusal build();
     bool is_built() const { return static_cast<bool>(entries_); }
 
-    /// All that may land in `targets`, with its true source: look-alikes are weeded out by decoding
-    /// the function that they lie in. `targets` may be core or module text. Branches that our
-    /// sites have displaced count as if they were still in the text. At most Landings::kMax
-    /// addresses. NO_INDEX or NO_MEMORY when that is not known.
+    /// Finds all that may land in `targets`, with its true source: decoding the function that holds
+    /// a look-alike weeds it out. `targets` is core or module text, at most Landings::kMax bytes.
+    /// Branches that our sites have displaced count as if they were still in the text. Takes the
+    /// text lock. NO_INDEX or NO_MEMORY: not all is known.
     Refusal find(Range targets, const OwnText& ours, ModuleIndexes& modules, Landings& out) const;
 
-    /// Calls visit() at least for the jump labels and static calls that have a byte in `range`, all
-    /// of it core text or of one module.
+    /// Calls visit() for all jump labels and static calls that have a byte in `range`, and perhaps
+    /// for others. The range lies in the core text or in one module's, which the caller has pinned.
     void visit_rewritten(Range range, djk_flow_visit visit, void* context) const;
-    /// For each byte of a range, whether one of them may lie there: to ask the kernel about one
-    /// takes a pass over its tables. Of what is no text nothing is known.
+    /// Sets marks[i] where a byte of `range` may belong to one of these, because to ask the kernel
+    /// takes a pass over its tables. All bytes are marked when the site, in the middle of the
+    /// range, is no text.
     void mark_rewritten(Range range, u8* marks) const;
 
   private:
     static constexpr u64 kLineSize = 64;
 
     struct Builder;
-    /// One of the kernel's tables says so; no instruction shows it.
+    /// A landing that a table of the kernel states, and that no instruction shows.
     struct Stated {
         u32 kind;
         u64 source, target;
@@ -70,7 +71,7 @@ class LandingIndex {
                   const KernelText& text, Landings& out) const;
 
     Range text_{};
-    Array<u32> begin_;  ///< for each line, and one behind: its first entry
+    Array<u32> begin_;  ///< the first entry of each line, and of the one behind the last
     Array<u32> entries_;
     Array<Stated> stated_;
     Array<djk_rewrite> rewritten_;

@@ -17,7 +17,7 @@ static_assert(is_same(Rewritten::Kind::Label, DJK_FLOW_LABEL));
 static_assert(is_same(Rewritten::Kind::Call, DJK_FLOW_CALL));
 static_assert(is_same(Rewritten::Kind::Unknown, DJK_FLOW_UNKNOWN));
 
-/// What of a function its bytes do not show.
+/// What a function does that its bytes do not show.
 struct Rewrites {
     static constexpr size_t kMax = 64;
     Rewritten all[kMax];
@@ -39,7 +39,7 @@ struct Rewrites {
 
 x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
                        const LandingIndex& index, const OwnText& ours) {
-    // Assembly is left alone.
+    // Assembly follows no calling convention: everything counts as live.
     if (!djk_is_compiled(code.address)) return {};
     struct Scratch {
         FunctionCopy cold;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What is live at a site of the running kernel.
+// Which registers and flags are live at a site of the running kernel.
 #pragma once
 
 #include "../../arch/x86/analysis/liveness.h"
@@ -8,7 +8,8 @@
 
 namespace djprobe::kmod {
 
-/// `function` holds the site, without anybody's probes. Under the registry lock; the caller has
+/// What is live before the instruction at `site`; everything, when it cannot be proved that less
+/// is. `function` holds the site and is free of all probes. Under the registry lock; the caller has
 /// pinned the site's module.
 x86::Live find_live_at(u64 site, const Code& function, const djk_machine& machine,
                        const LandingIndex& index, const OwnText& ours);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Who may land where in the text of a module, as LandingIndex has it of the core kernel's.
+// From where control may land at a place of a module's text; LandingIndex knows the core kernel's.
 #pragma once
 
 #include "../../arch/x86/insn/reason.h"
@@ -7,27 +7,26 @@
 
 namespace djprobe::kmod {
 
-/// For each line of one module's text: all places of four bytes from which something may lead
-/// there.
+/// Lists, for each line of one module's text, all four-byte fields that may lead there.
 class ModuleIndex {
   public:
-    /// visit(add) calls add(field, target) for everything that may be a branch, both times the
-    /// same: to count, then to note. NO_MEMORY, or what visit() returns.
+    /// visit(add) calls add(field, target) for everything that may be a branch. It is called twice,
+    /// to count and to note, and must say the same both times. NO_MEMORY, or visit()'s refusal.
     template <class Visit>
     Refusal build(Range text, Visit&& visit) {
         text_ = text;
         const size_t lines = line(text_.end - 1) + 1;
         begin_ = Array<u32>(lines + 2);
         if (!begin_) return Refusal{Reason::NO_MEMORY};
-        // Counts are kept two places behind; summed up they are the next free entry one place
-        // behind, and when all are noted, where the next line begins.
+        // The count of a line is kept two places behind it. Summed up, the place one behind a line
+        // holds its next free entry; when all are noted, that is where the next line begins.
         const auto count = [this](u64, u64 target) {
             if (text_.contains(target)) ++begin_[line(target) + 2];
         };
         if (const Refusal refusal = visit(count)) return refusal;
         for (size_t i = 2; i < lines + 2; ++i)
             begin_[i] += begin_[i - 1];
-        // One more: none is no want of memory.
+        // One more than needed: an array of none could not be told from want of memory.
         fields_ = Array<u32>(begin_[lines + 1] + 1);
         if (!fields_) return Refusal{Reason::NO_MEMORY};
         return visit([this](u64 field, u64 target) {
@@ -39,7 +38,7 @@ class ModuleIndex {
 
     Range text() const { return text_; }
 
-    /// Calls use(field, line) for every place that may lead into `targets`, or near.
+    /// Calls use(field, line) for every field that may lead into `targets`, or near.
     template <class Use>
     void for_each(Range targets, Use&& use) const {
         for (size_t at = line(targets.begin); at <= line(targets.end - 1); ++at) {
@@ -49,7 +48,7 @@ class ModuleIndex {
         }
     }
 
-    bool jump_tables = false;  ///< the compiler made some in this module
+    bool jump_tables = false;  ///< the compiler has made jump tables in this module
     ModuleIndex* next = nullptr;
 
   private:
@@ -58,13 +57,13 @@ class ModuleIndex {
     size_t line(u64 target) const { return (target - text_.begin) / kLineSize; }
 
     Range text_{};
-    Array<u32> begin_;   ///< for each line, and one behind: its first field
+    Array<u32> begin_;   ///< the first field of each line, and of the one behind the last
     Array<u32> fields_;  ///< distances from the text's beginning
 };
 
-/// Those of all modules that have been asked about. Under the registry lock.
+/// The indexes of all modules that have been asked about. Under the registry lock.
 ///
-/// A site of ours hides branches: an index is built before its module's first one.
+/// A site of ours hides branches, so an index is built before its module's first site.
 class ModuleIndexes {
   public:
     ModuleIndexes() = default;
@@ -83,7 +82,7 @@ class ModuleIndexes {
         index->next = first_;
         first_ = index.release();
     }
-    /// The text is about to be freed, and may be another module's next.
+    /// The kernel is about to free this text, and may give it to another module.
     void forget(Range text) {
         for (ModuleIndex** link = &first_; *link;) {
             if (!(*link)->text().overlaps(text)) {

@@ -50,7 +50,7 @@ class ReturnFinder {
                 if (exits_.in_part()) break;
                 return {};
             case Exit::Return:
-                // One that leads nowhere as yet; the kernel will make it a jump.
+                // A static call that leads nowhere as yet: the kernel may make it a jump.
                 if (is_static_call(insn.address)) break;
                 if (count_ == returns_.size()) return Refusal{Reason::NO_MEMORY};
                 returns_[count_++] = insn.address;
@@ -72,11 +72,12 @@ class ReturnFinder {
 
 Refusal find_returns(u64 function, const djk_machine& machine, const OwnText& ours,
                      DecodedFunction& decoded, Array<u64>& returns, size_t& count) {
-    // Functions that a compiler has not made may leave in ways of their own.
+    // A function that no compiler has made may leave in ways of its own.
     if (!djk_is_compiled(function)) return Refusal{Reason::NO_FUNCTION, function};
     u64 size = 0, start = 0;
     if (!djk_symbol_range(function, &start, &size)) return Refusal{Reason::NOT_TEXT};
-    // No more returns than bytes; the rest of the function is a bound for its part as well.
+    // There are no more returns than bytes. That bounds those of its part elsewhere as well:
+    // NO_MEMORY is the answer beyond it.
     returns = Array<u64>(size);
     if (!returns) return Refusal{Reason::NO_MEMORY};
     ReturnFinder finder(machine, ours, returns);

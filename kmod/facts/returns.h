@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// How a function of the running kernel is left, and where it returns.
+// How control leaves a function of the running kernel, and where it returns.
 #pragma once
 
 #include "../../arch/x86/analysis/exits.h"
@@ -10,7 +10,7 @@ namespace djprobe::kmod {
 
 using x86::Exit;
 
-/// What x86::Exits asks.
+/// Answers what x86::Exits asks about symbols.
 struct ExitSymbols {
     bool start_of(u64 address, u64& start) const {
         u64 size;

@@ -12,8 +12,9 @@ using x86::Kind;
 
 constexpr u64 kFtraceCall = 5;
 
-/// Nothing before the site but landing pads, nops and the call of ftrace, which whoever traces may
-/// have put there and which comes back with the stack as it was.
+/// Before the site there must be only landing pads, nops and the call of ftrace, which a tracer may
+/// have put there and which comes back with the stack as it was: else the stack pointer need not
+/// point to the return address.
 Refusal check_depth(const Code& code, const ShadowEntry& entry) {
     u64 at = code.address;
     const Refusal scan = x86::for_each_insn(code, entry.site, [&](const Insn& insn) {
@@ -40,7 +41,7 @@ class Leaving {
             if (const Refusal refusal = check_depth(code, entry_)) return refusal;
         Refusal again;
         const Refusal scan = exits_.walk(code, [&](const Insn& insn, Exit exit) {
-            // A short branch, which the index does not know.
+            // The index does not know short branches.
             if (insn.rel_size && insn.target == entry_.site)
                 again = Refusal{Reason::ENTRY_AGAIN, insn.address, entry_.site};
             leaves_ |= exit != Exit::None && exit != Exit::Part;
@@ -71,7 +72,7 @@ Refusal check_shadow_entry(const ShadowEntry& entry, Analyst& analyst, const Own
     if (const Refusal refusal = leaving.visit(entry.function)) return refusal;
     if (leaving.part())
         if (const Refusal refusal = leaving.visit(leaving.part())) return refusal;
-    // Who never returns would keep an instance until the task ends.
+    // A function that never returns would keep an instance until its task ends.
     if (!leaving.leaves()) return Refusal{Reason::NO_RETURN, entry.function};
     return analyst.check_no_landing(entry.site, ours);
 }

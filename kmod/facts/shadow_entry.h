@@ -12,8 +12,8 @@ struct ShadowEntry {
     u64 site;
 };
 
-/// Whether at the site, for every call once, the return address is what the stack pointer points
-/// to, and the function returns to it as the same task. Refusals: djk_forbidden()'s, NO_FUNCTION,
+/// Whether every call reaches the site once, with the stack pointer at its return address, and
+/// returns to that address as the same task. Refusals: djk_forbidden()'s, NO_FUNCTION,
 /// SPECIAL_RETURN, NO_SHADOW, NO_RETURN, ENTRY_AGAIN, UNSCANNABLE, NO_INDEX, NO_MEMORY. Under the
 /// registry lock; the caller has pinned the function's module.
 Refusal check_shadow_entry(const ShadowEntry& entry, Analyst& analyst, const OwnText& ours);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Code that runs on every int3 before our recursion guard can tell: a probe there would trap
-// within the trap until the stack is gone.
+// Code that runs on every int3 before our recursion guard: a probe there would trap within the trap
+// until the stack is gone.
 #pragma once
 
 #include "../../arch/x86/analysis/closure.h"
@@ -9,10 +9,12 @@ namespace djprobe::kmod {
 
 class TrapPath {
   public:
-    /// Compute the closure of the int3 path over direct calls, from the code as it is now, and what
-    /// may trace it later. A refusal when it is not fully known: then no site is safe.
+    /// Compute the closure of the int3 path over direct calls in the code as it is now, and over
+    /// what may trace it later. A refusal, with a line in the log: not all of it is known, so no
+    /// site is safe.
     Refusal compute();
 
+    /// Whether the function that begins there runs on the path.
     bool contains(u64 function) const;
 
   private:

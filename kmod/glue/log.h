@@ -1,3 +1,3 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Included before all else in C: our lines in the kernel log begin with our name. */
+/* Kbuild includes it before all else in C: our lines in the kernel log begin with our name. */
 #define pr_fmt(fmt) "djprobe: " fmt

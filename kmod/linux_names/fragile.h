@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a kernel runs where no probe may be, computed from the roots of fragile_names.h.
+// Computes the code that must hold no probe from the roots of fragile_names.h.
 #pragma once
 
 #include "../../arch/x86/analysis/closure.h"
@@ -7,18 +7,19 @@
 
 namespace djprobe::x86 {
 
-/// What a CPU runs that comes or goes: a quarter of it on Debian's kernels.
+/// Room for the code that a CPU runs while it comes or goes; Debian's kernels need a quarter of it.
 inline constexpr size_t kMaxFragile = 768;
 
-/// The answer, and room to find it. Large: not for a stack.
+/// The answer, and the room to find it. It is too large for a stack.
 struct FragileText {
     Range ranges[kMaxFragile];
     size_t count = 0;
-    /// With NO_SUCH_SYMBOL: the root that the kernel lacks, or that calls none of its marks.
+    /// With NO_SUCH_SYMBOL: the root that the kernel lacks, or the one that calls none of its
+    /// marks.
     const djprobe_root* lacking = nullptr;
     const djprobe_root* unmarked = nullptr;
 
-    /// Members whose callees are not, or are found by walking.
+    /// Members whose callees are no members, or are found by walking.
     u64 own[kMaxFragile / 2];
     size_t own_count = 0;
     /// Members with all that they call.
@@ -27,19 +28,20 @@ struct FragileText {
     u64 members[kMaxFragile];
 };
 
-/// Kernel::addresses_of() as of roots.h, function_at() and start_of() as of closure.h, and
-/// Kernel::name_of(address) -> const char*: of the function that begins there, valid until the next
-/// call. A refusal: it is not known, and no probe is safe.
+/// A Kernel has addresses_of() as in roots.h, function_at() and start_of() as in closure.h, and
+/// name_of(address) -> const char*, the name of the function that begins there, valid until the
+/// next call. A refusal: not all of that code is known, so no probe is safe.
 template <class Kernel>
 Refusal find_fragile(const Kernel& kernel, Span<const djprobe_root> roots, FragileText& text);
 
 /// Calls visit(target) for what a function calls or jumps to before it calls one of `marks`, or
-/// since; what control reaches neither way for sure (behind a jump label) counts. NO_SUCH_SYMBOL
-/// when it calls none of them.
+/// afterwards. Code that control reaches in neither way for sure (behind a jump label) counts, too.
+/// NO_SUCH_SYMBOL: it calls none of the marks.
 template <class Visit>
 Refusal walk_calls(const Code& code, djprobe_walk walk, Span<const u64> marks, Visit&& visit);
 
-/// What find_closure() goes no farther from; and what of that is no member either.
+/// Whether find_closure() does not follow the calls of a function; and whether it is no member
+/// either.
 bool is_fragile_leaf(const char* name);
 bool is_never_fragile(const char* name);
 
@@ -65,13 +67,13 @@ inline bool is_fragile_leaf(const char* name) {
 
 namespace fragile {
 
-/// Instructions of one function, by the offset of their first byte.
+/// A set of instructions of one function, by the offset of their first byte.
 class Places {
   public:
     static constexpr size_t kMax = 4096;
 
     bool test(u64 offset) const { return bits_[offset / 64] >> offset % 64 & 1; }
-    /// Returns whether it is new.
+    /// Returns whether the offset is new.
     bool set(u64 offset) {
         if (offset >= kMax || test(offset)) return false;
         bits_[offset / 64] |= 1ull << offset % 64;
@@ -88,8 +90,8 @@ inline bool is_among(Span<const u64> values, u64 value) {
     return false;
 }
 
-/// Add to `reached` all that control comes to from there, but not through a call for which
-/// ends(insn).
+/// Add to `reached` all that control reaches from there, but not through a call for which
+/// ends(insn) is true.
 template <class Ends>
 Refusal spread(const Code& code, Places& reached, Ends&& ends) {
     for (bool more = true; more;) {
@@ -107,7 +109,7 @@ Refusal spread(const Code& code, Places& reached, Ends&& ends) {
     return {};
 }
 
-/// The kernel with more leaves.
+/// The kernel, with more leaves.
 template <class Kernel>
 struct Functions {
     const Kernel& kernel;

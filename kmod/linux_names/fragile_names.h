@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Code of the kernel that no probe may be in although no list of the kernel's says so. These are
- * the roots; fragile.h computes from them what a kernel runs there. Plain C: the module
- * and the survey share it.
+ * Code of the kernel that must hold no probe although no list of the kernel says so. These are the
+ * roots; fragile.h computes from them all that a kernel runs there. Plain C: the module and the
+ * survey share it.
  */
 #ifndef DJPROBE_LINUX_FRAGILE_NAMES_H
 #define DJPROBE_LINUX_FRAGILE_NAMES_H
@@ -22,15 +22,15 @@ static const struct djprobe_root djprobe_fragile[] = {
     {"virtual_mapped", DJPROBE_PERHAPS, "a label within relocate_kernel", DJPROBE_ITSELF, NO_MARK},
     {"swap_pages", DJPROBE_PERHAPS, "a label within relocate_kernel", DJPROBE_ITSELF, NO_MARK},
     {"core_restore_code", DJPROBE_WITH, "hibernate", DJPROBE_ITSELF, NO_MARK},
-    /* And pokes the call in them without a look at what is there. */
+    /* The kernel pokes the call in them without a look at what is there. */
     {"ftrace_caller", DJPROBE_ALWAYS, "", DJPROBE_RANGE, {"ftrace_caller_end", ""}},
     {"ftrace_regs_caller", DJPROBE_ALWAYS, "", DJPROBE_RANGE, {"ftrace_regs_caller_end", ""}},
-    /* On the way to kexec: interrupt table and GS base are gone. */
+    /* They run on the way to kexec: interrupt table and GS base are gone. */
     {"machine_kexec", DJPROBE_WITH, "kernel_kexec", DJPROBE_ITSELF, NO_MARK},
     {"cc_platform_has", DJPROBE_PERHAPS, "of kernels with memory encryption", DJPROBE_ALL, NO_MARK},
 
-    /* All functions return through that of them which boot chooses, the int3 path's as well; and
-     * their instructions overlap. */
+    /* Boot chooses one of them, and all functions return through it, those of the int3 path, too.
+     * Their instructions overlap. */
     {"retbleed_return_thunk", DJPROBE_PERHAPS, "of kernels with return thunks", DJPROBE_ITSELF,
      NO_MARK},
     {"retbleed_untrain_ret", DJPROBE_PERHAPS, "of kernels with return thunks", DJPROBE_ITSELF, NO_MARK},
@@ -44,9 +44,9 @@ static const struct djprobe_root djprobe_fragile[] = {
      NO_MARK},
     {"its_return_thunk", DJPROBE_PERHAPS, "of kernels with return thunks", DJPROBE_ITSELF, NO_MARK},
 
-    /* A CPU comes up: it has no gate for the breakpoint yet, then RCU does not count it yet. What
-     * says so to RCU is on the way itself; what that calls runs with RCU's ofl_lock, without which
-     * no grace period begins. */
+    /* A CPU comes up: first it has no gate for the breakpoint, then RCU does not count it yet. The
+     * function that tells RCU is on the way itself. What it calls runs with RCU's ofl_lock, without
+     * which no grace period begins. */
     {"secondary_startup_64", DJPROBE_ALWAYS, "", DJPROBE_ALL, NO_MARK},
     {"secondary_startup_64_no_verify", DJPROBE_PERHAPS, "an entry for SEV-ES behind the former's",
      DJPROBE_ALL, NO_MARK},
@@ -56,7 +56,7 @@ static const struct djprobe_root djprobe_fragile[] = {
      NO_MARK},
     {"start_cpu0", DJPROBE_PERHAPS, "of versions that take the first CPU offline", DJPROBE_ALL, NO_MARK},
     {"soft_restart_cpu", DJPROBE_PERHAPS, "of versions that do not, with SEV-ES", DJPROBE_ALL, NO_MARK},
-    /* What is called there through pv_ops, where boot has not made direct calls of that. */
+    /* That code calls these through pv_ops, where boot has not made direct calls of them. */
     {"native_write_cr0", DJPROBE_ALWAYS, "", DJPROBE_ALL, NO_MARK},
     {"native_write_cr4", DJPROBE_ALWAYS, "", DJPROBE_ALL, NO_MARK},
     {"native_write_cr3", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
@@ -76,7 +76,7 @@ static const struct djprobe_root djprobe_fragile[] = {
     {"native_halt", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
     {"native_wbinvd", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
     {"native_cpuid", DJPROBE_PERHAPS, "inlined without pv_ops", DJPROBE_ALL, NO_MARK},
-    /* The tracepoint in there, of a CPU that comes back from suspend. */
+    /* The tracepoint in that code, on a CPU that comes back from suspend. */
     {"__traceiter_write_msr", DJPROBE_PERHAPS, "of kernels with tracepoints", DJPROBE_ITSELF, NO_MARK},
     {"trace_event_raw_event_msr_trace_class", DJPROBE_PERHAPS, "of kernels with tracepoints",
      DJPROBE_ITSELF, NO_MARK},
@@ -85,7 +85,8 @@ static const struct djprobe_root djprobe_fragile[] = {
     {"__bpf_trace_msr_trace_class", DJPROBE_PERHAPS, "of kernels with tracepoints", DJPROBE_ITSELF,
      NO_MARK},
 
-    /* Back from suspend: no gate, and the GS base of the kernel that read the image. */
+    /* A CPU comes back from suspend: it has no gate, and the GS base of the kernel that read the
+     * image. */
     {"wakeup_long64", DJPROBE_WITH, "x86_acpi_suspend_lowlevel", DJPROBE_ALL, NO_MARK},
     {"do_suspend_lowlevel", DJPROBE_WITH, "x86_acpi_suspend_lowlevel", DJPROBE_ITSELF, NO_MARK},
     {"restore_processor_state", DJPROBE_WITH, "save_processor_state", DJPROBE_UNTIL,
@@ -96,14 +97,14 @@ static const struct djprobe_root djprobe_fragile[] = {
     {"swsusp_arch_suspend", DJPROBE_WITH, "hibernate", DJPROBE_ITSELF, NO_MARK},
     {"hibernation_snapshot", DJPROBE_WITH, "hibernate", DJPROBE_ITSELF, NO_MARK},
 
-    /* A CPU that goes is none of RCU's any more, and then lies dead until something wakes it: no
+    /* RCU no longer counts a CPU that goes, which then lies dead until something wakes it: no
      * quiescence waits for it, and no core sync reaches it. */
     {"cpuhp_report_idle_dead", DJPROBE_WITH, "cpu_device_down", DJPROBE_SINCE, UNCOUNTED},
     {"rcu_report_dead", DJPROBE_ONE_OF, "what tells RCU that a CPU goes", DJPROBE_ITSELF, NO_MARK},
     {"rcutree_report_cpu_dead", DJPROBE_ONE_OF, "what tells RCU that a CPU goes", DJPROBE_ITSELF,
      NO_MARK},
     {"arch_cpu_idle_dead", DJPROBE_WITH, "cpu_device_down", DJPROBE_ALL, NO_MARK},
-    /* What is called there through smp_ops, cpuidle's drivers and the APIC's. */
+    /* That code calls these through smp_ops, cpuidle's drivers and those of the APIC. */
     {"native_play_dead", DJPROBE_WITH, "cpu_device_down", DJPROBE_ALL, NO_MARK},
     {"mwait_play_dead", DJPROBE_PERHAPS, "inlined where one function calls it", DJPROBE_ALL, NO_MARK},
     {"resume_play_dead", DJPROBE_WITH, "hibernate_resume_nonboot_cpu_disable", DJPROBE_ALL, NO_MARK},
@@ -122,7 +123,8 @@ static const struct djprobe_root djprobe_fragile[] = {
     {"xen_smp_send_call_function_single_ipi", DJPROBE_PERHAPS, "of kernels for Xen's guests",
      DJPROBE_ALL, NO_MARK},
 
-    /* A guest of Xen's (PV) comes and goes through them, from every breakpoint as well. */
+    /* A PV guest of Xen brings a CPU up by the first ones, and enters and leaves the kernel by the
+     * others, which return from every breakpoint, too. */
     {"asm_cpu_bringup_and_idle", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_ITSELF,
      NO_MARK},
     {"cpu_bringup_and_idle", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_ITSELF, NO_MARK},
@@ -152,12 +154,12 @@ static const struct djprobe_root djprobe_fragile[] = {
      NO_MARK},
     {"amd_e400_idle", DJPROBE_PERHAPS, "of versions before 6.4", DJPROBE_ITSELF, NO_MARK},
     {"xen_safe_halt", DJPROBE_PERHAPS, "of kernels for Xen's PV guests", DJPROBE_ITSELF, NO_MARK},
-    /* And with nohz_full a task's way back to user space, once RCU has been told. */
+    /* With nohz_full a task's way back to user space runs them after it has told RCU. */
     {"ret_from_fork", DJPROBE_ALWAYS, "", DJPROBE_ITSELF, NO_MARK},
     {"ret_from_fork_asm", DJPROBE_PERHAPS, "of versions where ret_from_fork is written in C",
      DJPROBE_ITSELF, NO_MARK},
-    /* Entered with preemption on and a reschedule due: with preempt=full the detour's own
-     * preempt_enable() would lead here again, and again. */
+    /* The kernel enters it with preemption on and a reschedule due: with preempt=full the detour's
+     * own preempt_enable() would lead here again, and again. */
     {"preempt_schedule_common", DJPROBE_PERHAPS, "inlined into preempt_schedule", DJPROBE_ITSELF,
      NO_MARK},
 };
@@ -167,40 +169,40 @@ static const struct djprobe_root djprobe_fragile[] = {
 #undef UNCOUNTED
 /* clang-format on */
 
-/* They run there, what they call does not. */
+/* These run in that code; what they call does not. */
 static const char* const djprobe_fragile_leaves[] = {
-    /* Only where something is wrong, or a debugging message is on: print. */
+    /* They print that something is wrong, or a debugging message. */
     "_printk",
     "__warn_printk",
     "__dynamic_pr_debug",
     "kasan_report",
     "lockdep_rcu_suspicious",
-    /* Lockdep: as on the int3 path (trap_names.h). */
+    /* Lockdep is as on the int3 path (trap_names.h). */
     "lock_acquire",
     "lock_release",
     "lock_is_held_type",
     "lockdep_hardirqs_on_prepare",
-    /* Do nothing while preemption is off. */
+    /* They do nothing while preemption is off. */
     "preempt_schedule",
     "preempt_schedule_notrace",
     "preempt_schedule_thunk",
     "preempt_schedule_notrace_thunk",
     "__SCT__preempt_schedule",
     "__SCT__preempt_schedule_notrace",
-    /* Returns only. */
+    /* It only returns. */
     "__x86_return_thunk",
 };
 
-/* They are called in that code, but do not run there. */
+/* That code has calls of these, but they do not run there. */
 static const char* const djprobe_fragile_never[] = {
-    /* The machine's end: there is nothing left to lose. */
+    /* The machine ends: there is nothing left to lose. */
     "panic",
     "__stack_chk_fail",
     "sev_es_terminate",
     "debug_locks_off",
-    /* For a user's task that has asked for it, not for the idle task that goes. */
+    /* It runs for a user's task that has asked for it, not for the idle task that goes. */
     "task_work_add",
-    /* Once, at boot: finds out how to call Xen. */
+    /* It runs once, at boot, and finds out how to call Xen. */
     "__xen_hypercall_setfunc",
     /* Boot makes nops of the calls to it. */
     "__fentry__",

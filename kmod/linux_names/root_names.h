@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * How a name of the kernel's text is told to the analysis, and whether a kernel may lack it: a name
- * that is silently skipped is code that takes probes where none may be. Plain C.
+ * How the lists tell the analysis a name of the kernel's text, and whether a kernel may lack it. A
+ * name that is skipped silently is code that takes probes where none may be. Plain C.
  */
 #ifndef DJPROBE_LINUX_ROOT_NAMES_H
 #define DJPROBE_LINUX_ROOT_NAMES_H
@@ -9,7 +9,7 @@
 enum djprobe_need {
     DJPROBE_ALWAYS,  /* every kernel has it */
     DJPROBE_WITH,    /* every kernel that has the symbol `of` */
-    DJPROBE_ONE_OF,  /* every kernel has one of those with the same `of` */
+    DJPROBE_ONE_OF,  /* every kernel has one of the names with the same `of` */
     DJPROBE_PERHAPS, /* a kernel may lack it, as `of` says */
 };
 
@@ -21,7 +21,7 @@ enum djprobe_walk {
     DJPROBE_RANGE,  /* all up to the symbol mark[0] */
 };
 
-/* Its name stands for the parts and copies of it, too (NAME.cold, NAME.constprop.0, __pi_NAME). */
+/* A name stands for its parts and copies, too (NAME.cold, NAME.constprop.0, __pi_NAME). */
 struct djprobe_root {
     const char* name;
     enum djprobe_need need;

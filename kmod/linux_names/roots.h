@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The names of root_names.h in one kernel.
+// Finds the names of root_names.h in one kernel.
 #pragma once
 
 #include "../../arch/x86/insn/types.h"
@@ -8,14 +8,14 @@
 namespace djprobe::x86 {
 
 /// Calls use(address, is_part) for each function of that name and for each form that compiler and
-/// build make of one: NAME.part.0, NAME.constprop.0, NAME.isra.0, __pi_NAME. A part (NAME.cold) is
-/// no function of its own. Returns whether there is a function. Forms with higher numbers are
-/// called from others, so that a closure reaches them. Kernel::addresses_of(name, Span<u64>) ->
-/// size_t: how many symbols have that name, and where.
+/// build make of it: NAME.part.0, NAME.constprop.0, NAME.isra.0, __pi_NAME. A part (NAME.cold) is
+/// no function of its own. Returns whether there is a function. Other forms call those with higher
+/// numbers, so that a closure reaches them. Kernel::addresses_of(name, Span<u64>) -> size_t says
+/// how many symbols have that name, and where.
 template <class Kernel, class Use>
 bool for_each_form(const Kernel& kernel, const char* name, Use&& use);
 
-/// The first name of the table that must be in this kernel and is not; nullptr: none.
+/// The first name of the table that this kernel must have and lacks; nullptr: it lacks none.
 template <class Kernel>
 const djprobe_root* find_lacking(const Kernel& kernel, Span<const djprobe_root> roots);
 
@@ -66,7 +66,7 @@ struct Form {
     }
 };
 
-/// Of the symbols of that name, those that there is room for.
+/// The symbols of that name, as far as there is room.
 template <class Kernel>
 size_t count_of(const Kernel& kernel, const char* name, Span<u64> out) {
     const size_t count = kernel.addresses_of(name, out);

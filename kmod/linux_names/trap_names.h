@@ -16,16 +16,16 @@
 #define PERHAPS(why, name) {name, DJPROBE_PERHAPS, why, DJPROBE_ITSELF, {"", ""}}
 
 static const struct djprobe_root djprobe_trap_roots[] = {
-    /* What exc_int3() calls for an int3 in the kernel before it comes to us, first in the die
-     * chain. */
+    /* exc_int3() calls these for an int3 in the kernel before it reaches our notifier, the first
+     * in the die chain. */
     PATH("irqentry_nmi_enter"),
     PATH("irqentry_nmi_exit"),
     PATH("kprobe_int3_handler"),
     PATH("notify_die"),
 
-    /* What traces those functions runs before them, once somebody traces: the function tracer's
-     * and ftrace's callbacks, up to where they find out about recursion, a BPF trampoline and
-     * tracepoints likewise. On the path and leaves. */
+    /* A tracer of those functions runs before them, once a user traces: the callbacks of the
+     * function tracer and of ftrace, up to where they detect recursion; a BPF trampoline and
+     * tracepoints likewise. They are on the path, and leaves. */
     TRACER("kgdb_handle_exception", "kgdb_ll_trap"), /* looks at every int3 first */
     TRACER("function_trace_init", "function_trace_call"),
     TRACER("function_trace_init", "function_stack_trace_call"),
@@ -41,7 +41,7 @@ static const struct djprobe_root djprobe_trap_roots[] = {
     TRACER("register_ftrace_graph", "ftrace_graph_func"),
     TRACER("register_ftrace_graph", "return_to_handler"),
     TRACER("register_ftrace_graph", "ftrace_return_to_handler"),
-    /* What that calls once the tracer's own guard is open again. */
+    /* The graph tracer calls these once its own guard is open again. */
     TRACER("register_ftrace_graph", "trace_graph_return"),
     TRACER("register_ftrace_graph", "trace_graph_thresh_return"),
     TRACER("ring_buffer_lock_reserve", "trace_clock_local"),
@@ -53,8 +53,8 @@ static const struct djprobe_root djprobe_trap_roots[] = {
     PERHAPS("of kernels for guests", "pvclock_clocksource_read"),
     PERHAPS("of kernels for guests", "read_hv_sched_clock_tsc"),
     PERHAPS("of kernels for guests", "read_hv_sched_clock_msr"),
-    /* The handlers of tracepoints that are on the path, outside their guard: of the die chain, and
-     * of an interrupt's end on RT. */
+    /* The handlers of tracepoints that are on the path, outside their guard: the tracepoints of the
+     * die chain and, on RT, of an interrupt's end. */
     PERHAPS("of versions with that tracepoint", "__traceiter_notifier_run"),
     TRACER("__traceiter_notifier_run", "trace_event_raw_event_notifier_info"),
     TRACER("__traceiter_notifier_run", "perf_trace_notifier_info"),
@@ -110,39 +110,39 @@ static const struct djprobe_root djprobe_trap_roots[] = {
 #undef PERHAPS
 /* clang-format on */
 
-/* They run on the path, what they call does not. */
+/* These run on the path; what they call does not. */
 static const char* const djprobe_trap_leaves[] = {
-    /* Return at once in NMI context, which every int3 in the kernel is. */
+    /* They return at once in NMI context, which every int3 in the kernel is. */
     "rcu_read_unlock_special",
     "__rcu_irq_enter_check_tick",
-    /* Called by rcu_read_unlock_special, where a debug kernel has it inlined. */
+    /* rcu_read_unlock_special calls it, which a debug kernel has inlined. */
     "raise_softirq_irqoff",
     "irq_work_queue_on",
     "rcu_preempt_deferred_qs_irqrestore",
-    /* Lockdep: off in NMI context; but for what it writes down of the locks held when interrupts
-     * come on again, which a kernel with lockdep must live with. */
+    /* Lockdep is off in NMI context, except that it notes the held locks when interrupts come on
+     * again. A kernel with lockdep must live with that. */
     "lock_acquire",
     "lock_release",
     "lock_is_held_type",
     "lockdep_hardirqs_on_prepare",
-    /* Only where something is wrong: reports. */
+    /* They report that something is wrong. */
     "_printk",
     "__warn_printk",
     "kasan_report",
     "lockdep_rcu_suspicious",
-    /* Do nothing while preemption is off. */
+    /* They do nothing while preemption is off. */
     "preempt_schedule",
     "preempt_schedule_notrace",
     "preempt_schedule_thunk",
     "preempt_schedule_notrace_thunk",
     "__SCT__preempt_schedule",
     "__SCT__preempt_schedule_notrace",
-    /* Only where a kprobe of the kernel is, which we refuse as a site. */
+    /* They run only where the kernel has a kprobe, whose int3 it handles itself. */
     "reenter_kprobe",
     "setup_singlestep",
-    /* Ends in a panic. */
+    /* It ends in a panic. */
     "__stack_chk_fail",
-    /* Returns only. */
+    /* It only returns. */
     "__x86_return_thunk",
 };
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a kernel runs on every int3 before our recursion guard, from the roots of trap_names.h.
+// Computes the code that runs on every int3 before our recursion guard from the roots of
+// trap_names.h.
 #pragma once
 
 #include "../../arch/x86/analysis/closure.h"
@@ -16,8 +17,8 @@ inline bool is_trap_leaf(const char* name) {
     return names::has_part(name) || names::begins(name, DJPROBE_TRAP_LEAF_PREFIX);
 }
 
-/// Kernel: as of find_fragile(). NO_SUCH_SYMBOL with what is `lacking`, or find_closure()'s
-/// refusals.
+/// Kernel is as in find_fragile(). Refusals: NO_SUCH_SYMBOL with the root that is `lacking`, or
+/// those of find_closure().
 template <class Kernel>
 Refusal find_trap_path(const Kernel& kernel, Span<u64> members, size_t& count,
                        const djprobe_root*& lacking) {

@@ -5,7 +5,7 @@
 
 namespace djprobe::kmod {
 
-/// The probe of one target, on no site yet.
+/// Make the probe of one target, which is on no site yet.
 Refusal Registry::make_probe(const djp_request& request, const Target& target, djk_handler* handler,
                              djp_probe*& made) {
     if (const unsigned int reason = djk_forbidden(target.address))
@@ -26,8 +26,8 @@ Refusal Registry::make_probe(const djp_request& request, const Target& target, d
     return {};
 }
 
-/// Makes the probes of all targets; `made` counts them. A refusal that is no target's fault sets
-/// attachment.reason.
+/// Make the probes of all targets; `made` counts them. A refusal that no target is at fault for
+/// sets attachment.reason.
 Refusal Registry::make_probes(djp_attachment& attachment, const Targets& targets,
                               Array<djp_probe*>& probes, size_t& made) {
     for (; made < targets.count(); ++made) {
@@ -81,11 +81,11 @@ void Registry::keep(djp_attachment& attachment, const Targets& targets, Probes p
         for (djp_probe* const& at : portion) {
             djp_probe& probe = *at;
             if (probe.enabled) finish(probe);
-            // It must not come back in whatever is loaded there next.
+            // It must not come back in the next module that the kernel loads there.
             if (is_stale(probe.since, probe.address)) probe.refused = Refusal{Reason::MODULE_GONE};
             probe.since = 0;
             probes_.add(probe);
-            // A probe that stays at int3 is told why; of several returns the first.
+            // The request says why its probe stays at int3; of several returns, the first one.
             djp_request& request = attachment.requests[targets[&at - probes.begin()].request];
             if (!request.reason)
                 tell(probe.site ? probe.site->hold : Refusal{Reason::DISABLED}, request);
@@ -114,7 +114,7 @@ size_t Registry::place_active(djp_attachment& attachment, const Targets& targets
     return probes.size();
 }
 
-/// The target at `index` is refused.
+/// Tell the caller that the target at `index` is refused.
 void Registry::refuse(djp_attachment& attachment, const Targets& targets, size_t index,
                       const Refusal& refusal) {
     attachment.failed = targets[index].request;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// From what a caller names to addresses.
+// From the name that a caller gives to addresses.
 #include "../facts/kernel_text.h"
 #include "../facts/shadow_entry.h"
 #include "registry.h"
@@ -8,8 +8,8 @@
 namespace djprobe::kmod {
 namespace {
 
-/// `address` is moved past what belongs to the kernel at a function's first byte. `function` is the
-/// one whose entry that is, or 0.
+/// Move `address` from a function's first byte to its entry. `function` is the function whose entry
+/// that is, or 0.
 Refusal locate_address(u64& address, u64& function) {
     u64 start = 0, size = 0;
     if (!djk_symbol_range(address, &start, &size) || !djk_has_name(address))
@@ -20,7 +20,7 @@ Refusal locate_address(u64& address, u64& function) {
     return {};
 }
 
-/// Sets request.address, too.
+/// Find the address that a request names; also sets request.address.
 Refusal locate(djp_request& request, u64& function) {
     if (!request.symbol) return locate_address(request.address, function);
     u64 start = 0, size = 0;
@@ -38,7 +38,8 @@ Refusal locate(djp_request& request, u64& function) {
 
 }  // namespace
 
-/// look() into a function while it cannot go away, with all that the analysis needs.
+/// Run look() while the function's module is pinned, under the lock, with all that the analysis
+/// needs.
 template <class Look>
 Refusal Registry::look_into(u64 function, Look&& look) {
     Refusal refusal = learn_landings();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Probes onto sites and away from them, many at a time.
+// Probes get onto their sites and away from them, many at a time.
 #include "registry.h"
 
 namespace djprobe::kmod {
@@ -11,14 +11,14 @@ void set_site(djp_probe& probe, Site* site) {
 
 }  // namespace
 
-/// No hit stands on the probe's link any more, and no springboard on its way out lies where its
-/// plan would use the padding.
+/// No hit stands on the probe's link any more, and no springboard of a removed site lies where the
+/// probe's plan would put its own.
 bool Registry::is_free(const djp_probe& probe) const {
     return reclaimer_.has_passed(probe.left) && reclaimer_.is_clear(probe.address);
 }
 
-/// Of what was disabled or detached a moment ago something is still in the way. The lock is given
-/// back meanwhile.
+/// Wait for what was disabled or detached a moment ago and is still in the way. Others have the
+/// lock meanwhile.
 void Registry::wait_until_free(Probes probes) {
     const auto are_free = [&] {
         for (const djp_probe* probe : probes)
@@ -29,8 +29,8 @@ void Registry::wait_until_free(Probes probes) {
         reclaimer_.quiesce();
 }
 
-/// A probe that is disabled gets no site yet, but a place that can have none is refused now, and
-/// not when the probe is enabled.
+/// A disabled probe gets no site yet. A place that can have none is refused now, and not when the
+/// probe is enabled.
 Refusal Registry::check(const djp_probe& probe) {
     const Box<x86::Plan> plan = Box<x86::Plan>::create();
     if (!plan) return Refusal{Reason::NO_MEMORY};
@@ -40,7 +40,7 @@ Refusal Registry::check(const djp_probe& probe) {
     return refusal;
 }
 
-/// Onto its site, whose text does not change but for a jump that must go.
+/// Let the probe join its site. The text changes only where a jump must give way.
 Refusal Registry::join(djp_probe& probe) {
     if (probe.refused.reason == Reason::MODULE_GONE) return probe.refused;
     if (is_stale(probe.since, probe.address)) return Refusal{Reason::MODULE_LEAVING};
@@ -50,12 +50,13 @@ Refusal Registry::join(djp_probe& probe) {
     return refusal;
 }
 
-/// One portion; `joined` counts them. While all are disabled they get no sites. False: refused.
+/// The same for one portion; `joined` counts. While all probes are disabled they get no sites.
+/// False: one is refused.
 bool Registry::join(Probes probes, Refusal& refusal, size_t& joined) {
     wait_until_free(probes);
     sites_.begin_portion();
     for (djp_probe* probe : probes) {
-        // Some that could not come back before may have done so since.
+        // set_enabled() may have brought the probe back since.
         if (!probe->site) refusal = enabled_ ? join(*probe) : check(*probe);
         if (refusal) break;
         ++joined;
@@ -65,8 +66,7 @@ bool Registry::join(Probes probes, Refusal& refusal, size_t& joined) {
     return !refusal;
 }
 
-/// One portion of those who have joined: their sites get their int3s, whichever request has made
-/// them.
+/// Arm the sites of one portion of probes that have joined, whichever request has made the sites.
 bool Registry::arm_joined(Probes probes, Refusal& refusal, size_t& armed) {
     size_t refused = 0;
     refusal = sites_.arm(
@@ -75,7 +75,7 @@ bool Registry::arm_joined(Probes probes, Refusal& refusal, size_t& armed) {
     return !refusal;
 }
 
-/// Join and arm, all or none: returns their number, or the index of the one that is refused. No
+/// Join and arm, all or none. Returns their number, or the index of the probe that is refused. No
 /// handler runs before finish().
 size_t Registry::place(Probes probes, Portions& portions, Refusal& refusal) {
     size_t done = 0;
@@ -96,7 +96,7 @@ size_t Registry::place(Probes probes, Portions& portions, Refusal& refusal) {
     return done;
 }
 
-/// The same without a pause between the two steps, for a few.
+/// The same for a few probes, without a pause between the two steps.
 bool Registry::place_at_once(Probes probes, Refusal& refusal) {
     size_t count = 0;
     const bool placed = join(probes, refusal, count) && arm_joined(probes, refusal, count);
@@ -104,8 +104,8 @@ bool Registry::place_at_once(Probes probes, Refusal& refusal) {
     return placed;
 }
 
-/// The probe's handler runs from now on. While its request let others have the lock all may have
-/// been disabled, and enabled again.
+/// Link the probe: its handler runs from now on. While others had the lock, set_enabled() may have
+/// disabled all probes, and enabled them again.
 void Registry::finish(djp_probe& probe) {
     while (!probe.linked) {
         Site* const site = probe.site;
@@ -126,7 +126,7 @@ void Registry::finish(djp_probe& probe) {
     }
 }
 
-/// Undo place(), as far as it came.
+/// Undo place() as far as it has come.
 void Registry::take_back(Probes probes) {
     SiteList empty;
     sites_.begin_portion();
@@ -139,7 +139,7 @@ void Registry::take_back(Probes probes) {
     sites_.retire(empty);
 }
 
-/// Take the probes off their sites. The handlers may still run until quiescence.
+/// Take the probes off their sites. Their handlers may still run until a quiescence.
 void Registry::leave(Probes probes) {
     SiteList empty;
     sites_.begin_portion();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The policy's face to the C side: djp_* of kernel.h.
+// The functions djp_* of kernel.h, each one call of the registry.
 #include "registry.h"
 
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// The requests about attached probes: detach, enable, disable. What the kernel tells: a module
-// goes, the optimizer's turn.
+// The requests about attached probes: detach, enable, disable. The events that the kernel brings: a
+// module unloads, the worker runs.
 #include "registry.h"
 
 #include "../facts/kernel_text.h"
@@ -8,7 +8,7 @@
 namespace djprobe::kmod {
 namespace {
 
-/// Of a detached probe, which no CPU runs any more.
+/// Free a detached probe, whose handler no CPU runs any more.
 void free_probe(Discarded& self) {
     auto& probe = static_cast<djp_probe&>(self);
     djk_handler_destroy(probe.handler);
@@ -39,12 +39,13 @@ Refusal Registry::learn_landings() {
         RegistryLock lock;
         if (analyst_.knows_landings()) return {};
     }
-    // It takes seconds. Who else is at it does it in vain: the first one's is kept.
+    // This takes seconds, so it is done without the lock. Of requests that do it at the same time
+    // the first one's index is kept.
     LandingIndex index;
     const Refusal refusal = index.build();
     RegistryLock lock;
     analyst_.set_landings(static_cast<LandingIndex&&>(index));
-    // Without it sites may still stay at int3.
+    // Without an index sites still work, at int3.
     return refusal.reason == Reason::NO_INDEX ? Refusal{} : refusal;
 }
 
@@ -70,7 +71,7 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
     const unsigned long switches = switches_;
     size_t count = 0;
     for (size_t i = 0; i < probes.size(); ++i) {
-        // What could not come back when all were switched on has no site.
+        // A probe that could not come back when all were switched on is enabled but has no site.
         if (probes[i]->enabled && (probes[i]->site || !enabled_)) continue;
         if (probes[i]->refused.reason == Reason::MODULE_GONE) {
             refusal = probes[i]->refused;
@@ -96,8 +97,8 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
     return probes.size();
 }
 
-/// Of a group that is refused, the probes that are enabled: set_enabled() came between two portions
-/// and left them to the group.
+/// A group is refused, but some of its probes are enabled: set_enabled() came between two portions
+/// and left them to the group. Bring these back.
 void Registry::return_to_sites(Probes probes, Portions& portions) {
     portions.for_each(probes, [&](Probes portion) {
         sites_.begin_portion();
@@ -133,12 +134,12 @@ void Registry::set_optimization(bool optimization) {
 
 void Registry::forget(Range text) {
     RegistryLock lock;
-    // No module is pinned while it leaves: no site comes to this text any more.
+    // The kernel refuses to pin a module that unloads: no site comes to this text any more.
     __atomic_store_n(&unloads_, unloads_ + 1, __ATOMIC_RELEASE);
     analyst_.forget(text);
     Portions portions;
     sites_.forget(text, portions);
-    // A disabled one must not come back in whatever is loaded there next.
+    // A disabled probe must not come back in the next module that the kernel loads there.
     WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::next);
     while (!cursor.at_end()) {
         portions.take(cursor, portions.size(), [&](djp_probe& probe) {

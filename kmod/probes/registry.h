@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The registry: who probes what, and every request.
+// The registry: all probes, and every request about them.
 #pragma once
 
 #include "probe.h"
@@ -9,7 +9,7 @@ namespace djprobe::kmod {
 
 using Probes = Span<djp_probe* const>;
 
-/// A refusal, or that there is none, in a struct of the C side that says why.
+/// Write a refusal, or that there is none, into a struct of the C side.
 template <class Answer>
 void tell(const Refusal& refusal, Answer& answer) {
     answer.reason = static_cast<unsigned int>(refusal.reason);
@@ -17,48 +17,56 @@ void tell(const Refusal& refusal, Answer& answer) {
     answer.detail[1] = refusal.detail[1];
 }
 
-/// All public members take the registry lock themselves, in portions where they do many things:
-/// each portion leaves a state behind on which any other request may begin. See
-/// docs/architecture.md for the transitions.
+/// Owns the probes, and the three other owners. All public functions may sleep and take the
+/// registry lock themselves, except the two that read a switch. A long request takes it in
+/// portions, each of which leaves a state behind from which any other request can begin.
+/// docs/architecture.md shows the transitions.
+///
+/// djp_* in glue/kernel.h has the contract of each request.
 class Registry {
   public:
-    /// A refusal: this kernel cannot be probed safely.
+    /// Once, before all else. A refusal: this kernel cannot be probed safely.
     Refusal start() { return analyst_.start(); }
-    /// Every probe is detached and nobody else calls any more: wait and free all.
+    /// Wait for a quiescence and free all. Every probe is detached, and no other request comes.
     void stop();
 
-    /// Attach all or none; false: see the attachment.
+    /// Attach all or none. False: the attachment says why.
     bool attach(djp_attachment& attachment);
+    /// Cannot fail. The handlers may still run until a quiescence.
     void detach(Probes probes);
-    /// Enable all or none. Returns their number, or the index of the one that is refused.
+    /// Enable all or none. Returns their number, or the index of the probe that is refused.
     size_t enable(Probes probes, Refusal& refusal);
+    /// Cannot fail. The handlers may still run until a quiescence.
     void disable(Probes probes);
-    /// What attach() would decide; false when there is no such place.
+    /// Say what attach() would decide. False: there is no such place.
     bool explain(djp_request& request, djp_verdict& verdict);
+    /// Describe these probes as they are at one moment.
     void query(Probes probes, djp_status* statuses);
+    /// Calls visit() for all probes, newest first, until it says false.
     void list(djp_status_visit visit, void* context);
 
-    /// All probes at once; each keeps its own state besides. One caller at a time.
+    /// Take all probes out of the text, or bring them back. Each keeps its own state besides; one
+    /// that cannot come back keeps its refusal. One caller at a time.
     void set_enabled(bool enabled);
     bool is_enabled() const { return enabled_; }
     /// Off: every site goes back to int3 and stays there. One caller at a time.
     void set_optimization(bool optimization);
     bool is_optimization_on() const { return sites_.is_optimization_on(); }
 
-    /// The optimizer: jumps for all sites that may have one, and the end of what was detached, both
-    /// behind one quiescence.
+    /// The worker's turn: write the jumps of all sites that may have one, and free what was
+    /// detached. One quiescence serves both.
     void optimize();
-    /// Leave text that is about to be freed but may still run, and forget the sites in it.
+    /// The kernel is about to free this text, which may still run: take the sites out of it.
     void forget(Range text);
 
   private:
-    // find_targets.cc: from what a caller names to addresses
+    // find_targets.cc: from names to addresses
     Refusal find_targets(djp_request& request, size_t index, Targets& targets);
     Refusal find_returns(u64 function, Target target, Targets& targets);
     template <class Look>
     Refusal look_into(u64 function, Look&& look);
 
-    // attach.cc
+    // attach.cc: from addresses to probes
     static Refusal make_probe(const djp_request& request, const Target& target,
                               djk_handler* handler, djp_probe*& made);
     static Refusal make_probes(djp_attachment& attachment, const Targets& targets,
@@ -72,13 +80,14 @@ class Registry {
                        const Refusal& refusal);
 
     // registry.cc
-    /// Of one that is among them.
+    /// The index of a probe that is among them.
     static size_t index_of(const djp_probe* probe, Probes probes);
     void return_to_sites(Probes probes, Portions& portions);
-    /// What was found out may be of a module that has gone since, and another one lies there now.
-    /// Under the registry lock, as long as it is held: no module goes meanwhile.
+    /// Facts that were found at `since` may be about a module that has gone: another one may lie
+    /// there now. Under the registry lock; the answer holds as long as the lock is held.
     bool is_stale(unsigned long since, u64 address) const;
-    /// Without the lock: know who may land where, as all that analyses needs it.
+    /// Build the index of landings, which every analysis needs, if there is none. The caller does
+    /// not hold the registry lock.
     Refusal learn_landings();
 
     // switching.cc: all probes at once
@@ -89,7 +98,7 @@ class Registry {
     Refusal explain_target(const Target& target, djp_verdict& verdict);
     void describe(const djp_probe& probe, djp_status& status) const;
 
-    // placement.cc: probes onto sites and away from them
+    // placement.cc: probes get onto sites and away from them
     size_t place(Probes probes, Portions& portions, Refusal& refusal);
     bool place_at_once(Probes probes, Refusal& refusal);
     bool join(Probes probes, Refusal& refusal, size_t& joined);
@@ -108,8 +117,8 @@ class Registry {
     Reclaimer reclaimer_{table_};
     Sites sites_{table_, analyst_, code_, reclaimer_};
     WalkedList<djp_probe> probes_;
-    unsigned long unloads_ = 1;   // how many modules have gone, and one
-    unsigned long switches_ = 0;  // how often all have been enabled or disabled
+    unsigned long unloads_ = 1;  // counts modules that have unloaded, from 1 on: 0 means "no check"
+    unsigned long switches_ = 0;  // counts calls of set_enabled() that changed something
     bool enabled_ = true;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What there is, and what would be: query, list, explain.
+// The requests that change nothing: query, list, explain.
 #include "../facts/kernel_text.h"
 #include "registry.h"
 
@@ -11,7 +11,7 @@ Mechanism mechanism_of(State state) {
     return state == State::Optimized ? Mechanism::Jump : Mechanism::Int3;
 }
 
-/// The caller names no place at all.
+/// The caller has named no place at all.
 bool is_no_place(Reason reason) {
     return reason == Reason::NO_SUCH_SYMBOL || reason == Reason::AMBIGUOUS_SYMBOL ||
            reason == Reason::PAST_END || reason == Reason::NOT_TEXT;
@@ -19,7 +19,8 @@ bool is_no_place(Reason reason) {
 
 }  // namespace
 
-/// The plan of the site that is there, or the one that it would get. Returns the verdict's reason.
+/// Describe the plan of the site at the target or, where there is none, the plan that it would get.
+/// Returns the verdict's reason.
 Refusal Registry::explain_target(const Target& target, djp_verdict& verdict) {
     const Box<x86::Plan> plan = Box<x86::Plan>::create();
     Refusal refusal = plan ? learn_landings() : Refusal{Reason::NO_MEMORY};

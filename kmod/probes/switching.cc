@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-// All probes at once, off and on again.
+// All probes at once are switched off, and on again.
 #include "registry.h"
 
 namespace djprobe::kmod {
 
 void Registry::set_enabled(bool enabled) {
-    // Without it all are refused, which each of them says.
+    // Without memory for it every probe is refused, and keeps that reason.
     if (enabled) (void)learn_landings();
     RegistryLock lock;
     if (enabled == enabled_) return;
-    // Whoever comes between two portions finds it as it will be.
+    // A request that comes between two portions must act by the new value.
     enabled_ = enabled;
     ++switches_;
     Portions portions;
@@ -36,13 +36,14 @@ void Registry::switch_off(Portions& portions) {
 
 void Registry::switch_on(Portions& portions) {
     constexpr size_t kMost = 32;
-    // Handlers run in the order of their attachment.
+    // Oldest first: the handlers of a site run in the order of their attachment.
     WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::previous);
     while (!cursor.at_end()) {
         djp_probe* some[kMost];
         size_t count = 0;
         bool waits = false;
-        // One at a time, since no pointer to a probe of others survives a wait: it may be detached.
+        // A probe that must be waited for ends the portion: a pointer to another request's probe
+        // does not survive a wait, since the probe may be detached.
         portions.take_while(cursor, kMost, [&](djp_probe& probe) {
             const bool away =
                 probe.enabled && !probe.site && probe.refused.reason != Reason::MODULE_GONE;
@@ -50,12 +51,12 @@ void Registry::switch_on(Portions& portions) {
             if (away && !waits) some[count++] = &probe;
             return waits ? Taken::Not : away ? Taken::Counts : Taken::Skipped;
         });
-        // What cannot come back does not keep the others away: it is tried alone then.
+        // If one of them cannot come back, finish() tries each alone, so that the others do.
         Refusal refusal;
         (void)place_at_once({some, count}, refusal);
         for (djp_probe* probe : Probes{some, count}) {
-            // Of one without a site finish() may wait, and give the lock back: the next probe may
-            // be gone then.
+            // finish() may wait for a probe without a site, and give the lock back: the next probe
+            // could be gone then.
             if (probe->site || is_free(*probe))
                 finish(*probe);
             else

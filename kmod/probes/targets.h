@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Where the probes of some requests go: one address, or one for each return.
+// Where the probes of some requests go: one address each, or one for each return.
 #pragma once
 
 #include "../border/memory.h"
@@ -9,17 +9,17 @@ namespace djprobe::kmod {
 /// Where one probe goes.
 struct Target {
     u64 address;
-    u64 function;  ///< whose entry or return it is; 0: it lies elsewhere
+    u64 function;  ///< the function whose entry or return this is; 0: it is neither
     bool at_entry;
     bool at_return;
     size_t request;       ///< the request's index
-    unsigned long since;  ///< Registry::unloads_ before anything was found out about it
+    unsigned long since;  ///< Registry::unloads_ before the first fact about it was found
 };
 
-/// Of all requests, in their order.
+/// The targets of all requests, in their order.
 class Targets {
   public:
-    /// A list of requests is bounded, what returns their functions have is not.
+    /// The number of requests is bounded; the number of returns in their functions is not.
     static constexpr size_t kMost = size_t{1} << 20;
 
     /// False: out of memory, or too many.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Probes onto their site and away from it, and what that makes of the site's code.
+// A probe joins its site and leaves it, and the site's code follows.
 #include "patched_text.h"
 #include "sites.h"
 #include "text_checks.h"
@@ -19,24 +19,25 @@ void remove(Site& site, djk_handler* handler) {
     djk_handler** link = &site.hit.handlers;
     while (*link != handler)
         link = &(*link)->next;
-    // The removed one keeps its own link: a hit that stands on it goes on.
+    // The removed handler keeps its own link: a hit that stands on it goes on.
     __atomic_store_n(link, handler->next, __ATOMIC_RELEASE);
 }
 
-/// A member that has joined is linked now, or has given up.
+/// A member that had joined is linked now, or has taken back its joining.
 void stop_joining(Site& site) {
     if (--site.joining == 0) site.joining_wants = 0;
 }
 
-/// From the kernel's kprobe there is one way on: the kernel ignores a handler that wants another
-/// once it has made a jump of the kprobe, and calls none behind the instruction. That jump may also
-/// be hit within an NMI, where no return address may be replaced; an int3 would tell.
+/// A handler on the kernel's kprobe cannot change where the text continues: once the kernel has
+/// made a jump of the kprobe, it ignores what the handler wants, and calls no handler behind the
+/// instruction. An NMI may hit that jump, too, and no return address may be replaced there: only an
+/// int3 could tell.
 Refusal check_may_join_kprobe(const Member& member) {
     const bool special = member.handler->wants || djk_handler_is_shadow(member.handler);
     return special ? Refusal{Reason::FOREIGN_PATCH, member.address} : Refusal{};
 }
 
-/// A slot that its site's code has left.
+/// A slot that its site no longer uses.
 struct OldSlot : Discarded {
     Slot slot;
 };
@@ -62,7 +63,8 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     site.breakpoint = make_breakpoint_site(site.plan);
     if (site.joins_kprobe()) {
         site.trap.site = &site.hit;
-        // The kernel takes every int3 of its kprobe; one that it has just removed is run again.
+        // The kernel handles every int3 of its kprobe. A hit on one that it has just removed comes
+        // to us, and runs the original byte.
         set_resume(site, member.address);
         return check_may_join_kprobe(member);
     }
@@ -73,7 +75,7 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     Refusal refusal = make_code();
     if (refusal && site.plan.may_jump() && refusal.reason != Reason::POST_AT_BRANCH &&
         refusal.reason != Reason::NO_MEMORY) {
-        // Its detour cannot be made: int3 remains.
+        // No detour can be made for the jump: the site stays at int3.
         site.plan.jump = refusal;
         refusal = make_code();
     }
@@ -81,11 +83,11 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     return refusal;
 }
 
-/// The member's site, which no CPU hits yet if it is a fresh one, with code for the member too.
+/// Find the member's site, or make one that no CPU hits yet; its code serves the member, too.
 Refusal Sites::find_or_make_site(const Member& member, Site*& site) {
     site = table_.find(member.address);
     if (site && is_live(site->state) && site->is_abandoned()) {
-        // Detached, but another patcher was in the way. Is it still?
+        // All its probes have left, but another patcher was in the way. Is it still?
         SiteList left;
         left.add(*site);
         retire(left);
@@ -102,7 +104,7 @@ Refusal Sites::find_or_make_site(const Member& member, Site*& site) {
         if (!refusal) refusal = reshape(*site, member.handler);
         if (refusal) return refusal;
     }
-    // All members of a site share its mechanism; a user who asks for int3 means to see int3.
+    // All members of a site share its mechanism: one that asks for int3 decides for all.
     site->int3_probes += member.int3_only;
     if (const Refusal refusal = settle(*site)) {
         site->int3_probes -= member.int3_only;
@@ -114,7 +116,8 @@ Refusal Sites::find_or_make_site(const Member& member, Site*& site) {
 }
 
 Refusal Sites::join(const Member& member, Site*& site) {
-    // Until the site is in the table, where forget() finds it, its text must not go away.
+    // The kernel must not free the site's text before the site is in the table, where forget()
+    // finds it.
     if (!djk_pin_target(member.address)) return Refusal{Reason::MODULE_LEAVING};
     code_.prepare(member.handler);
     const Refusal refusal = find_or_make_site(member, site);
@@ -127,9 +130,9 @@ bool Sites::link(Site& site, const Member& member) {
     djk_handler_start(member.handler);
     append(site, member.handler);
     stop_joining(site);
-    // Others who joined may not have come.
+    // Other members that joined may have taken that back: the code need not serve them.
     if (!site.joining) (void)reshape(site, nullptr);
-    // Armed, nothing can go wrong any more: at worst it stays so.
+    // An armed site works: at worst it stays armed.
     (void)settle(site);
     return true;
 }
@@ -147,18 +150,18 @@ void Sites::unlink(Site& site, const Member& member, SiteList& empty) {
     let_go(site, empty);
 }
 
-/// A member has left. A site whose text must be given back for that goes to `empty`.
+/// A member has left. The site goes to `empty` if its text must be given back now.
 void Sites::let_go(Site& site, SiteList& empty) {
     if (site.state == State::Gone) {
         if (site.is_abandoned()) reclaimer_.add(site);
     } else if (!site.is_abandoned()) {
-        // Without memory it keeps code that does more than it must.
+        // Without memory the site keeps its code, which does more than it must.
         (void)reshape(site, nullptr);
         (void)settle(site);
     } else if (site.state == State::Disarmed) {
-        // A hit elsewhere may be looking through the table.
+        // A hit elsewhere may walk through the table: the site keeps its links.
         table_.remove(site);
-        // Those who joined have been settled while this was still in their way.
+        // Sites nearby were settled while this one was still in their way.
         settle_near(site.region());
         reclaimer_.add(site);
     } else {
@@ -166,7 +169,8 @@ void Sites::let_go(Site& site, SiteList& empty) {
     }
 }
 
-/// What the code of a site with these handlers, and with `joining`, should be made for.
+/// What the site's code should be made for: its handlers, the members that have joined, and
+/// `joining`.
 Shape Sites::wanted_shape(const Site& site, const djk_handler* joining) {
     Shape shape;
     shape.wants = site.joining_wants;
@@ -184,17 +188,17 @@ Shape Sites::wanted_shape(const Site& site, const djk_handler* joining) {
     return shape;
 }
 
-/// Let hits at int3 continue in the site's code.
+/// Let hits at the int3 continue in the site's code.
 void Sites::lead_to_code(Site& site) {
     site.trap.site = &site.hit;
     set_resume(site, site.out_of_line());
-    // Its link stays: a hit that began before it left the table may stand on it.
+    // The anchor keeps its link: a hit that began before it left the table may stand on it.
     site.anchor.address = site.plan.anchor;
     site.anchor.resume = site.slides() ? site.code.entry() : 0;
 }
 
-/// Replace the code of a site by what its handlers, with `joining`, want now. A jump gives way to
-/// int3 and comes back by settle(). On a refusal nothing has changed.
+/// Replace the site's code by what its handlers, with `joining`, want now. A jump gives way to
+/// int3, and comes back by settle(). A refusal changes nothing.
 Refusal Sites::reshape(Site& site, const djk_handler* joining) {
     if (site.joins_kprobe()) return {};
     SiteCode code;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// The optimizer: jumps for all sites that wait for one, and the end of what was detached, both
-// behind one quiescence.
+// The optimizer gives their jump to all sites that wait for one, and frees what was detached. One
+// quiescence serves both.
 #include "patched_text.h"
 #include "picked.h"
 #include "sites.h"
@@ -8,8 +8,8 @@
 
 namespace djprobe::kmod {
 
-/// The region is not what it was: int3 for now. What is in the way, a kprobe or a byte of some
-/// other patcher's, may leave, so the optimizer tries again.
+/// The region is not what it was: the site stays at int3. What is in the way, a kprobe or a byte of
+/// another patcher, may leave, so the optimizer tries again.
 void Sites::give_up(Site& site, const Refusal& changed) {
     site.hold = Refusal{Reason::TEXT_CHANGED, changed.detail[0]};
     set_state(site, State::Armed);
@@ -17,8 +17,8 @@ void Sites::give_up(Site& site, const Refusal& changed) {
     djk_optimizer_kick_later();
 }
 
-/// Another try for those that gave up, in the batch that is about to be prepared: to ask for one
-/// more run now would be to ask again and again while the obstacle stays.
+/// Let the sites that gave up try again in the batch that is about to be prepared. Each of them
+/// must not ask for one more run: it would ask again and again while the obstacle stays.
 void Sites::retry_obstructed(Portions& portions) {
     if (!obstructed_) return;
     obstructed_ = false;
@@ -34,8 +34,8 @@ void Sites::retry_obstructed(Portions& portions) {
         });
 }
 
-/// Before the wait: from now on who comes by continues behind the region, so that after it nobody
-/// stands inside.
+/// Before the wait: from here on every hit continues behind the region, so that after the wait no
+/// task stands inside.
 bool Sites::prepare_batch(Portions& portions) {
     bool any = false;
     for_each_site(
@@ -61,17 +61,17 @@ void Sites::prepare(SiteList& waiting) {
         update_patch(text, *site);
         if (site->slides()) slides.add(*site);
     }
-    // A hit may still stand on an anchor's link that has been in the table before.
+    // A hit may still stand on the link of an anchor that was in the table before.
     if (slides.first()) text.sync_cores();
     for (Site& site : slides) {
         table_.insert(site.anchor);
         site.anchor_armed = true;
     }
-    // Those who reach a slide's anchor go through the detour from here on, the IA included.
+    // From here on a CPU that reaches a slide's anchor runs the detour, the IA included.
     x86::arm(text, jumps(slides));
 }
 
-/// After the wait: Optimizing -> Optimized for all that were there before it.
+/// After the wait: Optimizing -> Optimized for all sites that were prepared before it.
 void Sites::finish_batch(Portions& portions) {
     const auto pick = [](Site& site) {
         const bool waited = site.quiescence == Quiescence::Running;
@@ -92,7 +92,7 @@ void Sites::finish(SiteList& waiting) {
             changed.add(*site);
             continue;
         }
-        // An older one leads to code that has been replaced; nobody has been on it since.
+        // An older springboard leads to code that was replaced; no CPU has been on it since.
         if (board.length) x86::write_board(text, board);
         site->written_board = board;
         ready.add(*site);
@@ -122,7 +122,7 @@ void Sites::optimize(Portions& portions) {
     if (unsettled)
         for_each_site(
             portions, [](const Site& site) { return site.has_probes(); }, settle_all);
-    // A second later: the run that follows a failed try at once would fail again.
+    // Try again a second later: a run right after a failed try would fail again.
     const bool failed = just_failed_;
     just_failed_ = false;
     if (obstructed_ && failed)
@@ -138,7 +138,7 @@ void Sites::optimize(Portions& portions) {
             portions.pause();
     }
     if (reclaimer_.has_stuck()) djk_optimizer_kick_later();
-    // Always: what a task waits for may have been decided without a batch.
+    // Wake the waiting tasks in any case: sites may have been decided about without a batch.
     djk_optimizer_done();
 }
 

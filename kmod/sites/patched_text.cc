@@ -21,9 +21,9 @@ void hide(djk_patch& patch) {
     patch = {};
 }
 
-/// The bytes on which the kernel may put no kprobe of its own: those that differ from the original
-/// ones and, once hits at the IA's int3 continue behind the region, all that such a hit skips. An
-/// int3 alone does not make the bytes around it ours.
+/// The bytes on which the kernel must put no kprobe of its own: the bytes that differ from the
+/// original and, once hits at the IA's int3 continue behind the region, all that such a hit skips.
+/// An int3 alone does not make the bytes around it ours.
 Range bytes_of(const Site& site) {
     const Range ia = {site.address(), site.address() + 1};
     switch (site.state) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Which bytes of the text are a site's now: what the kernel's own kprobes are told (djk_patch).
+// Tells the kernel's own kprobes which bytes of the text a site changes (djk_patch). All under the
+// text lock.
 #pragma once
 
 #include "../border/text_port.h"
@@ -7,12 +8,12 @@
 
 namespace djprobe::kmod {
 
-/// Before the first byte is written. Nothing is the site's yet.
+/// Call this before the site's first byte is written. The site changes no byte yet.
 void show_patch(KernelText& text, Site& site);
-/// After its state, its anchor or its springboard has changed, before the text lock is given back.
+/// Call this after the site's state, anchor or springboard has changed, under the same text lock.
 void update_patch(KernelText& text, Site& site);
-/// The first instruction and the region are what they were, or are about to be freed with their
-/// module. The springboard's bytes stay: hide_board() is for them.
+/// Call this when the first instruction and the region hold their original bytes again, or when the
+/// kernel is about to free them with their module. hide_board() does the same for the springboard.
 void hide_patch(KernelText& text, Site& site);
 void hide_board(KernelText& text, Site& site);
 

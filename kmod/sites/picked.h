@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-// The patches of some sites, as the patch protocol takes them.
+// Some sites' patches, as the patch protocol takes them.
 #pragma once
 
 #include "site_list.h"
 
 namespace djprobe::kmod {
 
-/// The patches that `pick(const Site&)` chooses from a list (nullptr: not this one), as the patch
-/// protocol takes them.
+/// A range of patches: `pick(const Site&)` says which patch of a site belongs to it, or nullptr for
+/// none.
 template <class Pick>
 class Picked {
   public:

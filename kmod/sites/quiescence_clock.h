@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
-// Which quiescences have passed, so that nobody waits for one that is over.
+// Which quiescences have passed, so that no request waits for one that is over.
 #pragma once
 
 #include "../../arch/x86/insn/types.h"
 
 namespace djprobe::kmod {
 
-/// Quiescences are numbered as they begin; several may go on at once. Under the registry lock, but
-/// the waiting itself, which is the point: begin() before, end() after it.
+/// Numbers quiescences as they begin; several may go on at once. Under the registry lock. The wait
+/// itself is without the lock: begin() comes before it, end() after it.
 class QuiescenceClock {
   public:
-    /// What has been left by now is free of hits when the quiescence of this number is over.
+    /// When the quiescence of this number is over, no hit is on anything that has been left by now.
     [[nodiscard]] u64 next() const { return begun_ + 1; }
-    /// Is it, or one that began later?
+    /// Whether this quiescence is over, or one that began later.
     [[nodiscard]] bool has_passed(u64 number) const { return number <= ended_; }
     [[nodiscard]] u64 begin() { return ++begun_; }
     void end(u64 number) {

@@ -7,11 +7,12 @@
 namespace djprobe::kmod {
 namespace {
 
-/// No CPU can be on the springboard any more. False: another patcher has written into it.
+/// Take the springboard out, which no CPU can be on any more. False: another patcher has written
+/// into it.
 bool restore_board(Site& site, SiteTable& table) {
     if (!site.written_board.length) return true;
     KernelText text;
-    // A kprobe that is not in the text would bring back what it found there.
+    // A kprobe that is not in the text keeps a copy of the jump, and would write it back.
     if (find_kprobe(site.board()) || check_text(text, site.written_board, TextForm::Jump))
         return false;
     x86::restore_board(text, site.written_board);
@@ -21,12 +22,13 @@ bool restore_board(Site& site, SiteTable& table) {
     return true;
 }
 
-/// No CPU can be in the site's code any more.
+/// Free the site, whose code no CPU can be in any more.
 void free_site(Site& site, SiteTable& table) {
     if (site.bypassed) {
         KernelText text;
         table.remove(site.bypass);
-        // A hit elsewhere may be looking through the table: int3 handlers have interrupts off.
+        // A hit elsewhere may walk through the table. int3 handlers have interrupts off: the core
+        // sync waits for it.
         text.sync_cores();
     }
     site.let_module_go();
@@ -41,7 +43,7 @@ bool is_near(const Site& site, u64 address) {
 }  // namespace
 
 void Reclaimer::Heap::add(Site& site) {
-    // Every attach looks at those with boards: the others may be many.
+    // Every attach looks at the sites with boards; the others may be many.
     Site*& list = site.written_board.length ? boards_ : sites_;
     site.next = list;
     list = &site;
@@ -166,7 +168,7 @@ bool Reclaimer::begin_round() {
 void Reclaimer::stop() {
     freeing_.free_all(stuck_, table_);
     waiting_.free_all(stuck_, table_);
-    // A kprobe has come since a site's last probe went: too late to keep the module.
+    // A kprobe came after a site's last probe left: it is too late to keep the module.
     stuck_.abandon(table_);
 }
 

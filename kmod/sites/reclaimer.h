@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What has been detached: freed only when no CPU can be in it any more.
+// What was detached is freed here, when no CPU can be in it any more.
 #pragma once
 
 #include "../border/memory.h"
@@ -9,56 +9,60 @@
 
 namespace djprobe::kmod {
 
-/// What a CPU may still run or read although nothing leads to it any more. Its owner derives from
-/// this, and gives it to Reclaimer::add().
+/// The base of an object that a CPU may still run or read although nothing leads to it any more.
+/// Its owner gives it to Reclaimer::add().
 struct Discarded {
     Discarded* next_discarded = nullptr;
     void (*free)(Discarded& self) = nullptr;
 };
 
 /// Owns all that waits to be freed, and the clock that says for how long. Under the registry lock.
+/// Functions that touch springboards take the text lock, too.
 ///
-/// What is added waits for the optimizer's next round: begin_round(), quiesce(), free_some().
+/// An object that is added waits for the optimizer's next round, which is begin_round(), quiesce(),
+/// free_some().
 class Reclaimer {
   public:
-    /// Removed sites are in `table` for their springboards.
+    /// `table` still lists removed sites whose springboards are in the text.
     explicit Reclaimer(SiteTable& table) : table_(table) {}
 
-    /// The site is out of the table.
+    /// Own the object and free it when no CPU can be in it, by its function `free`. A site has been
+    /// removed from the table. These kick the optimizer.
     void add(Site& site);
     void add(Discarded& object);
-    /// The same for an object that has no more to do than to be deleted.
+    /// The same for an object that is just deleted.
     template <class T>
     void add(Box<T>&& box) {
         box->free = [](Discarded& self) { Box<T>::adopt(static_cast<T*>(&self)).reset(); };
         add(*box.release());
     }
 
-    /// What is left now is free of hits when the quiescence of this number is over.
+    /// When the quiescence of this number is over, no hit is on anything that has been left by now.
     [[nodiscard]] u64 next_quiescence() const { return clock_.next(); }
+    /// Whether that quiescence is over.
     [[nodiscard]] bool has_passed(u64 quiescence) const { return clock_.has_passed(quiescence); }
-    /// Wait for one. Gives the registry lock back meanwhile.
+    /// Wait for a quiescence: tens of milliseconds, in which others have the registry lock.
     void quiesce();
 
-    /// No CPU may still be on a removed site's springboard in the way of a plan for `address`.
+    /// False: a CPU may still be on a removed site's springboard that is in the way of a plan for
+    /// `address`. It is true after quiesce().
     [[nodiscard]] bool is_clear(u64 address) const;
-    /// Take out the removed springboards near `address` that no CPU is on any more. One in which
-    /// another patcher has written stays, and keeps the module.
+    /// Take out the removed springboards near `address` that no CPU is on any more. A springboard
+    /// that another patcher has written into stays, and keeps the module.
     void restore_boards_near(u64 address);
-    /// The text of these springboards is about to be freed.
+    /// The kernel is about to free the text of these springboards: leave their bytes.
     void forget_boards(Range text);
 
-    /// Take all that has been added until now; what is added later waits for the next round.
-    /// False: there is nothing to free.
+    /// Begin a round with all that was added until now. False: there is nothing to free.
     bool begin_round();
-    /// Free so many objects of the round. Only after a quiescence that began after begin_round().
-    /// False: that was all.
+    /// Free up to `most` objects of the round. Only after a quiescence that began after
+    /// begin_round(). False: none is left.
     bool free_some(size_t most) { return freeing_.free(most, stuck_, table_); }
-    /// Springboards that another patcher keeps: the next round tries again.
+    /// Whether another patcher keeps springboards: the next round tries again.
     [[nodiscard]] bool has_stuck() const { return !stuck_.is_empty(); }
 
-    /// Free everything: no probe is left, and a quiescence has passed. Springboards that are stuck
-    /// stay in the text, which the log says.
+    /// Free everything, when no probe is left and a quiescence has passed. A springboard that
+    /// another patcher keeps stays in the text, with a line in the log.
     void stop();
 
   private:
@@ -71,7 +75,7 @@ class Reclaimer {
         void restore_boards_near(u64 address, const QuiescenceClock& clock, SiteTable& table);
         void forget_boards(KernelText& text, Range gone, SiteTable& table);
         Heap take();
-        /// Returns whether any are left.
+        /// Returns whether an object is left.
         bool free(size_t most, Heap& stuck, SiteTable& table);
         void free_all(Heap& stuck, SiteTable& table) { (void)free(~size_t{0}, stuck, table); }
         void abandon(SiteTable& table);
@@ -80,14 +84,14 @@ class Reclaimer {
         bool free_one(Heap& stuck, SiteTable& table);
 
         Site* sites_ = nullptr;
-        Site* boards_ = nullptr;  ///< those whose springboard is in the text
+        Site* boards_ = nullptr;  ///< sites whose springboard is in the text
         Discarded* objects_ = nullptr;
     };
 
     SiteTable& table_;
     QuiescenceClock clock_;
     Heap waiting_;
-    Heap freeing_;  ///< the round's
+    Heap freeing_;  ///< what this round frees
     Heap stuck_;    ///< springboards that no CPU is on, under another patcher's bytes
 };
 

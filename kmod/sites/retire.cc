@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Any state -> Disarmed or Gone: out of the text and out of the table.
+// Any state -> Disarmed or Gone: sites leave the text and the table.
 #include "patched_text.h"
 #include "picked.h"
 #include "sites.h"
@@ -7,23 +7,23 @@
 
 namespace djprobe::kmod {
 
-/// A detour that cannot be taken out of reach must not call a program that has left: unlike a list
-/// of handlers, a direct call is there for good.
+/// A detour that hits still reach must not call a program that has left. A list of handlers can
+/// become empty; a direct call stays in the code, so an int3 leads past it.
 void Sites::bypass_call(KernelText& text, Site& site) {
     if (!site.code.shape.direct || site.bypassed) return;
     site.bypass.address = site.code.slot.address() + site.code.layout.call;
     site.bypass.resume = site.displaced();
-    // The int3 stays as long as the detour, and so does its trap: a task that was preempted right
-    // before it must still find that.
+    // The int3 and its trap stay as long as the detour: a task that was preempted right before the
+    // int3 must still find the trap.
     table_.insert(site.bypass);
     site.bypassed = true;
     text.write(site.bypass.address, {&x86::kInt3, 1});
     text.sync_cores();
 }
 
-/// Sites without probes, any state -> Disarmed, and out of the table. When somebody else has
-/// patched on top of us, a site stays as it is, without handlers, and the optimizer tries again;
-/// until then the module must stay.
+/// Any state -> Disarmed, for sites without probes, which leave the table. A site that another
+/// patcher has written over stays as it is, without handlers. The optimizer tries again; until it
+/// succeeds the module must stay.
 void Sites::retire(SiteList& sites) {
     if (!sites.first()) return;
     SiteList leaving;
@@ -43,13 +43,13 @@ void Sites::retire(SiteList& sites) {
         x86::disarm(text, breakpoints(leaving));
         for (Site& site : leaving) {
             hide_patch(text, site);
-            // Its board is freed later, or then not.
+            // Its springboard is taken out later. A kprobe may prevent that: keep the module now.
             if (site.written_board.length && find_kprobe(site.board())) site.keep_module();
         }
     }
     for (Site& site : leaving)
         leave_seat(site);
-    // Every CPU has synchronized since the last int3 was there: no hit is looking for the site.
+    // Every CPU has synchronized since the last int3 was there: no hit looks for the site any more.
     for (Site& site : leaving) {
         set_state(site, State::Disarmed);
         table_.remove(site);
@@ -58,13 +58,15 @@ void Sites::retire(SiteList& sites) {
         djk_breathe();
         settle_near(site->region());
         if (!site->written_board.length) site->let_module_go();
-        // Not for those that stay: the optimizer, which asks here itself, would never rest.
+        // This kicks the optimizer. A site that stays must not: the optimizer calls this function
+        // itself, and would never rest.
         reclaimer_.add(*site);
     }
 }
 
-/// Out of text that is about to be freed, as far as nobody else has patched it: until it is, the
-/// kernel may still run it, for a module's parameter or asynchronous function.
+/// Any state -> Gone, in text that the kernel is about to free. Until then it may still run the
+/// text, for a module's parameter or asynchronous function: so the sites leave it, except where
+/// another patcher has written over them.
 void Sites::leave_text(SiteList& sites) {
     SiteList leaving, others;
     {
@@ -74,13 +76,14 @@ void Sites::leave_text(SiteList& sites) {
                 leaving.add(*site);
                 continue;
             }
-            // Its probes may be detached, and their handlers freed, before the text is.
+            // Its probes may be detached, and their handlers freed, before the kernel frees the
+            // text.
             bypass_call(port, *site);
             others.add(*site);
         }
         back_to_int3(port, leaving);
         x86::disarm(port, breakpoints(leaving));
-        // Also what the kernel has patched on top of us: nothing is written there any more.
+        // Those that another patcher keeps, too: nothing is written there any more.
         const SiteList* const both[] = {&leaving, &others};
         for (const SiteList* list : both)
             for (Site& site : *list) {
@@ -96,7 +99,7 @@ void Sites::leave_text(SiteList& sites) {
             site->written_board = {};
             table_.remove(*site);
             site->let_module_go();
-            // Who is about to attach there finds it gone.
+            // A request that is about to attach there finds the site gone.
             if (site->is_abandoned()) reclaimer_.add(*site);
         }
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-// Some sites, to be handled together: they share their core syncs.
+// Some sites that are handled together, and share their core syncs.
 #pragma once
 
 #include "site.h"
 
 namespace djprobe::kmod {
 
-/// Some sites, in a link of their own: a site is in one such list at most, and no list outlives a
-/// pause of the registry lock.
+/// Some sites, by a link of their own. A site is in one such list at most, and no list lives across
+/// a pause of the registry lock.
 class SiteList {
   public:
     SiteList() = default;

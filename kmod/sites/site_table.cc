@@ -9,15 +9,15 @@ namespace djprobe::kmod {
 
 Site* SiteTable::find(u64 address) const {
     static_assert(__builtin_offsetof(Site, hit) == 0);
-    // A slide's anchor may be there, too, which is nobody's IA.
+    // A slide's anchor may be there, too: it is the IA of no site.
     for (const djk_trap* trap = *djk_trap_bucket(address); trap; trap = trap->next)
         if (trap->address == address && trap->site) return reinterpret_cast<Site*>(trap->site);
     return nullptr;
 }
 
 void SiteTable::insert(djk_trap& trap) {
-    // Before all others: a slide's anchor is found also where a group is about to arm a site of its
-    // own, whose way on leads into the slide's region.
+    // Before all others: a request may be about to arm a site at a slide's anchor. Hits must find
+    // the anchor first, since the trap of that site resumes inside the slide's region.
     djk_trap** const bucket = djk_trap_bucket(trap.address);
     trap.next = *bucket;
     __atomic_store_n(bucket, &trap, __ATOMIC_RELEASE);
@@ -27,12 +27,12 @@ void SiteTable::remove(djk_trap& trap) {
     djk_trap** link = djk_trap_bucket(trap.address);
     while (*link != &trap)
         link = &(*link)->next;
-    // The removed trap keeps its own link: a reader that stands on it goes on.
+    // The removed trap keeps its own link: a hit that stands on it goes on.
     __atomic_store_n(link, trap.next, __ATOMIC_RELEASE);
 }
 
 void SiteTable::insert(Site& site) {
-    // Behind all others: as above.
+    // Behind all others, for the same reason.
     djk_trap** link = djk_trap_bucket(site.address());
     while (*link)
         link = &(*link)->next;
@@ -76,7 +76,7 @@ void SiteTable::restore(FunctionCopy& copy) const {
     for_each_board_left(range, [&](const Site& site) { recover(site.written_board); });
     for_each_near(range, [&](const Site& site) {
         if (site.state == State::Disarmed) return;
-        // A slide's tail has the int3 of the IA in it, whose own byte the breakpoint knows.
+        // A slide's region holds the int3 of the IA; the breakpoint knows the original byte.
         if (site.plan.may_jump()) recover(site.code.jump);
         recover(site.breakpoint);
         if (site.written_board.length) recover(site.written_board);
@@ -84,12 +84,12 @@ void SiteTable::restore(FunctionCopy& copy) const {
 }
 
 void SiteTable::for_each_board(Range range, FunctionRef<void(Range)> use) const {
-    // Until its detour is free a springboard belongs to its site.
+    // A springboard belongs to its site until the site's detour is freed.
     for_each_near(range, [&](const Site& site) {
         if (site.plan.board) use({site.plan.board, site.plan.board + x86::kJumpLength});
     });
-    // That of a removed site is restored before a plan is carried out, unless another patcher has
-    // written into it.
+    // The springboard of a removed site is taken out before a plan is carried out, unless another
+    // patcher has written into it.
     for_each_board_left(range, [&](const Site& site) {
         if (site.holds_module) use(site.board());
     });

@@ -8,28 +8,28 @@
 
 namespace djprobe::kmod {
 
-/// Every site, and who writes the table of traps. Under the registry lock.
+/// Every site. Only this class writes the table of traps. Under the registry lock.
 class SiteTable final : public OwnText {
   public:
-    /// The site whose IA this is.
+    /// The site whose IA this is, or nullptr.
     Site* find(u64 address) const;
     void insert(Site& site);
-    /// The site's traps may be found by hits that began before; free it after quiescence. Its
-    /// springboard stays in the text until then, and in the table until forget_board(); so does a
-    /// bypass, whose int3 is in the site's own code.
+    /// Hits that began before may still find the site's traps: free the site after a quiescence.
+    /// Its springboard stays in the text until then, and in the table until forget_board(). A
+    /// bypass stays, too, since its int3 is in the site's own code.
     void remove(Site& site);
-    /// The springboard is in the text no more, or the text is about to be freed.
+    /// The springboard is no longer in the text, or the kernel is about to free that text.
     void forget_board(Site& site);
-    /// Traps besides the IA's come and go with their int3: insert before it, remove after it and a
-    /// core sync.
+    /// The traps of anchors and bypasses come and go with their int3: insert them before it is
+    /// written, remove them after it has gone and the cores have synced.
     void insert(djk_trap& trap);
     void remove(djk_trap& trap);
     /// All sites, newest first.
     Site* first() const { return list_.first(); }
     WalkedList<Site>& all() { return list_; }
 
-    /// use(Site&) for every site that may own, change or have displaced a byte of `range`, and for
-    /// some others nearby. `use` may not remove any.
+    /// Calls use(Site&) for every site that may own, change or have displaced a byte of `range`,
+    /// and for some others nearby. `use` must not remove any.
     template <class Use>
     void for_each_near(Range range, Use&& use) const {
         for_each_in_lines(range, [&](Site& site) {
@@ -37,8 +37,8 @@ class SiteTable final : public OwnText {
         });
     }
 
-    /// use(const Site&) for every removed site whose springboard is still in the text in `range`,
-    /// and for some others nearby.
+    /// Calls use(const Site&) for every removed site whose springboard is still in the text in
+    /// `range`, and for some others nearby.
     template <class Use>
     void for_each_board_left(Range range, Use&& use) const {
         for_each_in_lines(range, [&](const Site& site) {

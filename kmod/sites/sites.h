@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The sites: which exist, in which state, and every transition of their text.
+// The sites: which ones exist, in which state, and every transition of their text.
 #pragma once
 
 #include "../border/portions.h"
@@ -10,56 +10,62 @@
 
 namespace djprobe::kmod {
 
-/// A probe as its site sees it.
+/// A probe, as its site sees it.
 struct Member {
     u64 address;
     djk_handler* handler;
     bool int3_only;
 };
 
-/// Owns every site's state and text. Under the registry lock, which portions give to others. See
-/// docs/architecture.md for the transitions.
+/// Owns every site's state and text. Under the registry lock, which functions that take Portions
+/// give to others in between. All may sleep and take the text lock. docs/architecture.md shows the
+/// transitions.
 ///
 /// A member joins its site, the site is armed, the member is linked: from then on hits run its
-/// handler. A joined member that is not linked takes back what its joining has done.
+/// handler. A member that has joined and cannot be linked must take that back.
 class Sites {
   public:
     Sites(SiteTable& table, Analyst& analyst, CodeBuilder& code, Reclaimer& reclaimer)
         : table_(table), analyst_(analyst), code_(code), reclaimer_(reclaimer) {}
 
-    /// At the beginning of each portion: programs may have gone while others had the lock.
+    /// Call this at the beginning of each portion: while others had the lock, programs may have
+    /// been freed.
     void begin_portion() { code_.forget_programs(); }
 
     // membership.cc
-    /// The site for `member`, an existing one or a new one, which is Disarmed. Its text changes
-    /// only where a jump must go. A new site's code is there after flush().
+    /// Finds the site for `member`, or makes a new one, which is Disarmed. The text changes only
+    /// where a jump must give way. A new site's code is in its slot after flush(). On a refusal the
+    /// member has not joined: the analyst's, MODULE_LEAVING, FOREIGN_PATCH, NO_MEMORY,
+    /// POST_AT_BRANCH.
     Refusal join(const Member& member, Site*& site);
-    /// Before the lock is given to others, who may arm the new sites.
+    /// Call this before others get the lock, because they may arm the new sites.
     void flush() { code_.flush(); }
-    /// Hits run the handler from now on. False: the site's text has been given back meanwhile.
+    /// Hits run the handler from now on. False: the site has left the text meanwhile.
     bool link(Site& site, const Member& member);
-    /// Undo join() for a member that is not linked. A site that no member needs goes to `empty`.
+    /// Undo join() for a member that is not linked. A site that no member needs, and whose text
+    /// must be given back, goes to `empty`.
     void take_back(Site& site, const Member& member, SiteList& empty);
-    /// Hits that begin from now on do not run the handler. `empty` as above.
+    /// Hits that begin from now on do not run the handler; it is free of hits after a quiescence.
+    /// `empty` is as above.
     void unlink(Site& site, const Member& member, SiteList& empty);
-    /// What a plan for a place would be: the plan of the site that is there, or a new one.
+    /// The plan of the site at an address or, where there is none, the plan that it would get.
     Refusal plan_for(u64 address, x86::Plan& plan);
 
     // transitions.cc
-    /// Arm the Disarmed ones of `count` sites (nullptr: none there), all or none. `refused` is the
-    /// index of the one that could not.
+    /// Arm those of `count` sites that are Disarmed, all or none; site_at() may say nullptr. On a
+    /// refusal `refused` is the index of the site at fault.
     Refusal arm(size_t count, FunctionRef<Site*(size_t)> site_at, size_t& refused);
 
     // retire.cc
-    /// Give back the text of `empty` sites. What another patcher has written over stays, and is
-    /// tried again.
+    /// Give back the text of sites that no member needs. A site that another patcher has written
+    /// over stays without handlers, and the optimizer tries again.
     void retire(SiteList& empty);
-    /// Leave text that is about to be freed but may still run, and forget the sites in it.
+    /// Leave text that the kernel is about to free but may still run, and forget the sites in it.
     void forget(Range text, Portions& portions);
 
     // optimizer.cc
-    /// Jumps for all sites that may have one, and the end of what was detached, both behind one
-    /// quiescence.
+    /// Write the jumps of all sites that may have one, and free what was detached. One quiescence
+    /// serves both; others have the lock meanwhile.
     void optimize(Portions& portions);
     /// Off: every site goes back to int3 and stays there.
     void set_optimization(bool optimization, Portions& portions);
@@ -94,7 +100,7 @@ class Sites {
     void finish_batch(Portions& portions);
     void finish(SiteList& waiting);
 
-    /// use(SiteList&) for all sites that `pick` chooses, a portion at a time.
+    /// Calls use(SiteList&) for all sites that `pick` chooses, a portion at a time.
     template <class Pick, class Use>
     void for_each_site(Portions& portions, Pick&& pick, Use&& use);
 
@@ -103,9 +109,9 @@ class Sites {
     CodeBuilder& code_;
     Reclaimer& reclaimer_;
     bool optimization_ = true;
-    /// Some site has a jump that should have gone, or held others back until it went.
+    /// A site has a jump that should have gone, or had one that held others back.
     bool unsettled_ = false;
-    bool obstructed_ = false;   ///< some site has given up, see retry_obstructed()
+    bool obstructed_ = false;   ///< a site has given up, see retry_obstructed()
     bool just_failed_ = false;  ///< a site's last try has failed since the optimizer's last run
 };
 

@@ -4,7 +4,7 @@
 namespace djprobe::kmod {
 
 Refusal check_written(KernelText& text, const Site& site) {
-    // The kernel looks after its kprobe's byte.
+    // The byte of a kprobe is the kernel's.
     if (site.joins_kprobe()) return {};
     if (site.state == State::Optimized) {
         if (const Refusal refusal = find_kprobe(site.region())) return refusal;
@@ -20,15 +20,15 @@ Refusal check_written(KernelText& text, const Site& site) {
 
 Refusal check_to_optimize(KernelText& text, const Site& site) {
     if (const Refusal refusal = check_written(text, site)) return refusal;
-    // A slide's unpatched form has the int3 of its IA in the tail.
+    // In a slide's region the int3 of the IA counts as original, and its anchor's int3 comes later.
     const TextForm form =
         site.slides() && !site.anchor_armed ? TextForm::Original : TextForm::Breakpoint;
     if (const Refusal refusal = check_text(text, site.code.jump, form)) return refusal;
-    // One right before may be about to get a jump of its own.
+    // A kprobe right before the region may be about to get a jump of its own.
     if (const Refusal refusal = find_kprobe_over(site.region())) return refusal;
     const x86::PatchSite& board = site.code.board;
     if (!board.length) return {};
-    // A kprobe that is not in the text keeps a copy of what was there.
+    // A kprobe that is not in the text keeps a copy of what it found there.
     if (const Refusal refusal = find_kprobe_over({board.address, board.address + board.length}))
         return refusal;
     return site.written_board.length ? check_text(text, site.written_board, TextForm::Jump)
@@ -49,7 +49,7 @@ Refusal check_unchanged(KernelText& text, const SiteTable& table, const Site& si
         for (size_t i = 0; i < bytes.size(); ++i) {
             const u64 at = address + i;
             if (text.matches(at, {&bytes[i], 1})) continue;
-            // Another site of ours has changed it, and knows what was there: the same.
+            // Another site of ours may have changed the byte, and know that it was the same.
             bool ours = false;
             table.for_each_near({at, at + 1}, [&](const Site& other) {
                 if (&other != &site && is_live(other.state))

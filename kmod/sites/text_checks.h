@@ -10,16 +10,16 @@ namespace djprobe::kmod {
 
 using x86::TextForm;
 
-/// All that a live site has written is there, to be taken back: its int3s, or its jump. Behind an
-/// int3 it has written nothing: what another patcher has done there does not matter.
+/// All that a live site has written, its int3s or its jump, is still there and can be taken back.
+/// The bytes behind an int3 do not matter: the site has not written them.
 Refusal check_written(KernelText& text, const Site& site);
 
-/// The same, the bytes of the jump's tail are the original ones, and no kprobe of the kernel is
-/// about to be written there.
+/// The same; besides, the bytes of the jump's tail are the original ones, and no kprobe of the
+/// kernel is about to be written there.
 Refusal check_to_optimize(KernelText& text, const Site& site);
 
-/// The text is what the plan, and with it the detour, was made from: it may have been read while
-/// the kernel was changing it for a kprobe nearby. FOREIGN_PATCH: it is not.
+/// The text is what the plan, and with it the detour, was made from. FOREIGN_PATCH: it is not,
+/// since the analysis may have read it while the kernel changed it for a kprobe nearby.
 Refusal check_unchanged(KernelText& text, const SiteTable& table, const Site& site);
 
 }  // namespace djprobe::kmod

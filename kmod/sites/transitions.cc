@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Disarmed <-> Armed <-> Optimizing, and what decides about them. Transitions take many sites at a
-// time, which share their core syncs.
+// Disarmed -> Armed <-> Optimizing, and Optimized -> Armed, with the rules that decide. Transitions
+// take many sites at a time, which share their core syncs.
 #include "patched_text.h"
 #include "picked.h"
 #include "sites.h"
@@ -8,7 +8,7 @@
 
 namespace djprobe::kmod {
 
-/// Why a site may not have its jump now.
+/// Why a site must not have its jump now.
 Refusal Sites::hold_reason(const Site& site) const {
     if (!site.plan.may_jump()) return site.plan.jump;
     if (!optimization_) return Refusal{Reason::OPTIMIZATION_OFF};
@@ -16,15 +16,16 @@ Refusal Sites::hold_reason(const Site& site) const {
     Refusal overlap;
     table_.for_each_near(site.region(), [&](const Site& other) {
         if (&other == &site || !site.region().overlaps(other.region())) return;
-        // An IA inside must trap by itself. Of two jumps that overlap, the first one stays.
+        // An IA inside the region must trap by itself. Of two jumps that overlap the first stays.
         if (site.region().contains(other.address()) || other.wants_jump())
             overlap = Refusal{Reason::OVERLAP, other.address()};
     });
     return overlap;
 }
 
-/// Armed <-> Optimizing or Optimized, as hold_reason() says now. Fails, and changes nothing, when
-/// somebody else has patched on top of a jump that should go; the optimizer tries again.
+/// Armed -> Optimizing, or Optimizing and Optimized -> Armed, as hold_reason() says now. A refusal
+/// changes nothing: another patcher has written over a jump that should go, and the optimizer tries
+/// again.
 Refusal Sites::settle(Site& site) {
     djk_breathe();
     if (!is_live(site.state) || site.is_obstructed()) return {};
@@ -39,7 +40,7 @@ Refusal Sites::settle(Site& site) {
         back_to_int3(text, site);
     }
     site.hold = hold;
-    // No jump before the first handler is there: it may call that directly.
+    // No jump before the first handler is linked: the detour may call that directly.
     if (!hold && site.state == State::Armed && site.has_probes()) {
         set_state(site, State::Optimizing);
         site.quiescence = Quiescence::Wanted;
@@ -48,15 +49,16 @@ Refusal Sites::settle(Site& site) {
     return {};
 }
 
-/// Something has gone or come back: others near it may have waited for that.
+/// Sites near `range` may have waited for what has just left it.
 void Sites::settle_near(Range range) {
     table_.for_each_near(range, [&](Site& site) {
         if (site.has_probes() && site.region().overlaps(range)) (void)settle(site);
     });
 }
 
-/// Jumps over the IAs of `fresh` sites give way to their int3, so that one can be set there. Those
-/// that did are `yielding`; nothing has changed when one of them cannot, for the sake of `refused`.
+/// Let the jumps over the IAs of `fresh` sites give way, so that an int3 can be written there.
+/// `yielding` lists the sites whose jumps did. On a refusal nothing has changed: one cannot give
+/// way to `refused`.
 Refusal Sites::make_way(KernelText& text, const SiteList& fresh, SiteList& yielding,
                         const Site*& refused) {
     Refusal refusal;
@@ -65,7 +67,7 @@ Refusal Sites::make_way(KernelText& text, const SiteList& fresh, SiteList& yield
         refused = &site;
         const u64 address = site.address();
         table_.for_each_near({address, address + 1}, [&](Site& other) {
-            // One that gives way already is held.
+            // A site that gives way already has a hold.
             if (refusal || other.hold || !other.wants_jump() || !other.region().contains(address))
                 return;
             refusal = check_written(text, other);
@@ -82,8 +84,8 @@ Refusal Sites::make_way(KernelText& text, const SiteList& fresh, SiteList& yield
     return refusal;
 }
 
-/// Sites where the kernel has a kprobe take part in that, all or none. Not under the text lock,
-/// which the kernel takes.
+/// Register a kprobe for each site where the kernel has one already. The caller gives all of them
+/// back on a refusal. Not under the text lock, whose mutexes the kernel takes.
 Refusal Sites::take_seats(SiteList& fresh, const Site*& refused) {
     for (Site& site : fresh) {
         if (!site.joins_kprobe()) continue;
@@ -100,12 +102,12 @@ void Sites::leave_seat(Site& site) {
     site.seat = nullptr;
 }
 
-/// Disarmed -> Armed, all or none; then `refused` is the one that could not.
+/// Disarmed -> Armed, all or none. On a refusal `refused` is the site at fault.
 Refusal Sites::arm(SiteList& fresh, const Site*& refused) {
     SiteList yielding;
     const auto arm_under_lock = [&]() {
         KernelText text;
-        // The slots have been written since the cores were last synchronized.
+        // The slots were written after the last core sync.
         text.sync_cores();
         if (const Refusal refusal = make_way(text, fresh, yielding, refused)) return refusal;
         for (const Site& site : fresh) {
@@ -114,8 +116,8 @@ Refusal Sites::arm(SiteList& fresh, const Site*& refused) {
             if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
                 return refusal;
             if (const Refusal refusal = check_unchanged(text, table_, site)) return refusal;
-            // Since the facts were collected a kprobe of the kernel may have come, whose jump would
-            // cover the IA, or one that is not in the text yet.
+            // After the facts were collected a kprobe may have come whose jump would cover the IA,
+            // or one that is not in the text yet.
             if (const Refusal refusal = find_kprobe_over({site.address(), site.address() + 1}))
                 return refusal;
         }
@@ -134,7 +136,7 @@ Refusal Sites::arm(SiteList& fresh, const Site*& refused) {
     if (refusal)
         for (Site& site : fresh)
             leave_seat(site);
-    // Those who made way may have done so in vain.
+    // The sites that gave way may have done so in vain.
     if (refusal)
         while (Site* site = yielding.take_first())
             (void)settle(*site);
@@ -165,8 +167,8 @@ Refusal Sites::arm(size_t count, FunctionRef<Site*(size_t)> site_at, size_t& ref
     return refusal;
 }
 
-/// Take the jumps out, or the int3s that make way for them. The IAs' int3s stay. The caller has
-/// checked the text.
+/// Optimized and Optimizing -> Armed: take the jumps out, and the int3s at slides' anchors. The
+/// int3s at the IAs stay. The caller has checked the text.
 void Sites::back_to_int3(KernelText& text, const SiteList& sites) {
     const auto optimized = [](const Site& site) {
         return site.state == State::Optimized ? &site.code.jump : nullptr;
@@ -179,12 +181,12 @@ void Sites::back_to_int3(KernelText& text, const SiteList& sites) {
     for (Site& site : sites) {
         if (site.anchor_armed) table_.remove(site.anchor);
         site.anchor_armed = false;
-        // Only now are the bytes behind the first instruction the original ones again.
-        // One in the kernel's kprobe has no code of its own.
+        // Only now do the bytes behind the first instruction hold the original again. A site that
+        // joins a kprobe has no code to resume in.
         if (!site.joins_kprobe()) set_resume(site, site.out_of_line());
         set_state(site, State::Armed);
         update_patch(text, site);
-        // Others that overlap may have waited for that, and not only those near the reason for it.
+        // Sites that overlap this one may have waited for that, and not only the new ones.
         unsettled_ = true;
         djk_optimizer_kick();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* kmod/api/djprobe_api.h: probes of other modules. */
+/* The functions of kmod/api/djprobe_api.h: probes of other modules. */
 #include "../../api/djprobe_api.h"
 
 #include <linux/export.h>
@@ -61,7 +61,7 @@ static int attach(struct djprobe **probes, struct djp_request *requests,
 	return 0;
 }
 
-/* The same for probes that are not registered yet, which they are then. */
+/* Reserve a place for each probe, attach all, and settle the places. */
 static int register_all(struct djprobe **probes, struct djp_request *requests,
 			struct djk_c_source *sources, int num)
 {
@@ -107,7 +107,7 @@ EXPORT_SYMBOL_GPL(register_djprobe);
 
 void unregister_djprobes(struct djprobe **probes, int num)
 {
-	/* In portions: this must not need memory. */
+	/* A few at a time, because this must not need memory. */
 	struct djp_probe *portion[32];
 	int i, count;
 

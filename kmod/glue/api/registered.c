@@ -10,11 +10,11 @@ struct registration {
 	struct hlist_node in_table;
 	struct rcu_head rcu;
 	const void *probe;
-	struct djp_probe *attached; /* NULL: a place that is reserved */
+	struct djp_probe *attached; /* NULL: the place is only reserved */
 };
 
 static DEFINE_HASHTABLE(registrations, 8);
-/* Whoever changes the table holds it. Outside the registry's lock. */
+/* Guards changes of the table. It is taken before the registry lock. */
 static DEFINE_MUTEX(registrations_mutex);
 
 static struct registration *find(const void *probe)
@@ -33,7 +33,7 @@ static void remove(struct registration *one)
 	kfree_rcu(one, rcu);
 }
 
-/* With the mutex. */
+/* Under the mutex. */
 static struct registration *find_attached(const void *probe)
 {
 	struct registration *const one = find(probe);

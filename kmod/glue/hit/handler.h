@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One handler on one site, a BPF program or one in C, as the C side keeps it. */
+/* One handler on one site, a BPF program or a function in C, as the C side keeps it. */
 #ifndef DJPROBE_KMOD_HANDLER_H
 #define DJPROBE_KMOD_HANDLER_H
 
@@ -14,7 +14,7 @@ struct djk_shadow;
 struct djprobe;
 struct djretprobe;
 
-/* Per CPU, so that no hit writes a line that another CPU reads. */
+/* One for each CPU, so that no hit writes a cache line that another CPU reads. */
 struct djk_counters {
 	u64 hits;
 	u64 missed[DJPROBE_MISS_KINDS];
@@ -22,21 +22,21 @@ struct djk_counters {
 
 struct djk_full_handler {
 	struct djk_handler link;     /* first: the policy knows only this */
-	struct bpf_prog *prog;	     /* this, */
-	struct bpf_prog *entry_prog; /* of a session: runs first */
+	struct bpf_prog *prog;	     /* what runs: this, */
+	struct bpf_prog *entry_prog; /* a session's program for the entry, or NULL */
 	struct djprobe *c_probe;     /* or this, */
 	struct djretprobe *c_return; /* or this */
-	struct djk_shadow *shadow;   /* the program runs at the return, the site is the entry */
-	bool begins;		     /* decides at the entry whether a call is to be seen */
-	bool needs_context;	     /* calls helpers that ask who has attached it */
-	bool asks_where;	     /* calls bpf_get_func_ip(), or a program that may */
-	bool plain;		     /* a program that runs at the site and does not need that */
+	struct djk_shadow *shadow;   /* not NULL: it runs at the return, the site is the entry */
+	bool begins;		     /* it decides at the entry whether to see the return */
+	bool needs_context;	     /* it calls helpers that read its cookie or its kprobe */
+	bool asks_where;	     /* it calls bpf_get_func_ip(), or a program that may */
+	bool plain;		     /* a program that runs at the site and needs no context */
 	u64 cookie;
 	struct djk_counters __percpu *counters;
 	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */
 };
 
-/* What a session keeps of a call. */
+/* What a session keeps about a call: its cookie, and the time of its entry in nanoseconds. */
 struct djk_session_call {
 	u64 cookie, entered;
 };

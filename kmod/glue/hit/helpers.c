@@ -9,10 +9,10 @@
 #include "../kernel.h"
 
 /*
- * What the verifier lets programs of type kprobe call, and what it puts in place of a call for one
- * kind of map, as far as it has been read: it looks at its arguments, at `current` and at counters
- * of its own, but not at current->bpf_ctx. A helper that is not named here, those of newer kernels
- * included, gets the run context, which costs a hit more but is never wrong.
+ * Helpers that the verifier lets programs of type kprobe call, or puts in place of a call for one
+ * kind of map, and whose source was read: each looks at its arguments, at `current` and at counters
+ * of its own, but not at current->bpf_ctx. A helper that is not named here, as those of newer
+ * kernels, gets the run context, which makes a hit cost more but is never wrong.
  */
 static const char *const names[] = {
 	/* Time, numbers. */
@@ -61,7 +61,7 @@ void djk_helpers_init(void)
 {
 	size_t i;
 
-	/* A kernel need not have one; what several functions are called is not known. */
+	/* A kernel may lack a helper. A name that several functions have says nothing. */
 	for (i = 0; i < ARRAY_SIZE(names); i++)
 		if (djk_lookup_all(names[i], &known[i], 1) != 1)
 			known[i] = 0;

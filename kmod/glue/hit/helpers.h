@@ -2,7 +2,8 @@
 #ifndef DJPROBE_KMOD_HELPERS_H
 #define DJPROBE_KMOD_HELPERS_H
 
-/* Find those that djk_needs_run_context() knows. */
+/* Find the addresses of the helpers that need no run context, for djk_needs_run_context(). Sleeps.
+ */
 void djk_helpers_init(void);
 
 #endif

@@ -22,7 +22,7 @@
 
 static __always_inline struct djk_full_handler *first_handler(const struct djk_site *site)
 {
-	/* Handlers are freed after quiescence, which waits for us: preemption is off. */
+	/* Preemption is off, so the quiescence before a handler is freed waits for this CPU. */
 	return (struct djk_full_handler *)smp_load_acquire(&site->handlers);
 }
 
@@ -31,7 +31,7 @@ static __always_inline struct djk_full_handler *next_handler(const struct djk_fu
 	return (struct djk_full_handler *)smp_load_acquire(&handler->link.next);
 }
 
-/* Not traced, like djk_hit(): what traces may be a site, whose hit would be a miss again. */
+/* Not traced, like djk_hit(): a site in the tracer would be hit again, and miss, without end. */
 static notrace void miss(const struct djk_site *site, enum djprobe_miss cause)
 {
 	struct djk_full_handler *handler;
@@ -41,7 +41,7 @@ static notrace void miss(const struct djk_site *site, enum djprobe_miss cause)
 }
 NOKPROBE_SYMBOL(miss);
 
-/* True: the probed text is to continue at regs->ip. */
+/* True: the probed text must continue at regs->ip. */
 static bool run_c_handler(struct djk_full_handler *handler, struct pt_regs *regs)
 {
 	struct djprobe *const probe = handler->c_probe;
@@ -72,7 +72,9 @@ static bool run_special_handler(struct djk_full_handler *handler, struct pt_regs
 }
 NOKPROBE_SYMBOL(run_special_handler);
 
-/* Preemption is off. `nmi`: what in_nmi() says of our own trap, if it led here. */
+/* Run the site's handlers under the guard of trace_call_bpf(): a CPU on which a BPF program or a
+ * handler is active counts a miss. Preemption is off. `nmi` is what our own int3 has added to the
+ * count that in_nmi() reads; 0: a jump led here. */
 static __always_inline bool run_handlers(struct pt_regs *regs, const struct djk_site *site,
 					 unsigned int nmi)
 {
@@ -100,7 +102,7 @@ static __always_inline bool run_handlers(struct pt_regs *regs, const struct djk_
 	return redirected;
 }
 
-/* Behind the probed instruction. What was skipped before it has been counted there. */
+/* Run the post_handlers. What is skipped here was counted before the instruction. */
 static notrace void run_after(struct pt_regs *regs, const struct djk_site *site)
 {
 	const unsigned long ip = regs->ip;
@@ -166,7 +168,7 @@ void djk_get_guard(struct djk_machine *machine)
 #endif
 #endif
 #ifdef CONFIG_PREEMPTION
-	/* What preempt_enable() calls: with PREEMPT_DYNAMIC whatever was chosen at boot. */
+	/* As preempt_enable() calls it: with PREEMPT_DYNAMIC boot has chosen the function. */
 	machine->resched = djk_lookup("__SCT__preempt_schedule");
 	if (!machine->resched)
 		machine->resched = djk_lookup("preempt_schedule_thunk");
@@ -174,9 +176,9 @@ void djk_get_guard(struct djk_machine *machine)
 }
 
 /*
- * Everything that runs from the trap up to the guard in djk_hit() belongs to the
- * trap path that is refused as a site (trap_path.h). NMI-like context: interrupts
- * are off and in_nmi() holds.
+ * All code that runs from the trap up to the guard in run_handlers() is the trap path, which is
+ * refused as a site (trap_path.h). The context is like that of an NMI: interrupts are off and
+ * in_nmi() holds.
  */
 static int notrace on_die(struct notifier_block *block, unsigned long event, void *data)
 {
@@ -189,7 +191,7 @@ static int notrace on_die(struct notifier_block *block, unsigned long event, voi
 	if (!trap)
 		return NOTIFY_DONE;
 	regs->ip--;
-	/* The trap counts as an NMI by itself; nobody preempts one. */
+	/* The trap itself counts as an NMI, which no task preempts. */
 	if (!trap->site || !run_handlers(regs, trap->site, NMI_OFFSET))
 		regs->ip = smp_load_acquire(&trap->resume);
 	return NOTIFY_STOP;
@@ -198,13 +200,14 @@ NOKPROBE_SYMBOL(on_die);
 
 static struct notifier_block die_notifier = {
 	.notifier_call = on_die,
-	/* Before debuggers, which take every int3 for theirs. */
+	/* Before debuggers, which take every int3 for their own. */
 	.priority = INT_MAX,
 };
 
 /*
- * As register_die_notifier(), but first: it puts us behind those of the same priority, which care
- * for other events only and would cost every hit at int3 a tenth more.
+ * As register_die_notifier() does, but at the head of the chain. register_die_notifier() would put
+ * us behind others of the same priority, which handle other events and would make every hit at an
+ * int3 cost a tenth more.
  */
 void djk_hit_start(void)
 {

@@ -13,8 +13,9 @@
 #include "../kernel/text_of.h"
 
 /*
- * The return thunk that the compiler calls and the one that this CPU needs, to which boot has
- * turned every return. Mostly they lie together; where not (srso_alias_return_thunk), the latter.
+ * The return thunk that the compiler jumps to, and the one that this CPU needs, to which boot has
+ * turned every return. Mostly they lie together: one extent has both. Where they do not
+ * (srso_alias_return_thunk), it has the latter.
  */
 static struct djk_extent return_thunks(void)
 {
@@ -32,7 +33,7 @@ static struct djk_extent return_thunks(void)
 	return thunks;
 }
 
-/* One for each register, in the order of their numbers; empty if this kernel has none. */
+/* The thunks for all registers, in the order of their numbers; empty if this kernel has none. */
 static struct djk_extent thunk_array(const char *rax, const char *r15)
 {
 	const unsigned long first = djk_lookup(rax), last = djk_lookup(r15);
@@ -51,8 +52,8 @@ static unsigned long chosen_return_thunk(void)
 
 /*
  * A CPU with ITS predicts an indirect branch or a return wrongly when its last byte lies in the
- * lower half of a cache line. Boot leaves those alone that lie in the upper half, and they do not
- * where a slot has them.
+ * lower half of a cache line. Boot leaves the branches in the upper half as they are. A copy in a
+ * slot may lie in the lower half.
  */
 static bool has_its(void)
 {
@@ -67,7 +68,7 @@ int djk_check_mitigations(struct djk_doubt *doubt)
 {
 	const unsigned long chosen = chosen_return_thunk();
 
-	/* Returns would stay as they are in slots. */
+	/* Without a thunk, slots would hold plain returns. */
 	if (!has_its() || (chosen && djk_is_core_text(chosen)))
 		return 0;
 	djk_doubt(doubt, "ITS is mitigated, but x86_return_thunk is not known; report it with this "

@@ -4,7 +4,8 @@
 
 struct djk_doubt;
 
-/* Whether djk_get_machine() can tell how returns and indirect branches are made on this CPU. */
+/* Whether djk_get_machine() knows how returns and indirect branches must be made on this CPU. 0, or
+ * a negative errno with the doubt. */
 int djk_check_mitigations(struct djk_doubt *doubt);
 
 #endif

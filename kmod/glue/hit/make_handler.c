@@ -34,15 +34,16 @@ static bool is_sleepable(const struct bpf_prog *prog)
 }
 
 /*
- * An extension (freplace) takes the place of a whole program, is verified as one of its kind, and
- * finds neither a run context nor the registers that only it reads where the program wanted none.
- * The kernel keeps extensions off programs that may be called through a map; a handler counts as
- * one of these. Fails when it is extended already.
+ * An extension (freplace) replaces a whole program. The verifier checks it as one of that kind, but
+ * where the program needs no run context, and reads few registers, the extension would find
+ * neither. The kernel refuses extensions of a program that may be called through a map, by the
+ * count that prog_fd_array_get_ptr() raises; a handler raises it, too. False: the program is
+ * extended already.
  */
 #ifdef DJK_EXCLUDE_EXTENSIONS
 static const bool excludes_extensions = true;
 #else
-static const bool excludes_extensions; /* all get all */
+static const bool excludes_extensions; /* every program gets context and registers */
 #endif
 
 static bool keep_extensions_off(struct bpf_prog *prog)
@@ -85,9 +86,9 @@ static unsigned int refuse_program(const struct bpf_prog *prog, unsigned long *d
 }
 
 /*
- * Whether bpf_get_func_ip() may be called: after verification calls of helpers hold the distance of
- * the helper from a base, and those of subprograms stand behind the program. What a tail call leads
- * to changes.
+ * Whether the program may call bpf_get_func_ip(). After verification a call of a helper holds the
+ * helper's distance from a base, and subprograms stand behind the program. A tail call may lead to
+ * any program.
  */
 static bool may_ask_where(const struct bpf_prog *prog)
 {
@@ -118,7 +119,7 @@ static struct djk_full_handler *new_handler(void)
 	return NULL;
 }
 
-/* Take a reference to it, for give_back(); NULL with the reason. */
+/* Take a reference to a program, for give_back(). NULL with the reason. */
 static struct bpf_prog *take_program(int prog_fd, unsigned int *reason, unsigned long *detail)
 {
 	struct bpf_prog *prog = bpf_prog_get_type_dev(prog_fd, BPF_PROG_TYPE_KPROBE, false);
@@ -136,7 +137,8 @@ static struct bpf_prog *take_program(int prog_fd, unsigned int *reason, unsigned
 	return NULL;
 }
 
-/* Have the program run at returns, which are seen at the entry. False with the request's reason. */
+/* Let the handler run at returns: give it instances, and a session its other program. False with
+ * the request's reason. */
 static bool make_shadow(struct djk_full_handler *handler, const struct djk_program_source *source,
 			struct djp_request *request)
 {
@@ -246,8 +248,8 @@ bool djk_handler_program(const struct djk_handler *probe, struct djk_program *pr
 	const struct bpf_prog *prog = handler->prog;
 
 	/*
-	 * With lock debugging helpers check that rcu_read_lock() was called, which preemption being
-	 * off does not show. Subprograms are not in insnsi, nor is an extension.
+	 * With lock debugging, helpers check that rcu_read_lock() was called: to have preemption
+	 * off is not enough. insnsi holds neither subprograms nor an extension.
 	 */
 	if (!prog || IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) || !excludes_extensions || !prog->jited ||
 	    prog->aux->func_cnt)
@@ -276,7 +278,7 @@ bool djk_handler_may_be_at(const struct djk_handler *probe, unsigned long addres
 
 	if (!handler->prog || !handler->prog->kprobe_override)
 		return true;
-	/* There is none in a kernel without error injection. */
+	/* A kernel without error injection has no such list. */
 	list = djk_lookup("within_error_injection_list");
 	return entry && list && djk_bool(djk_call(list, address, 0, 0, 0, 0));
 }
@@ -298,7 +300,7 @@ bool djk_handler_enters_shadow(const struct djk_handler *probe)
 {
 	const struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
 
-	/* Who looks at a call when it begins wants all registers. */
+	/* A handler that looks at a call when it begins wants all registers. */
 	return handler->shadow && !handler->begins;
 }
 

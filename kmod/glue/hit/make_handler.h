@@ -11,22 +11,22 @@ struct djprobe;
 struct djretprobe;
 struct seq_file;
 
-/* See djk_make_handler(): the first member of the sources below. */
+/* What djk_make_handler() calls: the first member of the sources below. */
 struct djk_source {
 	struct djk_handler *(*make)(const struct djk_source *source, struct djp_request *request);
 };
 
-/* Handlers that run a BPF program, each with the request's cookie and a reference of its own. */
+/* Makes handlers that run a BPF program, each with the request's cookie and a reference of its own.
+ */
 struct djk_program_source {
 	struct djk_source source;
 	int fd;
-	const int
-		*entry_fd; /* of shadow entries: their session's other program; NULL: no session */
-	size_t shadows;	   /* so many requests are about shadow entries */
+	const int *entry_fd; /* a session's program for the entry; NULL: no session */
+	size_t shadows;	     /* how many requests are about shadow entries */
 };
 struct djk_program_source djk_source_of_program(int fd, const int *entry_fd, size_t shadows);
 
-/* The one handler that runs a function in C. The probe must outlive it by a quiescence. */
+/* Makes the one handler that runs a function in C. The probe must outlive it by a quiescence. */
 struct djk_c_source {
 	struct djk_source source;
 	struct djprobe *probe;	      /* this, */
@@ -35,7 +35,8 @@ struct djk_c_source {
 struct djk_c_source djk_source_of_c(struct djprobe *probe);
 struct djk_c_source djk_source_of_c_return(struct djretprobe *probe);
 
-/* A BPF program's number, as fdinfo of a BPF link has it; a session's both. */
+/* Print the ids of its BPF programs, as fdinfo of a BPF link does. Only for handlers that run one.
+ */
 void djk_handler_show(const struct djk_handler *probe, struct seq_file *out);
 
 #endif

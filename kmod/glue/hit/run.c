@@ -17,6 +17,7 @@ static __always_inline struct kprobe_ctlblk __percpu *kprobe_control(void)
 	return (struct kprobe_ctlblk __percpu *)djk_imports.kprobe_ctlblk;
 }
 
+/* The program's count changes as bpf_prog_inc_misses_counter() does it, which is not exported. */
 void notrace djk_count_miss(struct djk_full_handler *handler, enum djprobe_miss cause)
 {
 	struct bpf_prog_stats *stats;
@@ -33,8 +34,8 @@ void notrace djk_count_miss(struct djk_full_handler *handler, enum djprobe_miss 
 NOKPROBE_SYMBOL(djk_count_miss);
 
 /*
- * in_nmi() holds in every int3. An NMI that interrupts a handler, being in the
- * kernel, is on its own stack; what int3s it meets stay there.
+ * in_nmi() holds in every int3, so it does not tell. An NMI that interrupts a handler runs on a
+ * stack of its own, and so do the int3s that it meets.
  */
 static __always_inline bool on_nmi_stack(void)
 {
@@ -67,7 +68,7 @@ static __always_inline unsigned int call_wide(const void *data, const struct bpf
 	return 0;
 }
 
-/* What it returns is 64 bits wide, which bpf_prog_run() does not know; its statistics are. */
+/* bpf_prog_run() returns 32 bits. This returns all 64, with the statistics of __bpf_prog_run(). */
 static __always_inline u64 run_entry_program(const struct bpf_prog *prog, struct pt_regs *regs)
 {
 	struct wide_run run = { .regs = regs };
@@ -83,15 +84,16 @@ static u64 run_one_of(struct djk_full_handler *handler, bool entry, struct pt_re
 }
 NOKPROBE_SYMBOL(run_one_of);
 
-/* bpf_get_func_ip() looks for a running kprobe; a kprobe of the kernel's own that is hit, too. */
+/* bpf_get_func_ip() reads the running kprobe. Set it as kprobe_busy_begin() does: a kprobe of the
+ * kernel that is hit meanwhile then counts a miss. */
 static u64 run_as_kprobe(struct djk_full_handler *handler, bool entry, struct pt_regs *regs)
 {
 	struct kprobe *const outer = __this_cpu_read(*running_kprobe());
 	unsigned long flags;
 	u64 result;
 
-	/* A kretprobe of the kernel's that returns in an interrupt leaves no running kprobe behind.
-	 */
+	/* Interrupts are off, because a kretprobe of the kernel that returns in one clears the
+	 * running kprobe (kretprobe_rethook_handler()). */
 	local_irq_save(flags);
 	if (!outer)
 		__this_cpu_write(kprobe_control()->kprobe_status, KPROBE_HIT_ACTIVE);
@@ -103,6 +105,7 @@ static u64 run_as_kprobe(struct djk_full_handler *handler, bool entry, struct pt
 }
 NOKPROBE_SYMBOL(run_as_kprobe);
 
+/* The run context is set as bpf_prog_run_array() does it. */
 u64 djk_run_with_context(struct djk_full_handler *handler, bool entry, struct pt_regs *regs)
 {
 	struct bpf_trace_run_ctx context = { .bpf_cookie = handler->cookie };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Running one handler under the guard: what hits at a site and returns of functions share. */
+/* How one handler runs under the guard: hits at a site and returns of functions share this. */
 #ifndef DJPROBE_KMOD_RUN_H
 #define DJPROBE_KMOD_RUN_H
 
@@ -11,10 +11,10 @@
 #include "handler.h"
 
 /*
- * What a handler of ours adds to bpf_prog_active while it runs. BPF programs add
- * 1 and only look whether it was 0, so the sum also tells who is running. As one
- * byte, which makes detours shorter; below 0, where no number of tasks that were
- * preempted with a 1 of their own gets.
+ * A handler of ours adds this to bpf_prog_active while it runs. BPF programs add 1 and only look
+ * whether it was 0, so the sum also tells which of the two runs. It fits into a byte, which makes
+ * detours shorter. It is so far below 0 that preempted tasks, each with a 1 of its own, do not make
+ * up for it.
  */
 #define DJK_OUR_MARK (-128)
 
@@ -23,15 +23,15 @@ static __always_inline int __percpu *djk_bpf_active(void)
 	return (int __percpu *)djk_imports.bpf_prog_active;
 }
 
-/* Why no handler may run on this CPU now, of which djk_bpf_active() says `active`. Preemption is
- * off. What this calls is never a site: the guard is not ours here. */
+/* Why no handler may run on this CPU now, whose djk_bpf_active() is `active`. Preemption is off, in
+ * any context. It calls nothing that may be a site, because the caller does not hold the guard. */
 enum djprobe_miss djk_why_missed(int active);
-/* Count it, for `bpftool prog` as well. Preemption is off. */
+/* Count a miss, for `bpftool prog` as well. Preemption is off, in any context. */
 void djk_count_miss(struct djk_full_handler *handler, enum djprobe_miss cause);
 
 /*
- * Preemption is off, which is a reader's side of RCU; but with lock debugging
- * helpers want to see rcu_read_lock().
+ * Preemption is off, which makes the caller a reader of RCU. With lock debugging, however, helpers
+ * want to see rcu_read_lock().
  */
 static __always_inline void djk_lock_rcu(void)
 {
@@ -45,18 +45,19 @@ static __always_inline void djk_unlock_rcu(void)
 		rcu_read_unlock();
 }
 
-/* With the context that helpers ask who has attached the program, and where. `entry`: a session's
- * entry program, whose 64 bits it returns. */
+/* Run a program with the context in which helpers find its cookie and its site. `entry`: run a
+ * session's entry program. Returns the program's result. Preemption is off. */
 u64 djk_run_with_context(struct djk_full_handler *handler, bool entry, struct pt_regs *regs);
 
-/* It cannot redirect: its context is read-only, and it does not call bpf_override_return(). */
+/* Run a program that needs no context. It cannot redirect: its registers are read-only, and it does
+ * not call bpf_override_return(). */
 static __always_inline void djk_run_plain(struct djk_full_handler *handler, struct pt_regs *regs)
 {
 	bpf_prog_run(handler->prog, regs);
 	this_cpu_inc(handler->counters->hits);
 }
 
-/* A program that may need its context. */
+/* Run a program that may need its context. */
 static __always_inline void djk_run_program(struct djk_full_handler *handler, struct pt_regs *regs)
 {
 	if (handler->needs_context)

@@ -27,7 +27,7 @@
 #include "run.h"
 
 /*
- * Some instances, which never leave their rethook. Only whole pools are added:
+ * Some instances, which always belong to their rethook. A shadow grows by whole pools, because
  * newer kernels fix the number of instances when a rethook is made.
  */
 struct pool {
@@ -37,7 +37,7 @@ struct pool {
 
 enum shadow_state {
 	SHADOW_STOPPED,
-	SHADOW_ASLEEP,	/* the machine sleeps: no instances for now */
+	SHADOW_ASLEEP,	/* the machine goes to sleep: hits get no instance */
 	SHADOW_RUNNING, /* hits look for instances */
 };
 
@@ -52,12 +52,13 @@ struct djk_shadow {
 	bool is_short;	    /* the newest pool was found empty */
 };
 
-/* For one function; 64 bytes each. */
+/* The most instances for one function; each has some 64 bytes. */
 #define MOST_INSTANCES (1u << 18)
-/* One request may be for all functions: what they begin with must not fill the memory. */
+/* One request may name all functions: what they begin with must not fill the memory. */
 #define FIRST_INSTANCES_OF_ALL (1u << 16)
 #define FIRST_INSTANCES_AT_LEAST 16u
-/* Of what a request may take each growth takes this part at most: whoever is traced asks for it. */
+/* One growth takes at most this part of what a request may take: not a user asks for it, but any
+ * task that runs the probed function. */
 #define GROWTH_SHARE 8
 
 static unsigned int instances = 1024;
@@ -69,7 +70,7 @@ static struct {
 } rethook;
 
 static LIST_HEAD(all_shadows);
-static unsigned int sleeps; /* that have been prepared and are not over; they may nest */
+static unsigned int sleeps; /* of the machine: prepared and not over; they may nest */
 static DEFINE_MUTEX(all_mutex);
 
 /* ---- At the entry ---- */
@@ -97,11 +98,11 @@ static bool begin_call(struct djk_full_handler *handler, struct pt_regs *regs, v
 }
 NOKPROBE_SYMBOL(begin_call);
 
-/* One that this CPU has at hand. Preemption is off. */
+/* Take an instance that this CPU has at hand, as rethook_try_get() does. Preemption is off. */
 static __always_inline struct rethook_node *take_own(struct pool *pool)
 {
 #if defined(DJK_OBJPOOL_INLINE)
-	/* Whoever gives back has interrupts off; whoever takes need not. */
+	/* objpool_pop() switches interrupts off. Only giving back needs that, taking does not. */
 	return __objpool_try_get_slot(&pool->rethook->pool, raw_smp_processor_id());
 #elif defined(DJK_RETHOOK_OBJPOOL)
 	return objpool_pop(&pool->rethook->pool);
@@ -122,11 +123,12 @@ static struct rethook_node *take(struct pool *pool)
 }
 NOKPROBE_SYMBOL(take);
 
+/* As rethook_hook() and arch_rethook_prepare() do. */
 static __always_inline void hook(struct rethook_node *node, unsigned long *return_address)
 {
 	node->ret_addr = *return_address;
 	node->frame = (unsigned long)return_address;
-	/* Only this task's list, which an interrupt leaves as it finds it. */
+	/* The list is this task's own, and an interrupt leaves it as it finds it. */
 	__llist_add(&node->llist, &current->rethooks);
 	/* An unwinder that meets the trampoline looks for the node. */
 	barrier();
@@ -140,16 +142,17 @@ static void kick_grower(struct irq_work *work)
 {
 	queue_work(system_highpri_wq, &grower);
 }
-/* A hit may come from within the scheduler or the workqueues. */
+/* A hit may come from within the scheduler or the workqueues, so it cannot queue work itself. */
 static DEFINE_IRQ_WORK(grower_kick, kick_grower);
 
-/* Those of other CPUs; the older pools are the reserve while the grower makes more. */
+/* Take an instance that other CPUs have at hand, or one of the older pools, which are the reserve
+ * while the grower makes more. */
 static struct rethook_node *take_of_reserve(struct djk_shadow *shadow, struct pool *pool)
 {
 	struct rethook_node *node = take(pool);
 
-	/* What a CPU that goes down kicks last never comes, and would stay in the way of all
-	 * others: whoever misses next, elsewhere, asks. */
+	/* A CPU that goes offline may never run what it has queued last, and is_short would keep
+	 * all others from asking: the next hit that misses on another CPU asks. */
 	if (!node && !READ_ONCE(shadow->is_short) && cpu_online(raw_smp_processor_id())) {
 		WRITE_ONCE(shadow->is_short, true);
 		irq_work_queue(&grower_kick);
@@ -160,7 +163,8 @@ static struct rethook_node *take_of_reserve(struct djk_shadow *shadow, struct po
 }
 NOKPROBE_SYMBOL(take_of_reserve);
 
-/* NULL: stopped, asleep, an NMI, for which the pools are not made, or none left. */
+/* NULL: the shadow is stopped or asleep, no instance is left, or this is an NMI, in which the pools
+ * must not be used. */
 static struct rethook_node *take_or_miss(struct djk_full_handler *handler, bool allowed)
 {
 	struct djk_shadow *const shadow = handler->shadow;
@@ -178,7 +182,7 @@ static struct rethook_node *take_or_miss(struct djk_full_handler *handler, bool 
 }
 NOKPROBE_SYMBOL(take_or_miss);
 
-/* What enter() leaves to others, which is shorter by it. `node`: what it has taken. */
+/* The rare cases of enter(), which stays short without them. `node`: what it has taken, or NULL. */
 static noinline void enter_slowly(struct djk_full_handler *handler, struct pt_regs *regs,
 				  bool allowed, struct rethook_node *node)
 {
@@ -223,7 +227,7 @@ NOKPROBE_SYMBOL(djk_shadow_entry);
 
 /* ---- At the return ---- */
 
-/* Run the handler, with what was kept of the call at its entry. */
+/* Run the handler with what was kept at the call's entry. */
 static void end_call(struct djk_full_handler *handler, struct pt_regs *regs, void *data)
 {
 	const struct djk_session_call *const call = data;
@@ -235,7 +239,7 @@ static void end_call(struct djk_full_handler *handler, struct pt_regs *regs, voi
 		regs->ip = ip;
 		return;
 	}
-	/* Compilers may know that the function leaves them alone. */
+	/* The compiler may know that the function preserves these registers. */
 	regs->di = call->cookie;
 	regs->si = call->entered;
 	djk_run_program(handler, regs);
@@ -244,6 +248,8 @@ static void end_call(struct djk_full_handler *handler, struct pt_regs *regs, voi
 }
 NOKPROBE_SYMBOL(end_call);
 
+/* A rethook handler, as the kernel's kretprobe_rethook_handler(), under the guard of
+ * trace_call_bpf(). The kernel calls it with preemption off. */
 #ifdef DJK_RETHOOK_RET_ADDR
 static void notrace on_return(struct rethook_node *node, void *data, unsigned long return_address,
 			      struct pt_regs *regs)
@@ -273,7 +279,7 @@ NOKPROBE_SYMBOL(on_return);
 
 static void free_rethook(struct rethook *hook)
 {
-	/* Those under way keep it until they have returned. */
+	/* Calls that are under way keep it until they have returned. */
 	djk_call(rethook.free, (unsigned long)hook, 0, 0, 0, 0);
 }
 
@@ -320,9 +326,9 @@ static bool add_pool(struct djk_shadow *shadow, unsigned int size)
 }
 
 /*
- * Whether so many pools of so many instances leave memory to others: of what there is they may take
- * half, and a `share`th of that. Newer kernels give a pool room for all its instances on each CPU
- * that may ever come, a page at least.
+ * Whether so many pools of so many instances leave memory to others: together they may take half of
+ * what is available, divided by `share`. Newer kernels give a pool room for all its instances on
+ * each possible CPU, a page at least.
  */
 static bool fits(size_t pools, unsigned int size, size_t data_size, unsigned int share)
 {
@@ -335,7 +341,7 @@ static bool fits(size_t pools, unsigned int size, size_t data_size, unsigned int
 	return pools * bytes / PAGE_SIZE <= (u64)si_mem_available() / 2 / share;
 }
 
-/* Twice the same: one to use, and one for the time that it takes to add more. */
+/* Two pools of the same size: one to use, and one for the time that it takes to add more. */
 static bool grow(struct djk_shadow *shadow, unsigned int size)
 {
 	return add_pool(shadow, size) && add_pool(shadow, size);
@@ -353,7 +359,7 @@ static void grow_all(struct work_struct *work)
 		    shadow->size >= shadow->most)
 			continue;
 		size = min(shadow->size, (shadow->most - shadow->size + 1) / 2);
-		/* Out of memory: the next time, when somebody misses. */
+		/* Without memory the next hit that misses asks again. */
 		if (fits(2, size, shadow->data_size, GROWTH_SHARE))
 			grow(shadow, size);
 		WRITE_ONCE(shadow->is_short, false);
@@ -374,7 +380,7 @@ static void free_pools(struct djk_shadow *shadow)
 	}
 }
 
-/* In each of the two pools. */
+/* How many instances each of the first two pools has. */
 static unsigned int first_instances(size_t together)
 {
 	const unsigned int share =
@@ -409,9 +415,9 @@ struct djk_shadow *djk_shadow_create(struct djk_full_handler *handler, size_t da
 }
 
 /*
- * Without a handler the kernel frees an instance that comes back: each disabling would
- * cost the pools those of all calls under way. This one reads nothing that
- * djk_shadow_destroy() frees, so that only the module's end must wait for it.
+ * The kernel frees an instance that comes back to a rethook without a handler: each disabling would
+ * cost the pools the instances of all calls under way. So a stopped shadow has this handler. It
+ * reads nothing that djk_shadow_destroy() frees: only djk_shadow_exit() must wait for it.
  */
 #ifdef DJK_RETHOOK_RET_ADDR
 static void notrace ignore_return(struct rethook_node *node, void *data,
@@ -430,7 +436,7 @@ static void set_running(struct djk_shadow *shadow, bool running)
 	mutex_lock(&all_mutex);
 	for (pool = shadow->pools; pool; pool = pool->next)
 		rcu_assign_pointer(pool->rethook->handler, running ? on_return : ignore_return);
-	/* A pool that was short when it was stopped asks again. */
+	/* A shadow that was short when it was stopped asks again. */
 	WRITE_ONCE(shadow->is_short, false);
 	smp_store_release(&shadow->state, !running ? SHADOW_STOPPED
 					  : sleeps ? SHADOW_ASLEEP
@@ -464,7 +470,7 @@ static void set_asleep(bool value)
 	struct djk_shadow *shadow;
 
 	mutex_lock(&all_mutex);
-	/* One that was prepared before we came ends, too. */
+	/* A sleep that was prepared before the module was loaded ends, too. */
 	if (value)
 		sleeps++;
 	else if (sleeps)
@@ -473,7 +479,7 @@ static void set_asleep(bool value)
 	{
 		if (shadow->state == SHADOW_STOPPED)
 			continue;
-		/* The grower leaves alone whoever is asleep: one that was short asks again. */
+		/* The grower skips a shadow that is asleep: one that was short asks again. */
 		WRITE_ONCE(shadow->is_short, false);
 		WRITE_ONCE(shadow->state, sleeps ? SHADOW_ASLEEP : SHADOW_RUNNING);
 	}
@@ -481,10 +487,10 @@ static void set_asleep(bool value)
 }
 
 /*
- * Who sends the machine to sleep, or writes its image, does not return from there: the CPU wakes up
- * in a caller of theirs, with the stack of that one. An instance in use by then would stay in the
- * task's list, and those below it would return to where it should have. Those that are in use
- * already are below.
+ * The functions that send the machine to sleep, or write its image, do not return: the CPU wakes up
+ * in a caller of theirs, with the stack as it was there. An instance that they had taken would stay
+ * in the task's list, and calls below it would return to where that one should have. Instances that
+ * are in use when the sleep is prepared belong to such calls below, and are safe.
  */
 static int on_sleep(struct notifier_block *block, unsigned long event, void *data)
 {
@@ -499,7 +505,7 @@ static struct notifier_block sleep_notifier = {
 	.notifier_call = on_sleep,
 };
 
-/* ---- The module's ---- */
+/* ---- Loading and unloading ---- */
 
 int djk_shadow_init(void)
 {
@@ -520,8 +526,8 @@ bool djk_shadow_is_there(void)
 void djk_shadow_exit(void)
 {
 	unregister_pm_notifier(&sleep_notifier);
-	/* A hit that is still on its way out may have been short of instances, and a return may
-	 * still be in ignore_return(), on an idle CPU, too. */
+	/* A hit that is still on its way out may have kicked the grower, and a return may still be
+	 * in ignore_return(), perhaps on an idle CPU. */
 	djk_quiesce();
 	irq_work_sync(&grower_kick);
 	cancel_work_sync(&grower);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Returns seen by replaced return addresses, on the kernel's rethook: its
- * unwinder knows them, and it takes back what a dying task leaves.
+ * Shadow mode: returns are seen by replaced return addresses, on the kernel's rethook. The kernel's
+ * unwinder knows these, and the kernel takes back what a dying task leaves.
  *
- * What the kernel keeps of us while a call is under way are its own structs
- * only; a return that comes after djk_shadow_destroy() runs nothing of the module.
+ * While a call is under way the kernel keeps only its own structs: a return that comes after
+ * djk_shadow_destroy() runs nothing of the module.
  */
 #ifndef DJPROBE_KMOD_SHADOW_H
 #define DJPROBE_KMOD_SHADOW_H
@@ -17,34 +17,35 @@ struct djk_shadow;
 struct pt_regs;
 
 #ifdef CONFIG_RETHOOK
-/* Look for rethook: without it there is no shadow mode. Or a negative errno. */
+/* Look for rethook: without it there is no shadow mode. 0 or a negative errno. Sleeps. */
 int djk_shadow_init(void);
-/* No probe is left. */
+/* Sleeps until no CPU runs code of this file. No probe is left. */
 void djk_shadow_exit(void);
+/* Whether this kernel has what shadow mode needs. */
 bool djk_shadow_is_there(void);
 
 /*
- * Instances for the calls that a handler is to see, with `data_size` bytes each
- * for what it keeps of a call. `most`: so many and never more; 0: as many as it
- * takes. It is one of `together` that are made for one request, and begins with the
- * fewer the more they are. NULL: out of memory.
+ * Make instances for the calls that a handler sees, with `data_size` bytes in each for what it
+ * keeps of a call. `most`: exactly so many; 0: begin with some, and add more on demand. `together`
+ * such sets are made for one request: the more they are, the smaller each begins. Sleeps. NULL: out
+ * of memory.
  */
 struct djk_shadow *djk_shadow_create(struct djk_full_handler *handler, size_t data_size,
 				     unsigned int most, size_t together);
-/* Calls are seen from here on, or not any more, nor are the returns of those under way.
- * Between stop and destroy: a quiescence. */
+/* Begin to see calls. Stop to see them, and the returns of calls that are under way. Destroy what
+ * was stopped before the last quiescence began. All sleep. */
 void djk_shadow_start(struct djk_shadow *shadow);
 void djk_shadow_stop(struct djk_shadow *shadow);
 void djk_shadow_destroy(struct djk_shadow *shadow);
 
 /*
- * At the entry of a function, where regs->sp is at the return address. Never
- * sleeps, allocates or takes a lock; preemption is off. `nmi` is what in_nmi()
- * says of the trap that led here.
+ * Replace the return address at the entry of a function, where regs->sp points to it. In any
+ * context (an NMI counts a miss), with preemption off: it never sleeps, allocates or takes a lock.
+ * `nmi` is what our own trap, if it led here, has added to the count that in_nmi() reads.
  */
 void djk_shadow_enter(struct djk_full_handler *handler, struct pt_regs *regs, unsigned int nmi);
 
-/* The same for a detour that calls it itself; not within another handler of ours. */
+/* The same for a detour that calls it itself; no other handler of ours runs on this CPU. */
 void djk_shadow_entry(struct pt_regs *regs, struct djk_handler *probe);
 #else
 static inline int djk_shadow_init(void)

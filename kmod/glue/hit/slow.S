@@ -2,7 +2,7 @@
 #include <linux/linkage.h>
 #include <asm/nospec-branch.h>
 
-/* See hit.h. One for all detours, which are shorter by it. */
+/* See hit.h. All detours share it, which makes each of them shorter. */
 SYM_FUNC_START(djk_hit_slow_thunk)
 	ENDBR
 	push	%rcx

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What all ioctls of uapi/djprobe.h have in common. errno is made here, from the policy's reasons.
- */
+/* What all ioctls of uapi/djprobe.h have in common. The policy's reasons become an errno here. */
 #include "abi.h"
 
 #include <linux/capability.h>
@@ -14,7 +13,7 @@
 
 bool djk_may_probe(void)
 {
-	return capable(CAP_SYS_ADMIN); /* which the kernel takes for CAP_BPF and CAP_PERFMON, too */
+	return capable(CAP_SYS_ADMIN); /* the kernel takes it for CAP_BPF and CAP_PERFMON, too */
 }
 
 bool djk_may_see_addresses(const struct file *file)
@@ -89,7 +88,7 @@ int djk_read_struct(void *to, size_t known, const void __user *from)
 	if (size < known || size > PAGE_SIZE)
 		return size < known ? -EINVAL : -E2BIG;
 	error = copy_struct_from_user(to, known, from, size);
-	/* Not what the caller may have put there since. */
+	/* The caller may have changed its struct since: keep the size that was checked. */
 	*(u32 *)to = size;
 	return error;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From requests to attached probes and their file. DJPROBE_IOC_ATTACH: one site, or the returns of
+/* Requests become attached probes and their file. DJPROBE_IOC_ATTACH: one site, or the returns of
  * one function. */
 #include "attach.h"
 
@@ -77,7 +77,7 @@ static struct file *attach_site(struct djp_request *site, struct djk_programs pr
 	return file;
 }
 
-/* The flags that make sense together. */
+/* Whether the flags go together. */
 static bool are_flags(const struct djprobe_attach *wanted)
 {
 	const u32 session = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW | DJPROBE_ATTACH_SESSION;

@@ -8,21 +8,22 @@
 struct djp_attachment;
 struct file;
 
-/* What is to run. */
+/* The programs that run. */
 struct djk_programs {
 	int fd;
-	const int *entry_fd; /* of shadows: their session's other program; NULL: no session */
+	const int *entry_fd; /* a session's program for the entry; NULL: no session */
 };
 
-/* Attach all requests by one program and put a file around them; or an errno. Sets each request's
- * source. */
+/* Attach one program for all requests and make a file that owns the probes; or an error pointer.
+ * Sets each request's source. */
 struct file *djk_attach_file(struct djp_attachment *attachment, struct djk_programs programs);
 
-/* Give the file to the caller as `fd`, which is returned, or take all back. */
+/* Give the file to the caller as `fd`, and return that. Where the file is an error pointer, or
+ * `error` is not 0, take file and fd back and return the errno. */
 int djk_install(int fd, struct file *file, int error);
 
-/* DJPROBE_IOC_ATTACH and DJPROBE_IOC_ATTACH_MANY, for who may or may not see `addresses`; an fd or
- * an errno. */
+/* DJPROBE_IOC_ATTACH and DJPROBE_IOC_ATTACH_MANY; `addresses`: the caller may see them. An fd or a
+ * negative errno. */
 int djk_attach(void __user *argument, bool addresses);
 int djk_attach_many(void __user *argument, bool addresses);
 

@@ -58,7 +58,7 @@ static int write_sites(struct many *many, u32 first, u32 last)
 											   : 0;
 }
 
-/* The index of a site that may not be named so, or their count. */
+/* The index of a site that the caller may not name by its address, or their count. */
 static u32 find_forbidden(struct many *many)
 {
 	u32 i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * debugfs djprobe/, all 0600:
- *   list          a line per probe, as in the kernel's kprobes/list, and what is ours behind it
+ *   list          a line per probe, as in the kernel's kprobes/list, with our own fields behind it
  *   enabled       0: no probe is in the text; each keeps its own state besides
  *   optimization  0: every site is at int3 and stays there
  */
@@ -32,7 +32,7 @@ static const char *mechanism_name(unsigned int mechanism)
 	return mechanism < ARRAY_SIZE(names) ? names[mechanism] : "?";
 }
 
-/* Only the causes that there were. */
+/* Show the sum, and the causes that are not 0. */
 static void show_missed(struct seq_file *out, const unsigned long *missed)
 {
 	static const char *const names[DJPROBE_MISS_KINDS] = DJPROBE_MISS_NAMES;
@@ -53,7 +53,7 @@ struct listing {
 	char name[KSYM_NAME_LEN], module[MODULE_NAME_LEN];
 };
 
-/* False: it does not fit, and will be asked for again with more room. */
+/* False: the line does not fit. seq_file then reads the list again with more room. */
 static bool show_probe(void *context, const struct djp_status *status)
 {
 	struct listing *listing = context;

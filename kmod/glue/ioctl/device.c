@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* /dev/djprobe, the control fd: who may use it, and what only tells. */
+/* /dev/djprobe, the control fd: its permission, and the ioctls that change nothing. */
 #include "device.h"
 
 #include <linux/fs.h>
@@ -56,7 +56,7 @@ static int explain(void __user *argument, bool addresses)
 	kfree(request.symbol);
 	djk_hide_addresses(&request, 1, addresses);
 	if (!addresses) {
-		/* Displaced instructions may hold addresses. */
+		/* Displaced instructions may hold addresses, too. */
 		verdict.anchor = verdict.board = 0;
 		memset(verdict.region, 0, sizeof(verdict.region));
 	}

@@ -18,10 +18,10 @@
 #include "request.h"
 #include "../kernel/runtime.h"
 
-/* What is at most found out under the registry lock at a time. */
+/* The most probes that one answer describes under the registry lock at a time. */
 #define PORTION 16
 
-/* What a caller may be told of text. */
+/* What the module may tell a caller about text. */
 struct sight {
 	bool addresses;
 	bool bytes; /* which may hold addresses */
@@ -103,8 +103,8 @@ out:
 	return error;
 }
 
-/* Some probes' answers, one behind the other; behind the last one there is room for what it lacks.
- */
+/* Write some probes' answers, one behind the other. Behind the last one the caller has room for the
+ * rest of the struct. */
 static void fill_portion(u8 *answers, struct djp_probe *const *probes,
 			 const struct djprobe_query_many *wanted, u32 first, u32 count,
 			 struct djp_status *statuses, struct sight sight)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The probe fd: probes that were attached together and live as long as it. */
+/* The probe fd: probes that were attached together, and live as long as the fd. */
 #ifndef DJPROBE_KMOD_PROBE_FILE_H
 #define DJPROBE_KMOD_PROBE_FILE_H
 
@@ -11,13 +11,12 @@ struct file;
 
 struct djk_group {
 	struct mutex switching; /* one thread at a time enables or disables them */
-	size_t count;
-	u64 number; /* no other group has had it */
+	size_t count;		/* at least 1 */
+	u64 number;		/* no other group has had it */
 	struct djp_probe **probes;
 };
 
-/* A file around an attached group, whose owner it becomes; or an error, and the group is detached.
- */
+/* Make a file that owns an attached group. On failure the group is detached: an error pointer. */
 struct file *djk_probe_file(struct djk_group *group);
 
 #endif

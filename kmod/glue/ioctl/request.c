@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* From the sites that a caller names to requests. */
+/* The sites that a caller names become requests. */
 #include "request.h"
 
 #include <linux/err.h>
@@ -12,7 +12,7 @@
 #include "abi.h"
 #include "../kernel.h"
 
-/* "MODULE:NAME" with its end. */
+/* Room for "MODULE:NAME" with its NUL. */
 #define SYMBOL_ROOM (MODULE_NAME_LEN + KSYM_NAME_LEN)
 
 void djk_hide_addresses(struct djp_request *requests, size_t count, bool addresses)

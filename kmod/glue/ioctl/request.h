@@ -7,25 +7,26 @@
 
 #include "../kernel.h"
 
-/* Where the caller may not see `addresses`, they are 0. */
+/* Set the addresses in the requests to 0, unless the caller may see `addresses`. */
 void djk_hide_addresses(struct djp_request *requests, size_t count, bool addresses);
 
-/* Why, as an ioctl answers. */
+/* Copy the request's reason into the answer of an ioctl. */
 void djk_write_reason(const struct djp_request *request, u32 *reason, u64 detail[2]);
 
-/* One way to name the site. Fills the request; the name is the caller's to free. */
+/* Fill the request with the site that the caller names by a symbol or an address. The caller frees
+ * request->symbol. 0, -EINVAL, or an errno of strndup_user(). */
 int djk_read_site(struct djp_request *request, u64 symbol, u64 offset, u64 address);
 
 /*
- * False, with the site's reason: it is named by an address, and the caller may not see `addresses`.
- * Any answer about a guessed one would tell where the kernel lies.
+ * False, with the site's reason: an address names it, and the caller may not see `addresses`. Any
+ * answer about a guessed address would tell where the kernel lies.
  */
 bool djk_may_name(struct djp_request *site, bool addresses);
 
-/* No flags, RETURN, or RETURN and SHADOW; the latter at no offset. */
+/* Whether the flags are none, RETURN, or RETURN and SHADOW, the last two at offset 0. */
 bool djk_are_site_flags(u32 flags, u64 offset);
 
-/* What a site with these flags is about. */
+/* The kind of place that these flags name. */
 enum djp_where djk_where(u32 flags);
 
 #endif

@@ -10,7 +10,7 @@
 #include "abi.h"
 #include "../kernel.h"
 
-/* One of the switches at a time: each goes through all sites. */
+/* One task at a time sets a switch: each walks over all sites. */
 static DEFINE_MUTEX(switching);
 
 static int set(void (*set)(bool on), bool on)
@@ -34,7 +34,7 @@ int djk_set_optimization(bool optimization)
 	return set(djp_set_optimization, optimization);
 }
 
-/* What is to be on. Jumps come before probes: these then need not be patched twice. */
+/* Switch on what `on` names: jumps before probes, which then need not be patched twice. */
 static int switch_on(u32 on)
 {
 	int error = 0;
@@ -69,9 +69,9 @@ int djk_switch(void __user *argument)
 	on = wanted.on;
 	if (wanted.change & ~known || on & ~wanted.change)
 		return -EINVAL;
-	/* Off is never refused: what is to be off is off, whatever becomes of the rest. */
+	/* Off is never refused: do it first, whatever becomes of the rest. */
 	error = switch_off(wanted.change & ~on);
-	/* Only of a caller that is being killed. */
+	/* -EINTR: the caller is being killed. */
 	if (error)
 		return error;
 	failed = switch_on(on);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Executable memory, of the kernel's JIT allocator. */
+/* Executable memory, from the allocator of the kernel's JIT. */
 #include "executable.h"
 
 #include <linux/mm.h>
@@ -15,10 +15,11 @@
 #include "ksym.h"
 
 /*
- * Making pages read-only makes them so under their direct address, too, and without this flag they
- * are freed as they are: whoever gets them next, oopses. The kernel's JIT sets it as well; some
- * versions' allocator has it set already. An area that is not all ours belongs to a cache of
- * executable memory, which keeps its pages.
+ * As set_vm_flush_reset_perms() does. A page that becomes read-only does so under its direct
+ * address, too. Without this flag the kernel frees it as it is, and the next owner of the page
+ * oopses. The kernel's JIT sets the flag as well; the allocator of some versions has set it
+ * already. An area that is not all ours belongs to a cache of executable memory, which keeps its
+ * pages.
  */
 static void reset_when_freed(const void *memory, size_t size)
 {
@@ -92,8 +93,7 @@ static bool is_code(const void *memory)
 	return flags && !(flags & (_PAGE_RW | _PAGE_NX)) && !memchr_inv(memory, 0xcc, PAGE_SIZE);
 }
 
-/* A page that has been freed is one of the kernel's ordinary ones, or is kept as code by a cache.
- */
+/* Whether the freed page is an ordinary page of the kernel again, or a cache keeps it as code. */
 static bool is_given_back(const void *memory, const struct page *page)
 {
 	return (page_flags(page_address(page)) & _PAGE_RW) ||
@@ -113,11 +113,11 @@ int djk_check_executable(struct djk_doubt *doubt)
 	}
 	code = is_code(memory);
 	page = vmalloc_to_page(memory);
-	/* Held, so that it is this one that is looked at when it is free. */
+	/* Hold the page, so that it has no new owner when it is looked at after it was freed. */
 	get_page(page);
 	djk_exec_free(memory, PAGE_SIZE);
 	given_back = is_given_back(memory, page);
-	/* One that is still read-only nobody may get. */
+	/* A page that is still read-only must get no new owner: keep it. */
 	if (given_back)
 		put_page(page);
 	if (code && given_back)

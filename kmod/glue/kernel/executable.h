@@ -4,7 +4,8 @@
 
 struct djk_doubt;
 
-/* Whether djk_exec_alloc() and djk_exec_free() do here what they should, by a trial. */
+/* Try whether djk_exec_alloc() and djk_exec_free() do on this kernel what they should. Sleeps. 0,
+ * or a negative errno with the doubt. */
 int djk_check_executable(struct djk_doubt *doubt);
 
 #endif

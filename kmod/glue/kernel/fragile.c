@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What must not be probed although the kernel does not say so: see kmod/facts/fragile_text.h. */
+/* Code that must not be probed although the kernel does not say so: kmod/facts/fragile_text.h. */
 #include <linux/printk.h>
 
 #include "fragile.h"

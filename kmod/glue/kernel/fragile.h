@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-/* Of what djk_set_fragile() has been told. */
+/* Whether the address lies in a range of djk_set_fragile(). In any context. */
 bool djk_is_fragile(unsigned long address);
 
 #endif

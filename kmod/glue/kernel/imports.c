@@ -9,8 +9,8 @@
 struct djk_imports djk_imports __ro_after_init;
 
 /*
- * kallsyms_lookup_name() is not exported, but kprobes resolves names: a kprobe
- * that is never enabled patches nothing and tells the address.
+ * The kernel does not export kallsyms_lookup_name(), but a kprobe resolves names. One that is
+ * registered as disabled patches nothing and tells the address.
  */
 static unsigned long find_kallsyms(void)
 {
@@ -25,7 +25,7 @@ static unsigned long find_kallsyms(void)
 	return (unsigned long)probe.addr;
 }
 
-/* What has several addresses, of all that was looked up; the first of them. */
+/* The first name that was looked up and has several addresses. */
 static const char *ambiguous;
 
 struct matches {
@@ -72,7 +72,7 @@ unsigned long djk_lookup_anywhere(const char *name)
 	return djk_call1(kallsyms_lookup_name, name);
 }
 
-/* Of the imports all others are functions, or where text begins or ends. */
+/* The imports that are data. All others are functions, or say where text begins or ends. */
 #define DATA_IMPORTS(X)                                                                            \
 	X(kprobe_mutex)                                                                            \
 	X(text_mutex)                                                                              \
@@ -104,8 +104,8 @@ static bool lies_in(unsigned long address, unsigned long begin, unsigned long en
 	return address >= begin && address < end;
 }
 
-/* Whether an import is what it should be. Text stays, or is freed after boot; where it ends data
- * may begin. */
+/* Whether an import is code or data as it should be. The kernel's text includes init text; data may
+ * begin where text ends. */
 static bool is_of_its_kind(const unsigned long *field)
 {
 	const bool text = lies_in(*field, djk_imports._stext, djk_imports._etext) ||
@@ -123,8 +123,8 @@ int djk_resolve_imports(struct djk_doubt *doubt)
 		DJK_IMPORTS(DJK_IMPORT_NAME)
 #undef DJK_IMPORT_NAME
 	};
-	/* On IBT kernels kprobes answers with the address behind endbr64; djk_call() may go there.
-	 */
+	/* On kernels with IBT a kprobe answers with the address behind endbr64: djk_call() may
+	 * enter there. */
 	const unsigned long lookup = find_kallsyms();
 	unsigned long *field = (unsigned long *)&djk_imports;
 	size_t i, count;

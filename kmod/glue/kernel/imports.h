@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Kernel functions and data that are not exported to modules, resolved at load. */
+/* Functions and data that the kernel does not export to modules, found by name at load. */
 #ifndef DJPROBE_KMOD_IMPORTS_H
 #define DJPROBE_KMOD_IMPORTS_H
 
 #include <linux/types.h>
 
 /*
- * X(name): the module does not load when one is missing, and says which.
- * Found by name, whatever the kernel's version. Each is called through
- * djk_call() or, for data, used at its address.
+ * X(name): the module does not load when one is missing, and says which. The
+ * kernel's version does not matter. djk_call() calls a function; data is used at
+ * its address.
  */
 /* clang-format off */
 #define DJK_IMPORTS(X)                                                                             \
@@ -72,24 +72,26 @@ extern struct djk_imports djk_imports;
 
 struct djk_doubt;
 
-/* Resolve them all: each is one symbol, and of its kind. An error with the doubt. */
+/* Resolve all of them: each must be one symbol, and code or data as expected. 0, or a negative
+ * errno with the doubt. */
 int djk_resolve_imports(struct djk_doubt *doubt);
 
-/* The address of another symbol of the kernel itself;
- * 0 when there is none of that name, or several (static ones of different files), which refuses
- * the load. May sleep. */
+/* The address of another symbol of the core kernel. 0: it has none of that name, or several (static
+ * ones of different files); several refuse the load. May sleep. */
 unsigned long djk_lookup(const char *name);
-/* Of which djk_lookup() has found several, or NULL. */
+/* A name of which djk_lookup() has found several, or NULL. */
 const char *djk_ambiguous_name(void);
-/* How many there are, which may be more than `max`, and where. */
+/* Stores up to `max` addresses of that name; returns how many there are, which may be more. May
+ * sleep. */
 size_t djk_lookup_all(const char *name, unsigned long *addresses, size_t max);
-/* What a user names, "MODULE:NAME" too; the first of several. */
+/* The address of "NAME", in the kernel or a module, or of "MODULE:NAME"; the first of several, 0
+ * for none. */
 unsigned long djk_lookup_anywhere(const char *name);
 
 /*
- * Call a function by address. With IBT an indirect call must land on endbr64,
- * and the kernel seals (removes) it where no one takes the function's address;
- * so this arrives by a return, which is not checked. Integer arguments only.
+ * Call a function by its address, in the caller's context. With IBT an indirect call must land on
+ * endbr64, and the kernel removes (seals) that where no code takes the function's address. A
+ * return, which the CPU does not check, leads to the function instead. Integer arguments only.
  */
 unsigned long djk_call(unsigned long function, unsigned long a, unsigned long b, unsigned long c,
 		       unsigned long d, unsigned long e);
@@ -102,7 +104,7 @@ unsigned long djk_call(unsigned long function, unsigned long a, unsigned long b,
 #define djk_call1(name, a) djk_call5(name, a, 0, 0, 0, 0)
 #define djk_call0(name) djk_call5(name, 0, 0, 0, 0, 0)
 
-/* int and bool results leave the upper half of rax undefined. */
+/* A function that returns int or bool leaves the upper part of rax undefined. */
 #define djk_int(call) ((int)(call))
 #define djk_bool(call) ((bool)((call)&0xff))
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Executable memory that holds detours has kernel symbols of the kind that BPF programs have:
- * stack traces, which end at text that the kernel does not know, then go through a detour to the
- * probed function, and /proc/kallsyms, perf and oopses name it. One symbol for each piece of
- * memory, not for each detour: readers of /proc/kallsyms walk the list of these symbols once for
- * each of them. The frame behind a detour's is the probed instruction.
+ * Executable memory that holds detours has kernel symbols of the kind that BPF programs have. A
+ * stack trace ends at text that the kernel does not know; with a symbol it goes through a detour to
+ * the probed function, and /proc/kallsyms, perf and oopses name the detour. Each piece of memory
+ * has one symbol, and not each detour, because readers of /proc/kallsyms walk the list of these
+ * symbols once for each of them. The frame behind that of a detour is the probed instruction.
  */
 #include "ksym.h"
 
@@ -17,7 +17,7 @@
 
 #include "imports.h"
 
-/* Kernels without one of them do without what it is for. */
+/* 0 on a kernel that lacks one: the module then does without names, or without events. */
 static unsigned long bpf_ksym_add_at __ro_after_init;
 static unsigned long bpf_ksym_del_at __ro_after_init;
 static unsigned long perf_event_ksymbol_at __ro_after_init;
@@ -57,7 +57,7 @@ void djk_ksym_add(void *memory, size_t size)
 	named->memory = memory;
 	named->ksym.start = (unsigned long)memory;
 	named->ksym.end = named->ksym.start + size;
-	/* No address: who may not see them may see names. */
+	/* The name holds no address: a task that may not see addresses may see names. */
 	scnprintf(named->ksym.name, sizeof(named->ksym.name), "djprobe_detours_%u", number++);
 	INIT_LIST_HEAD_RCU(&named->ksym.lnode);
 	list_add(&named->link, &all_named);
@@ -84,8 +84,9 @@ bool djk_ksym_del(void *memory, void (*free_memory)(void *memory))
 		list_del(&named->link);
 		tell_ksymbol(named, true);
 		djk_call(bpf_ksym_del_at, (unsigned long)&named->ksym, 0, 0, 0, 0);
-		/* An NMI that has just found the symbol may still read it, and the memory: perf
-		 * decodes branches that a CPU has recorded before. */
+		/* An NMI that has just found the symbol may still read it, and the memory, because
+		 * perf decodes branches that a CPU has recorded before. Free both after a grace
+		 * period of RCU. */
 		named->free_memory = free_memory;
 		INIT_RCU_WORK(&named->free, free_named);
 		queue_rcu_work(free_queue, &named->free);
@@ -125,7 +126,7 @@ int djk_ksym_start(void)
 
 void djk_ksym_stop(void)
 {
-	/* What waits for RCU is not in the queue yet. */
+	/* Work that waits for RCU is not in the queue yet. */
 	rcu_barrier();
 	destroy_workqueue(free_queue);
 }

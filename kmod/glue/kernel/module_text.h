@@ -7,7 +7,7 @@
 
 #include "../kernel.h"
 
-/* The caller keeps the module from being freed. */
+/* The module's text. The caller keeps the module from being freed. */
 static inline struct djk_extent djk_module_text(const struct module *module)
 {
 #ifdef DJK_HAVE_MODULE_MEMORY
@@ -21,7 +21,7 @@ static inline struct djk_extent djk_module_text(const struct module *module)
 	return (struct djk_extent){ begin, begin + size };
 }
 
-/* Read-only data, without what becomes it after init. */
+/* The module's read-only data, without the data that becomes read-only after init. Likewise. */
 static inline struct djk_extent djk_module_rodata(const struct module *module)
 {
 #ifdef DJK_HAVE_MODULE_MEMORY

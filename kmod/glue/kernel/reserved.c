@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Who owns which bytes of text, and where nobody may probe. */
+/* Which bytes of text the kernel patches or owns, and where no probe may be. */
 #include <linux/extable.h>
 #include <linux/ftrace.h>
 #include <linux/jump_label.h>
@@ -18,7 +18,7 @@ static bool within(unsigned long address, unsigned long begin, unsigned long end
 	return address >= begin && address < end;
 }
 
-/* What a trampoline of static calls ends in, for the kernel to know it by. */
+/* A trampoline of static calls ends in a mark, by which the kernel itself knows it. */
 static bool is_static_call_trampoline(unsigned long address)
 {
 	static const unsigned char mark[] = { 0x0f, 0xb9, 0xcc };
@@ -30,8 +30,8 @@ static bool is_static_call_trampoline(unsigned long address)
 }
 
 /*
- * A live patch with calls that the kernel fills in when a module that it patches is loaded: it
- * expects zeros there.
+ * FRAGILE_TEXT for a live patch with calls that the kernel fills in when it loads the module that
+ * is patched: it expects zeros there.
  */
 static unsigned int forbidden_in_live_patch(struct module *module)
 {
@@ -43,7 +43,8 @@ static unsigned int forbidden_in_live_patch(struct module *module)
 
 	if (!module->klp)
 		return DJPROBE_REASON_NONE;
-	/* Its headers come after its text, and are freed before it without a grace period. */
+	/* The kernel makes the section headers after the text, and frees them before it, without a
+	 * grace period. */
 	if (!try_module_get(module))
 		return DJPROBE_REASON_MODULE_LEAVING;
 	info = module->state == MODULE_STATE_LIVE ? module->klp_info : NULL;
@@ -81,13 +82,14 @@ unsigned int djk_forbidden(unsigned long address)
 		preempt_enable();
 		if (reason)
 			return reason;
-		/* A module's are in no section that is kept. */
+		/* A module keeps no section that would say so. */
 		if (is_static_call_trampoline(address))
 			return DJPROBE_REASON_STATIC_CALL;
 	}
 	if (within(address, djk_imports.__cpuidle_text_start, djk_imports.__cpuidle_text_end))
 		return DJPROBE_REASON_IDLE_TEXT;
-	/* Trampolines: when the call changes, the kernel BUGs on bytes that it did not write. */
+	/* Trampolines of static calls: when the call changes, the kernel BUGs on bytes that it has
+	 * not written. */
 	if (within(address, djk_imports.__static_call_text_start,
 		   djk_imports.__static_call_text_end))
 		return DJPROBE_REASON_STATIC_CALL;
@@ -96,21 +98,21 @@ unsigned int djk_forbidden(unsigned long address)
 	return djk_is_fragile(address) ? DJPROBE_REASON_FRAGILE_TEXT : DJPROBE_REASON_NONE;
 }
 
-/* Patched by the kernel at will. */
+/* The reason why the kernel itself may patch these bytes at any time, or NONE. */
 static unsigned int patched_by_kernel(unsigned long begin, unsigned long end)
 {
 	if (djk_call2(ftrace_location_range, begin, end - 1))
 		return DJPROBE_REASON_FTRACE_SITE;
-	/* The only one that takes the end as exclusive. */
+	/* Unlike the other functions, this one takes the end as exclusive. */
 	if (djk_int(djk_call2(alternatives_text_reserved, begin, end)))
 		return DJPROBE_REASON_ALTERNATIVE;
 	return DJPROBE_REASON_NONE;
 }
 
 /*
- * The kernel's own jump_label_text_reserved() decodes every label that there is. A
- * label is a jump or a nop of 2 or of 5 bytes. Under text_mutex, which those who
- * rewrite them hold.
+ * As arch_jump_entry_size() says, without decoding: a label is a jump or a nop, of 2 or of 5 bytes.
+ * (jump_label_text_reserved() decodes every label that there is.) Under text_mutex, which the
+ * kernel holds while it rewrites one.
  */
 static size_t label_size(unsigned long address)
 {
@@ -144,7 +146,7 @@ static void mark_rewritten(void *context, unsigned int kind, unsigned long place
 		rewrites->reasons[at - rewrites->address] = reason;
 }
 
-/* A trap is a ud0, ud1 or ud2; that spares most addresses another linear search. */
+/* A BUG is a ud0, ud1 or ud2: to look first spares most addresses a linear search. */
 static bool is_bug(unsigned long address)
 {
 	const unsigned char prefix = 0x67;
@@ -177,8 +179,8 @@ static unsigned int reserved_byte(unsigned long address, bool patched, unsigned 
 
 void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
 {
-	/* Most stretches of text hold nothing that the kernel patches: ask byte by byte elsewhere.
-	 */
+	/* Most stretches of text hold nothing that the kernel patches. Ask byte by byte only in the
+	 * others. */
 	const size_t stretch = 16;
 	struct mutex *const text_mutex = (struct mutex *)djk_imports.text_mutex;
 	struct rewrites rewrites = { address, reasons, count };
@@ -188,9 +190,9 @@ void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
 
 	memset(reasons, 0, count);
 	djk_call0(jump_label_lock);
-	/* Not djk_text_lock(): kprobe_mutex is outside of jump_label_mutex. */
+	/* Not djk_text_lock(), because kprobe_mutex comes before jump_label_mutex in the order. */
 	mutex_lock(text_mutex);
-	/* In the middle is the site; before it a module's text may not have begun. */
+	/* The site is in the middle. Bytes before it may lie outside its module's text. */
 	if (may_be_rewritten)
 		djk_visit_rewritten_flow(address + count / 2, mark_rewritten, &rewrites);
 	preempt_disable();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory, locks, the optimizer's worker, other modules' comings and goings. */
+/* Memory, locks, the optimizer's worker, and modules that unload. */
 #include "runtime.h"
 
 #include <linux/kallsyms.h>
@@ -22,7 +22,7 @@
 static DEFINE_MUTEX(registry_mutex);
 
 static struct workqueue_struct *optimizer_queue;
-/* Under the registry lock, without which its worker can do nothing. */
+/* Under the registry lock. The worker could do nothing before that is free. */
 static bool optimizer_wanted;
 
 static void run_optimizer(struct work_struct *work)
@@ -47,8 +47,8 @@ void djk_registry_unlock(void)
 }
 
 /*
- * A portion should take less than this. Who sleeps in it, or is preempted, takes longer; the next
- * ones are smaller then for no good reason, and grow again.
+ * A portion should take less than this. A task that sleeps in it, or is preempted, takes longer:
+ * its next portions are smaller for no good reason, and grow again.
  */
 #define PORTION_NS (4 * NSEC_PER_MSEC)
 #define FIRST_PORTION 8
@@ -69,11 +69,11 @@ void djk_registry_pause(struct djk_portion *portion)
 		portion->size = max_t(unsigned int, portion->size / 2, SMALLEST_PORTION);
 	else if (taken < PORTION_NS / 4)
 		portion->size = min_t(unsigned int, portion->size * 2, LARGEST_PORTION);
-	/* A waiter that finds the lock taken again when it wakes up is handed it by the next
-	 * unlock: nobody waits for more than two portions of another. */
+	/* A task that wakes up and finds the lock taken again gets it at the next unlock: no task
+	 * waits for more than two portions of another. */
 	djk_registry_unlock();
-	/* A quiescence waits for tasks that leave the CPU of their own will, and a long request of
-	 * ours would be one that does not. */
+	/* A quiescence waits until each task leaves the CPU of its own will, which a long request
+	 * would not do. */
 	cond_resched_tasks_rcu_qs();
 	djk_registry_lock();
 	portion->begun = ktime_get_ns();
@@ -114,8 +114,8 @@ void djk_warn(const char *what, unsigned long address)
 	char *name = kmalloc(KSYM_NAME_LEN + MODULE_NAME_LEN, GFP_KERNEL);
 	unsigned long offset = 0;
 
-	/* Not %pS, which shows the address where there is no symbol: it may be hidden from readers
-	 * of the log. */
+	/* Not %pS, which shows the address where there is no symbol: a reader of the log may not be
+	 * allowed to see it. */
 	if (name)
 		djk_symbol_name(address, name, name + KSYM_NAME_LEN, &offset);
 	pr_warn("%s+0x%lx: %s\n", name && *name ? name : "?", offset, what);
@@ -161,7 +161,7 @@ int djk_wait_settled(const struct djp_probe *probe)
 
 void djk_keep_module(void)
 {
-	/* Called while a probe fd, which holds a reference, is being closed. */
+	/* A task that closes a probe fd calls this, and the fd holds a reference. */
 	__module_get(THIS_MODULE);
 }
 
@@ -175,7 +175,7 @@ static int on_module(struct notifier_block *block, unsigned long event, void *da
 	const struct module *module = data;
 	struct djk_extent text;
 
-	/* Its exit function has run, its text is still mapped, and parts of it may still run. */
+	/* The module's exit function has run. Its text is still mapped and may still run. */
 	if (event == MODULE_STATE_GOING && module != THIS_MODULE) {
 		text = djk_module_text(module);
 		djp_module_gone(&text);

@@ -40,19 +40,21 @@ unsigned int djk_symbol_find(const char *name, unsigned long *address, unsigned 
 		other[1] = matches.address[1];
 		return DJPROBE_REASON_AMBIGUOUS_SYMBOL;
 	}
-	/* What the kernel itself does not have may be a module's, "MODULE:NAME" anyway. */
+	/* A symbol that the core kernel lacks may be a module's, as "MODULE:NAME" is in any case.
+	 */
 	*address = matches.count ? matches.address[0] : djk_lookup_anywhere(name);
 	if (!*address)
 		return DJPROBE_REASON_NO_SUCH_SYMBOL;
 	return DJPROBE_REASON_NONE;
 }
 
-/* Of a function's first bytes: an endbr64, or what is left of one, and the call of ftrace. */
+/* A function begins with an endbr64, or what is left of one, and its call of ftrace: these bytes.
+ */
 #define OWN_CALL_END (4 + MCOUNT_INSN_SIZE)
 
 /*
  * A weak function that the linker has overridden leaves its code and its call of ftrace, but no
- * symbol: kallsyms counts it to the function before it. Such a call begins a range of its own.
+ * symbol: kallsyms counts them to the function before. So each such call begins a range of its own.
  */
 static void leave_out_nameless(unsigned long address, unsigned long *start, unsigned long *size)
 {
@@ -61,7 +63,7 @@ static void leave_out_nameless(unsigned long address, unsigned long *start, unsi
 
 	if (end <= low)
 		return;
-	/* The kernel finds any one within a range. */
+	/* ftrace_location_range() finds any one call within a range. */
 	while (low <= address && (call = djk_call2(ftrace_location_range, low, address))) {
 		*start = call;
 		low = call + MCOUNT_INSN_SIZE;
@@ -76,8 +78,8 @@ size_t djk_find_symbols(const char *name, unsigned long *addresses, size_t max)
 {
 	size_t count = djk_lookup_all(name, addresses, max);
 
-	/* Not for what compiler and build make of a name: each look-up reads all modules' symbols.
-	 */
+	/* Modules are not asked for the forms that compiler and build make of a name, because each
+	 * look-up reads the symbols of all modules. */
 	if (!count && max && !strchr(name, '.') && !strstarts(name, "__pi_")) {
 		addresses[0] = djk_lookup_anywhere(name);
 		count = !!addresses[0];
@@ -107,7 +109,7 @@ bool djk_has_name(unsigned long address)
 	return start == address - offset;
 }
 
-/* Not that of a function without a name behind it. */
+/* The function's own ftrace call, and not that of a nameless function behind it. */
 static unsigned long own_ftrace_call(unsigned long function)
 {
 	return djk_call1(ftrace_location, function + OWN_CALL_END - MCOUNT_INSN_SIZE);
@@ -201,7 +203,8 @@ bool djk_pin_target(unsigned long address)
 		return true;
 	preempt_disable();
 	module = djk_text_module(address);
-	/* Init text goes while the module stays: nobody could unpin it by that address. */
+	/* The kernel frees init text while the module stays: djk_unpin_target() would not find the
+	 * module by such an address. */
 	pinned = module && module->state == MODULE_STATE_LIVE &&
 		 !within_module_init(address, module) && try_module_get(module);
 	preempt_enable();

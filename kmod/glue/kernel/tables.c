@@ -19,7 +19,7 @@ static const struct exception_table_entry *
 first_fixup_from(const struct exception_table_entry *first, const struct exception_table_entry *end,
 		 unsigned long address)
 {
-	/* Sorted by instruction. */
+	/* The kernel sorts the table by instruction. */
 	while (first < end) {
 		const struct exception_table_entry *middle = first + (end - first) / 2;
 
@@ -108,14 +108,14 @@ static void visit_labels(const struct jump_entry *entry, const struct jump_entry
 		      jump_entry_target(entry));
 }
 
-/* Of the core kernel the policy looks by itself. */
+/* Only for modules: the policy itself searches the core kernel's rodata. */
 static void visit_pointers(struct djk_extent rodata, struct djk_extent text,
 			   djk_landing_visit visit, void *context)
 {
 	const unsigned long *word = (const unsigned long *)ALIGN(rodata.begin, sizeof(*word));
 
 	for (; word < (const unsigned long *)rodata.end; word++) {
-		/* All of it, what lies between the objects (KASAN's red zones) included. */
+		/* The whole section is read, with what lies between objects: KASAN's red zones. */
 		const unsigned long pointer = READ_ONCE_NOCHECK(*word);
 
 		if (pointer >= text.begin && pointer < text.end)
@@ -174,7 +174,7 @@ size_t djk_list_rewritten(struct djk_rewrite *list, size_t max)
 {
 	struct rewrite_list all = { list, 0, max };
 
-	/* The kernel sorts its tables by the key that a place depends on. */
+	/* The kernel sorts these tables by their keys, and not by place. */
 	djk_visit_rewritten_flow(djk_imports._stext, note_rewrite, &all);
 	sort(list, min(all.count, max), sizeof(*list), compare_places, NULL);
 	return all.count;

@@ -20,8 +20,9 @@ static struct mutex *text_mutex(void)
 }
 
 /*
- * Between preparing a kprobe and writing its int3 (for one that is registered disabled, until it is
- * enabled) the kernel does not look at the text again: what we wrote meanwhile it would overwrite.
+ * After the kernel has prepared a kprobe it writes the int3 without another look at the text: soon,
+ * or when a kprobe that was registered as disabled is enabled. It would overwrite what we wrote
+ * meanwhile.
  */
 static struct mutex *kprobe_mutex(void)
 {
@@ -29,9 +30,9 @@ static struct mutex *kprobe_mutex(void)
 }
 
 /*
- * A CPU that comes or goes is not online, but runs text: it may stand in the handler of an int3
- * that is being taken away, or in a detour, and no core sync reaches it. While CPUs stay as they
- * are there is none. The order is that of the kernel's kprobes.
+ * A CPU that comes online or goes offline runs text, but no core sync reaches it: it could stand in
+ * the handler of an int3 that is being taken away, or in a detour. cpus_read_lock() keeps CPUs as
+ * they are. The order of the locks is that of kprobe_optimizer().
  */
 void djk_text_lock(void)
 {
@@ -48,15 +49,16 @@ void djk_text_unlock(void)
 }
 
 /*
- * Who decodes a trace of the CPU's needs each event on the safe side of its write: he recognizes an
- * int3 that was run, but not what it has replaced, or will be replaced by.
+ * A decoder of the CPU's trace needs each event on the safe side of its write: it recognizes an
+ * int3 that has run, but not the bytes that the int3 has replaced, or that will replace it. The
+ * order is that of arch_arm_kprobe() and arch_disarm_kprobe().
  */
 void djk_text_write(unsigned long address, const void *bytes, size_t size)
 {
 	const bool is_trap = *(const u8 *)bytes == INT3_INSN_OPCODE;
 	const bool tell = djk_tells_pokes();
 	u8 old[DJK_POKED_BYTES];
-	/* What a detour replaces is of no use. */
+	/* The old bytes of a slot are of no use. */
 	const bool known = tell && size <= sizeof(old) && djk_read(old, address, size);
 	const size_t old_size = known ? size : 0;
 
@@ -65,7 +67,7 @@ void djk_text_write(unsigned long address, const void *bytes, size_t size)
 	djk_call3(text_poke, address, bytes, size);
 	if (tell && is_trap)
 		djk_tell_poke(address, old, old_size, bytes, size);
-	/* There may be tens of thousands in a row. */
+	/* A request may make tens of thousands of writes in a row. */
 	cond_resched();
 }
 
@@ -74,11 +76,12 @@ static void serialize_core(void *unused)
 	sync_core();
 }
 
+/* As text_poke_sync() does, which is not exported. */
 void djk_text_sync(void)
 {
 	/*
-	 * An int3 handler runs with interrupts off: when every CPU has answered,
-	 * none is still in a handler that it entered before the call.
+	 * An int3 handler runs with interrupts off: when every CPU has answered, no CPU is still in
+	 * a handler that it entered before the call.
 	 */
 	on_each_cpu(serialize_core, NULL, 1);
 }
@@ -86,15 +89,16 @@ void djk_text_sync(void)
 void djk_quiesce(void)
 {
 	/*
-	 * Tasks preempted in text or in a detour, and interrupts and NMI-like contexts on idle
-	 * CPUs: whoever is there is there as one of them until he leaves, so both may pass at the
-	 * same time. Tasks first, which is what is waited for first: RCU tasks begin with a grace
-	 * period of RCU, and whoever wakes up from the same one is a task that runs, for which they
-	 * wait a tenth of a second.
+	 * RCU tasks wait for tasks that were preempted in text or in a detour, RCU for interrupts
+	 * and NMI-like contexts on idle CPUs. A context stays one of these until it leaves the
+	 * text, so both waits may pass at the same time. RCU tasks come first in the list, because
+	 * the wait ends in that order: they begin with a grace period of RCU, and a task that the
+	 * same grace period has woken up is one that runs, for which they would wait a tenth of a
+	 * second.
 	 */
 #if defined(DJK_IDLE_IS_TEXT) && IS_ENABLED(CONFIG_TASKS_RUDE_RCU)
-	/* Idle loops here call ordinary functions while RCU is not watching: a switch on every CPU
-	 * ends those, too. */
+	/* The idle loops of this kernel call ordinary functions while RCU is not watching. A task
+	 * switch on every CPU ends these, too. */
 	synchronize_rcu_mult(call_rcu_tasks, call_rcu_tasks_rude, DJK_CALL_RCU);
 #else
 	synchronize_rcu_mult(call_rcu_tasks, DJK_CALL_RCU);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Whose text an address is. */
+/* To which text an address belongs. In any context. */
 #ifndef DJPROBE_KMOD_TEXT_OF_H
 #define DJPROBE_KMOD_TEXT_OF_H
 
@@ -9,8 +9,8 @@
 
 struct module;
 
-/* The caller has disabled preemption, which is what keeps the module there. NULL: the kernel's own,
- * or no text. */
+/* The module that holds the address. The caller has disabled preemption, which keeps the module
+ * from being freed. NULL: the address is in the core kernel, or in no text. */
 static inline struct module *djk_text_module(unsigned long address)
 {
 	return (struct module *)djk_call1(__module_text_address, address);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* A site at whose address the kernel has a kprobe already: one more kprobe there runs it. */
+/* The kernel has a kprobe at a site's address already: one more kprobe there runs the site. */
 #include <linux/kprobes.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
@@ -26,7 +26,7 @@ static int notrace on_hit(struct kprobe *kprobe, struct pt_regs *regs)
 	regs->ip = (unsigned long)kprobe->addr;
 	if (djk_hit(regs, seat->site))
 		return 1;
-	/* The kernel goes on from where its int3 has left the CPU. */
+	/* The kernel continues from the ip that its int3 has left. */
 	regs->ip = ip;
 	return 0;
 }

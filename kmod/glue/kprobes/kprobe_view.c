@@ -4,9 +4,9 @@
  *
  * The kernel decodes live text for two questions: is this address an instruction's first byte, and
  * does a branch of this function lead into the five bytes that an optimized kprobe overwrites? It
- * knows how to undo its own patches while it asks. It does not know ours: a branch that runs in a
- * detour, or behind an int3 of ours, is invisible to it, and its jump would break the branch's
- * target. The answers also outlive us: a kprobe that was optimized beside our site stays so.
+ * undoes its own patches while it asks. It does not know ours: it does not see a branch that runs
+ * in a detour, or that an int3 of ours hides, and its jump would break the branch's target. The
+ * answers also outlive us: a kprobe that was optimized beside our site stays optimized.
  *
  * So ftrace leads four functions of the kernel through here, as it does for a live patch:
  *
@@ -17,9 +17,9 @@
  *   arch_check_optimized_kprobe    the last look before a kprobe that was prepared earlier becomes
  *                                  a jump; refused on our bytes
  *
- * The kernel calls all of them with kprobe_mutex held, which djk_text_lock() takes too and which
- * guards the patches. Not always with text_mutex: optimize_all_kprobes() and the end of one of
- * several kprobes at a place ask the last question without it.
+ * The kernel calls all of them with kprobe_mutex held. djk_text_lock() takes it too, and so it
+ * guards the patches. text_mutex is not always held: optimize_all_kprobes(), and the end of one of
+ * several kprobes at a place, ask the last question without it.
  */
 #include "kprobe_view.h"
 
@@ -41,7 +41,7 @@
 #define LINES 8192
 
 static struct djk_patch *lines[LINES];
-/* The instruction at this address is copied as it is: a jump of ours. 0: none. */
+/* The kernel copies the instruction at this address as it is: a jump of ours. 0: none. */
 static unsigned long copied_as_is;
 
 static struct djk_patch **line_of(unsigned long address)
@@ -66,7 +66,7 @@ void djk_hide_patch(struct djk_patch *patch)
 	*link = patch->next;
 }
 
-/* The first patch behind `after` (NULL: of all) that has a byte in [begin, end). A patch is found
+/* The first patch behind `after` (NULL: of all) that has a byte in [begin, end). A patch is listed
  * in the line where it begins. */
 static struct djk_patch *next_patch(struct djk_patch *after, unsigned long begin, unsigned long end)
 {
@@ -116,8 +116,8 @@ static void undo(kprobe_opcode_t *bytes, unsigned long address, const struct djk
 	memcpy(bytes + (begin - address), patch->original + (begin - patch->address), end - begin);
 }
 
-/* The bytes at `address` without anybody's probes, in `bytes`; or where they can be read; 0: they
- * cannot. */
+/* Returns where to read the bytes at `address` without any probes: in `bytes`, or in the text. 0:
+ * they cannot be read. As __recover_optprobed_insn() does, which it calls first. */
 static unsigned long recover(kprobe_opcode_t *bytes, unsigned long address)
 {
 	const unsigned long recovered = call_original(RECOVER, (unsigned long)bytes, address);
@@ -129,7 +129,7 @@ static unsigned long recover(kprobe_opcode_t *bytes, unsigned long address)
 	if (recovered == address) {
 		if (copy_from_kernel_nofault(bytes, (void *)address, MAX_INSN_SIZE))
 			return 0;
-		/* The caller would undo a kprobe's int3 only in what nobody else has undone. */
+		/* The caller undoes a kprobe's int3 only where this function has undone nothing. */
 		preempt_disable();
 		kprobe = (const struct kprobe *)djk_call1(get_kprobe, address);
 		if (kprobe && !(kprobe->flags & KPROBE_FLAG_FTRACE))
@@ -147,7 +147,7 @@ static int prepare(struct kprobe *kprobe)
 	const struct djk_patch *patch = find_ours(address, address + 1);
 	int error;
 
-	/* Its int3 on our jump works: what it has copied is our jump. */
+	/* An int3 on the first byte of our jump works: the kprobe copies and runs our jump. */
 	if (patch && patch->jump != address)
 		return -EBUSY;
 	copied_as_is = patch ? address : 0;
@@ -156,7 +156,7 @@ static int prepare(struct kprobe *kprobe)
 	return error;
 }
 
-/* Behind the jump no byte changes: an instruction of ours that begins there does not mind. */
+/* The jump changes no byte behind itself: an instruction of ours may begin there. */
 static bool may_jump(const struct kprobe *kprobe)
 {
 	const unsigned long address = (unsigned long)kprobe->addr;
@@ -204,7 +204,7 @@ NOKPROBE_SYMBOL(lead_here);
 
 static struct ftrace_ops ops = {
 	.func = lead_here,
-	/* Permanent: the kernel refuses to switch ftrace off as long as we need it. */
+	/* Permanent: the kernel refuses to switch ftrace off as long as this is registered. */
 	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT,
 };
 
@@ -236,8 +236,8 @@ static int find_originals(struct djk_doubt *doubt)
 }
 
 /*
- * ftrace that has found itself broken leaves its calls in the text. No CPU is on one of them while
- * we hold the locks with which these functions are called.
+ * When ftrace has found itself broken, it leaves its calls in the text. The kernel calls the four
+ * functions under kprobe_mutex: no CPU is on one of these calls while we hold it.
  */
 static void take_calls_away(void)
 {

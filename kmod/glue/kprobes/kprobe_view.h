@@ -6,13 +6,13 @@
 struct djk_doubt;
 
 /*
- * From here on the kernel's kprobes see our patches (djk_show_patch()). Sleeps. 0, or -errno and
+ * Let the kernel's kprobes see our patches (djk_show_patch()). Sleeps. 0, or a negative errno with
  * the doubt: the module must not load then.
  */
 int djk_kprobe_view_start(struct djk_doubt *doubt);
-/* Prove that the kernel decides by what it is told. Sleeps. 0, or -errno and the doubt. */
+/* Prove that the kernel decides by these patches. Sleeps. 0, or a negative errno with the doubt. */
 int djk_kprobe_view_check(struct djk_doubt *doubt);
-/* No patch is shown any more. Sleeps until no task is in here. */
+/* Undo the start. No patch is shown any more. Sleeps until no task is in this code. */
 void djk_kprobe_view_stop(void);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Does the kernel believe what it is told of our patches? Compilers inline the functions that ask,
- * so the kernel itself is asked, by kprobes that are registered disabled and never armed: once
- * about text as it is, and once about text of which a patch says that it was something else.
+ * Does the kernel decide by our patches? Compilers may inline the functions that should ask for
+ * them. So this file asks the kernel itself, by kprobes that are registered as disabled and never
+ * armed: once about text as it is, and once about text that was something else, as a patch says.
  */
 #include <linux/errno.h>
 #include <linux/kprobes.h>
@@ -30,7 +30,7 @@ static enum answer ask(unsigned long address)
 
 	if (register_kprobe(&kprobe))
 		return REFUSED;
-	/* One that is ready for its jump has been put behind another, which the kernel has made. */
+	/* The kernel puts a kprobe that is ready for its jump behind another, which it makes. */
 	preempt_disable();
 	if (djk_call1(get_kprobe, address) != (unsigned long)&kprobe)
 		answer = JUMP_READY;
@@ -39,7 +39,7 @@ static enum answer ask(unsigned long address)
 	return answer;
 }
 
-/* With a patch that says that the text at `address` was `original`. */
+/* Ask while a patch says that the text at `address` was `original`. */
 static enum answer ask_about(unsigned long place, unsigned long address, const u8 *original,
 			     unsigned int length)
 {
@@ -59,7 +59,7 @@ static enum answer ask_about(unsigned long place, unsigned long address, const u
 int djk_kprobe_view_check(struct djk_doubt *doubt)
 {
 	const unsigned long target = djk_function_entry((unsigned long)djk_view_target);
-	/* A 5-byte mov of four nops, then another mov. */
+	/* The target is a 5-byte mov whose immediate is four nops, then another mov. */
 	const unsigned long within = target + 1, second = target + 5;
 	static const u8 nop[] = { 0x90 }, jump_into_second[] = { 0xeb, 0x05 };
 

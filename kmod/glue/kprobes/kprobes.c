@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Kprobes of the kernel's own. */
+/* The kernel's own kprobes: where they are, and what they hide. */
 #include <linux/kprobes.h>
 
 #include "../kernel/imports.h"
@@ -16,7 +16,8 @@ enum djk_kprobe_state djk_kprobe_at(unsigned long address)
 	preempt_disable();
 	kprobe = (const struct kprobe *)djk_call1(get_kprobe, address);
 	if (kprobe)
-		/* The flag is there from the moment that the jump is queued until it is gone. */
+		/* The kernel sets the flag before it queues the jump, and clears it after the jump
+		 * has gone. */
 		state = READ_ONCE(kprobe->flags) & KPROBE_FLAG_OPTIMIZED ? DJK_KPROBE_JUMP
 									 : DJK_KPROBE_BYTE;
 	preempt_enable();
@@ -25,7 +26,7 @@ enum djk_kprobe_state djk_kprobe_at(unsigned long address)
 
 bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_BYTES])
 {
-	/* As many as the kernel copies; the rest of an array would be left as it was. */
+	/* The kernel fills up to this many bytes. */
 	unsigned char insn[MAX_INSN_SIZE] = {};
 	unsigned long recovered = 0;
 
@@ -35,8 +36,8 @@ bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_B
 		recovered = djk_call2(recover_probed_instruction, insn, address);
 	preempt_enable();
 	memcpy(bytes, insn, DJK_KPROBE_BYTES);
-	/* Kprobes that patched nothing (disabled, or on the ftrace call) answer with the text
-	 * itself. */
+	/* For a kprobe that has patched nothing (disabled, or on the ftrace call) the answer is the
+	 * text itself. */
 	return recovered && recovered != address;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The table of assumptions. The module does not load where one of them does not hold: what has not
- * been proved for this kernel would be a crash later.
+ * The table of assumptions. The module does not load where one of them does not hold: it would
+ * crash the kernel later.
  */
 #include "assume.h"
 
@@ -16,8 +16,8 @@
 #include "../kprobes/kprobe_view.h"
 #include "../hit/machine.h"
 
-/* Functions of another module's carry no hash that our calls could name, nor do we look for theirs
- * before a function's first byte. */
+/* With CFI an indirect call checks a hash before the function's first byte. Our calls by address
+ * know no hash, and the analysis does not expect one. */
 static int check_no_cfi(struct djk_doubt *doubt)
 {
 	if (!IS_ENABLED(CONFIG_CFI_CLANG) && !IS_ENABLED(CONFIG_CFI))
@@ -37,7 +37,7 @@ static int check_no_probe_text(struct djk_doubt *doubt)
 	return reason == DJPROBE_REASON_NO_MEMORY ? -ENOMEM : -EOPNOTSUPP;
 }
 
-/* Names that are looked up when somebody asks; all others have been by now. */
+/* Names that are looked up later, when a program is attached. All others have been by now. */
 static const char *const later[] = { "bpf_get_func_ip_kprobe", "within_error_injection_list" };
 
 static int check_names(struct djk_doubt *doubt)

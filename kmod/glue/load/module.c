@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Loading and unloading: each part started once, stopped in reverse. */
+/* Loading and unloading: each part starts once, and stops in the reverse order. */
 #include <linux/module.h>
 #include <linux/utsname.h>
 
@@ -71,7 +71,7 @@ static void __exit djprobe_exit(void)
 	djk_hit_stop();
 	djk_runtime_stop();
 	djp_stop();
-	/* What the last probes left has been freed. */
+	/* djp_stop() has freed all handlers: no shadow is left. */
 	djk_shadow_exit();
 	djk_kprobe_view_stop();
 	djk_ksym_stop();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The hostile functions, in the order of their numbers: what a user writes to
- * /sys/kernel/debug/hostile/run, and what vm/guest/probes/hostile_test.cc expects.
+ * /sys/kernel/debug/hostile/run, and what vm/guest/probes/sites/hostile_test.cc expects.
  */
 #ifndef DJPROBE_HOSTILE_FUNCTIONS_H
 #define DJPROBE_HOSTILE_FUNCTIONS_H

@@ -24,9 +24,9 @@
 #include <thread>
 
 #include "../guarded.h"
-#include "../probes/load.h"
-#include "../probes/object.h"
-#include "../probes/probe.h"
+#include "../probes/harness/load.h"
+#include "../probes/harness/object.h"
+#include "../probes/harness/probe.h"
 
 namespace djprobe::vm {
 namespace {

@@ -25,10 +25,10 @@
 #include <utility>
 
 #include "../guarded.h"
-#include "../probes/kprobe_event.h"
-#include "../probes/load.h"
-#include "../probes/object.h"
-#include "../probes/path_load.h"
+#include "../probes/harness/kprobe_event.h"
+#include "../probes/harness/load.h"
+#include "../probes/harness/object.h"
+#include "../probes/harness/path_load.h"
 
 namespace djprobe::vm {
 namespace {

@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "../probes/function_text.h"
-#include "../probes/probe.h"
+#include "../probes/harness/function_text.h"
+#include "../probes/harness/probe.h"
 
 namespace djprobe::vm {
 

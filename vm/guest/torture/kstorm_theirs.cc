@@ -9,7 +9,7 @@
 #include <fstream>
 #include <list>
 
-#include "../probes/kprobe_event.h"
+#include "../probes/harness/kprobe_event.h"
 #include "kstorm.h"
 
 namespace djprobe::vm {

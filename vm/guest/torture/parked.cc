@@ -24,8 +24,8 @@
 #include <vector>
 
 #include "../guarded.h"
-#include "../probes/object.h"
-#include "../probes/probe.h"
+#include "../probes/harness/object.h"
+#include "../probes/harness/probe.h"
 #include "../symbols.h"
 
 namespace djprobe::vm {

@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "../guarded.h"
-#include "../probes/load.h"
-#include "../probes/object.h"
-#include "../probes/probe.h"
+#include "../probes/harness/load.h"
+#include "../probes/harness/object.h"
+#include "../probes/harness/probe.h"
 
 namespace djprobe::vm {
 namespace {

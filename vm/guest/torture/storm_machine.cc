@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <stdexcept>
 
-#include "../probes/probe.h"
+#include "../probes/harness/probe.h"
 #include "storm.h"
 
 namespace djprobe::vm {

@@ -9,7 +9,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "../probes/probe.h"
+#include "../probes/harness/probe.h"
 #include "storm.h"
 
 namespace djprobe::vm {

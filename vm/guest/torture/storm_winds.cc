@@ -6,7 +6,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "../probes/probe.h"
+#include "../probes/harness/probe.h"
 #include "storm.h"
 
 namespace djprobe::vm {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: GPL-2.0
+// Sites that come and go under load.
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "../harness/fixture.h"
+
+namespace djprobe::vm {
+namespace {
+
+/// Areas of memory that hold the module's slots.
+int slot_areas() {
+    std::ifstream file("/proc/vmallocinfo");
+    int areas = 0;
+    for (std::string line; std::getline(file, line);)
+        areas += line.find("djk_exec_alloc") != std::string::npos ||
+                 line.find("bpf_jit_alloc_exec") != std::string::npos;
+    return areas;
+}
+
+class Churn : public ProbeTest {
+  protected:
+    /// Slots of detached sites are freed after a quiescence: a settle() that begins later is
+    /// behind one, unless the optimizer was at it already.
+    void expect_no_slots() {
+        for (int round = 0; round < 2; ++round)
+            device_.must_attach(at(kGetpgid)).settle();
+        for (int tenths = 0; slot_areas() > 0 && tenths < 50; ++tenths)
+            usleep(100'000);
+        EXPECT_EQ(slot_areas(), 0);
+    }
+};
+
+TEST_F(Churn, AThousandRoundsUnderFourThreads) {
+    Load load(4);
+    int jumps = 0;
+    for (int round = 0; round < 1000; ++round) {
+        const char* symbol = round % 4 < 2 ? kGetpgid : "__x64_sys_pread64";
+        const Probe probe = device_.must_attach(at(symbol));
+        // A full cycle takes a quiescence; the other rounds leave while the jump is still to come,
+        // or just comes.
+        if (round % 20 == 0) jumps += probe.settle().mechanism == DJPROBE_MECHANISM_JUMP;
+    }
+    EXPECT_EQ(jumps, 50);
+    load.stop();
+    EXPECT_GT(load.calls(), 1000u);
+    EXPECT_EQ(load.wrong(), 0u);
+
+    expect_no_slots();
+}
+
+// Dozens of sites at once: more than one chunk of slots, one batch.
+TEST_F(Churn, ManySitesInOneBatch) {
+    {
+        std::vector<Probe> probes;
+        for (const char* symbol : {"__x64_sys_pread64", "rw_verify_area", "do_getpgid"})
+            for (Probe& probe : attach_everywhere(device_, counter(), symbol, 12))
+                probes.push_back(std::move(probe));
+        EXPECT_GT(probes.size(), 30u);
+        Reader reader;
+        EXPECT_EQ(reader.read(100), 0u);
+        EXPECT_EQ(call_getpgid(100), 0u);
+        EXPECT_GT(slot_areas(), 0) << "nothing in /proc/vmallocinfo is recognized";
+    }
+    expect_no_slots();
+}
+
+}  // namespace
+}  // namespace djprobe::vm
