@@ -34,7 +34,7 @@ void djk_get_guard(struct djk_machine *machine);
 
 /* Take part in the kernel's int3 handling. */
 void djk_hit_start(void);
-/* After the last site is disarmed. */
+/* After the last detour has been freed: a task may stand in front of an int3 in one. */
 void djk_hit_stop(void);
 
 #endif
