@@ -33,7 +33,8 @@ void djk_get_guard(struct djk_machine *machine);
 
 /* Take part in the kernel's int3 handling. */
 void djk_hit_start(void);
-/* Take no part any more. No site is armed. Sleeps until no CPU is in the notifier. */
+/* Take no part any more: after the last detour has been freed, since a task may stand in front of
+ * an int3 in one. Sleeps until no CPU is in the notifier. */
 void djk_hit_stop(void);
 
 #endif

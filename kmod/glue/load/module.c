@@ -31,31 +31,31 @@ static int __init djprobe_init(void)
 	error = djk_shadow_init();
 	if (error)
 		goto stop_view;
+	djk_hit_start();
 	error = djk_assume(DJK_WITH_POLICY);
 	if (error)
-		goto exit_shadow;
+		goto stop_hit;
 	error = djk_assume(DJK_AFTER_START);
 	if (error)
 		goto stop_policy;
 	error = djk_runtime_start();
 	if (error)
 		goto stop_policy;
-	djk_hit_start();
 	error = djk_device_start();
 	if (error)
-		goto stop_hit;
+		goto stop_runtime;
 	djk_debugfs_start();
 	if (!djprobe_is_tested(init_utsname()->release))
 		pr_notice("%s is none of the kernels that djprobe's tests have run on\n",
 			  init_utsname()->release);
 	return 0;
 
-stop_hit:
-	djk_hit_stop();
+stop_runtime:
 	djk_runtime_stop();
 stop_policy:
 	djp_stop();
-exit_shadow:
+stop_hit:
+	djk_hit_stop();
 	djk_shadow_exit();
 stop_view:
 	djk_kprobe_view_stop();
@@ -68,10 +68,10 @@ static void __exit djprobe_exit(void)
 {
 	djk_debugfs_stop();
 	djk_device_stop();
-	djk_hit_stop();
 	djk_runtime_stop();
 	djp_stop();
-	/* djp_stop() has freed all handlers: no shadow is left. */
+	/* djp_stop() has freed all handlers and detours: no shadow is left, and no int3 of ours. */
+	djk_hit_stop();
 	djk_shadow_exit();
 	djk_kprobe_view_stop();
 	djk_ksym_stop();
