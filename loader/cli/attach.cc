@@ -45,7 +45,8 @@ constexpr const char* kFooter = R"(Examples:
       their returns, those that only shadow mode sees included
 
 With --session the value (64 bits) that the entry's program returns is the
-call's cookie; of a call whose cookie is 0 the return is not seen. The return's
+call's cookie; of a call whose cookie is 0 the return is not seen. If that is so
+of all calls, a line says it after two seconds, and at the end. The return's
 program finds the cookie as its first argument (PT_REGS_PARM1), the time of the
 entry (bpf_ktime_get_ns) as its second. Always in shadow mode.
 

@@ -22,6 +22,7 @@
 #include "object/object.h"
 #include "session/attachment.h"
 #include "session/event_loop.h"
+#include "session/session_watch.h"
 #include "session/summary.h"
 #include "session/targets.h"
 
@@ -144,8 +145,11 @@ int run_attach(const AttachOptions& options) {
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     std::vector<Attachment> attachments;
     attachments.reserve(targets.size());
-    for (const Target& target : targets)
+    SessionWatch sessions(options.session);
+    for (const Target& target : targets) {
         attachments.push_back(Attachment::attach(target, options, device, symbolizer, stop));
+        if (target.entry) sessions.add(*target.entry, target.program, attachments.back());
+    }
     // Events come already, and the reader of stdout may take none.
     if (options.seconds) stop.request_after(*options.seconds + kSettled);
     print_attached(attachments, events, output, stop, symbolizer);
@@ -153,12 +157,14 @@ int run_attach(const AttachOptions& options) {
     if (options.command && stop.requested()) fail_before_command(options, stop);
     if (options.command) child.emplace(start_command(*options.command));
     if (options.seconds) stop.request_after(*options.seconds);
-    const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1);
+    const EndCause cause =
+        run_event_loop(events, output, stop, child ? child->fd() : -1, {sessions.watched()});
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand, events);
     stop_probes(attachments, summary, symbolizer);
     events.drain();
+    sessions.end();
     attachments.clear();
     summary.received = events.received();
     if (events.has_sources()) {

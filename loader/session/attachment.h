@@ -26,6 +26,8 @@ class Attachment {
     void wait(const StopSignals& stop) const { probe_.wait(stop); }
     /// True while the optimizer has yet to decide about some of its probes.
     [[nodiscard]] bool settling() const;
+    /// The counters now, summed.
+    [[nodiscard]] djprobe_total total() const { return probe_.total(); }
     /// State and counters now; the names of many places are left to complete().
     [[nodiscard]] AttachmentReport report() const;
     /// Takes the probes out of the text; the counters can still be asked for.
