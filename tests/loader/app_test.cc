@@ -220,6 +220,14 @@ TEST(App, numbers_are_decimal_whatever_they_begin_with) {
     }
 }
 
+TEST(App, source_lines_are_told_wherever_a_place_is_named) {
+    const std::string line = "'fs/open.c:9' is a place in a source file, which probeload does not "
+                             "know: write FUNC, FUNC+OFFSET or MODULE:FUNC";
+    expect_usage_error({"attach", "--func", "fs/open.c:9", "f.o"}, line);
+    expect_usage_error({"explain", "fs/open.c:9"}, line);
+    expect_usage_error({"survey", "--functions", "fs/open.c:9"}, line);
+}
+
 TEST(App, unknown_mode) {
     expect_usage_error({"attach", "--mode", "fast", "f.o"},
                        "--mode: 'fast' is neither auto nor int3");
