@@ -95,14 +95,40 @@ TEST(App, help_tells_only_what_the_command_may_end_with) {
 }
 
 TEST(App, options_before_a_command) {
-    expect_usage_error({"-x"}, "'-x' is no option (see --help)");
-    expect_usage_error({"--frob=1", "attach"}, "'--frob=1' is no option (see --help)");
+    expect_usage_error({"-x"}, "unknown option -x (see --help)");
+    expect_usage_error({"--frob=1", "attach"}, "unknown option --frob (see --help)");
     expect_usage_error({"--func", "vfs_read"},
                        "'--func' without a command: did you mean 'probeload attach --func ...'?");
     expect_usage_error({"--functions=x"},
                        "'--functions' without a command: did you mean 'probeload survey "
                        "--functions ...'?");
     EXPECT_EQ(run({"-h"}).status, 0);
+}
+
+TEST(App, misspelt_options_are_told_with_what_was_meant) {
+    expect_usage_error({"attach", "--fnuc", "vfs_read", "f.o"},
+                       "unknown option --fnuc; did you mean --func?");
+    expect_usage_error({"attach", "--fnuc=vfs_read", "f.o"},
+                       "unknown option --fnuc; did you mean --func?");
+    expect_usage_error({"attach", "--func", "a", "f.o", "--jsno"},
+                       "unknown option --jsno; did you mean --json?");
+    expect_usage_error({"--hepl"}, "unknown option --hepl; did you mean --help?");
+    expect_usage_error({"attach", "--vmlinux", "x", "f.o"},
+                       "unknown option --vmlinux: 'probeload explain' has it, 'probeload attach' "
+                       "has not");
+    expect_usage_error({"list", "--frobnicate"}, "unknown option --frobnicate (see --help)");
+    expect_usage_error({"attach", "-jx", "f.o"}, "unknown option -x (see --help)");
+    expect_usage_error({"atach", "f.o"}, "unknown command 'atach'; did you mean attach?");
+    expect_usage_error({"frobnicate"},
+                       "'frobnicate' is none of attach, list, off, on, explain, survey, bench (see "
+                       "--help)");
+}
+
+TEST(App, values_and_what_stands_behind_two_dashes_are_no_options) {
+    const char* const missing = "probeload: /none.o: No such file or directory\n";
+    EXPECT_EQ(run({"attach", "-jc", "--fnuc", "/none.o"}).err, missing);
+    EXPECT_EQ(run({"attach", "--func", "f", "-d5", "-j", "--", "/none.o"}).err, missing);
+    EXPECT_EQ(run({"attach", "--", "--fnuc"}).err, "probeload: --fnuc: No such file or directory\n");
 }
 
 TEST(App, explain_wants_one_place) {
