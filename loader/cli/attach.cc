@@ -41,6 +41,8 @@ constexpr const char* kFooter = R"(Examples:
   probeload attach --func 'vfs_*' -d 5 count.bpf.o
       the entries of all functions of such a name, as SEC("kprobe.multi/vfs_*")
       says, too; the summary has the ten with the most hits (--top N)
+  generate | probeload attach --func vfs_read -
+      a handler's source, or an object, from stdin
   probeload attach --func 'tcp_*' --ret -d 5 count.bpf.o
       their returns, those that only shadow mode sees included
 
@@ -158,7 +160,7 @@ void add_options(CLI::App& command, AttachOptions& options) {
             "Events as the program wrote them, see below")
         ->excludes(json);
     command.add_flag("-v,--verbose", options.verbose, "Show what libbpf says");
-    command.add_option("FILE", options.file, "BPF object (.bpf.o) or its source (.bpf.c)")
+    command.add_option("FILE", options.file, "BPF object (.bpf.o) or its source (.bpf.c); - for stdin")
         ->type_name("")
         ->required();
 }

@@ -15,6 +15,7 @@
 #include "object/compile.h"
 #include "object/crash_guard.h"
 #include "object/elf_check.h"
+#include "object/from_stdin.h"
 
 namespace djprobe::loader {
 namespace {
@@ -117,14 +118,18 @@ Object::Object(std::string name, bool verbose)
     : name_(std::move(name)), verbose_(verbose), log_(std::make_unique<LibbpfLog>(verbose)) {}
 
 Object Object::open(const std::filesystem::path& file, bool verbose) {
-    Object object(file.string(), verbose);
+    const bool from_stdin = is_stdin(file);
+    Object object(from_stdin ? "stdin" : file.string(), verbose);
     std::optional<TempDir> directory;
     std::filesystem::path path = file;
-    if (is_source(file)) {
-        directory.emplace();
-        path = compile(file, *directory);
+    std::filesystem::path beside = file.has_parent_path() ? file.parent_path() : ".";
+    if (from_stdin || is_source(file)) directory.emplace();
+    if (from_stdin) {
+        path = save_stdin(*directory);
+        beside = ".";
     }
-    check_bpf_elf(path);
+    if (is_source(path)) path = compile(path, object.name_, beside, *directory);
+    check_bpf_elf(path, object.name_);
     const CrashGuard guard(object.name_, kSecondsToOpen);
     check_types(path, object.name_);
     object.object_.reset(bpf_object__open_file(path.c_str(), nullptr));
