@@ -56,7 +56,12 @@ At the end the array and hash maps are printed: all entries of a map with room
 for 16, of a larger one those that are not zero, 64 at most; beside events only
 those that hold numbers. Behind them the summary tells of hits, misses and lost
 events, and how COMMAND ended. That does not change the exit status, but for 126
-and 127, by which a shell says that it could not run a command.
+and 127, by which a shell says that it could not run a command. With
+--exit-status it is COMMAND's, 128 and the number of a signal that ended it; an
+error of probeload itself still has its own, and a line of stderr that tells it.
+
+SIGUSR1 (kill -USR1 PID) shows the maps and counters as they are, as the summary
+does at the end: text to stderr, with -j a line 'snapshot'.
 
 Events go to stdout, all else to stderr (also the output of COMMAND). A ring
 buffer named 'events' holds records of 'struct event' (or struct events,
@@ -145,10 +150,11 @@ void add_options(CLI::App& command, AttachOptions& options) {
     command.add_option("-d,--duration", options.seconds, "Stop after so many seconds")
         ->type_name("SECONDS")
         ->check(positive);
-    command
-        .add_option("-c,--command", options.command,
-                    "Run by /bin/sh once attached; stop at its end")
-        ->type_name("COMMAND");
+    auto* const run = command.add_option("-c,--command", options.command,
+                                         "Run by /bin/sh once attached; stop at its end");
+    run->type_name("COMMAND");
+    command.add_flag("--exit-status", options.exit_status, "End with COMMAND's exit status")
+        ->needs(run);
     add_number(command, "--top", options.top,
                "Of a GLOB's sites, tell of so many that were hit most (default 10)", 0, 1'000'000);
     auto* const json = command.add_flag_callback(

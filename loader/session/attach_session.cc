@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "base/say.h"
+#include "base/snapshot_signal.h"
 #include "base/stop_signals.h"
 #include "events/map_dump.h"
 #include "events/reader.h"
@@ -114,6 +115,29 @@ Loss find_loss(const Object& object, const EventReader& events, std::uint64_t hi
     return Loss{std::nullopt, hits > events.received() ? hits - events.received() : 0};
 }
 
+// What the maps and the events tell so far.
+void add_results(const Object& object, const EventReader& events, Summary& summary) {
+    summary.received = events.received();
+    if (events.has_sources())
+        summary.loss = find_loss(object, events, total_hits(summary.attachments));
+    summary.maps =
+        dump_maps(object.handle(), events.has_sources() ? MapValues::kCounters : MapValues::kAny);
+}
+
+// As a shell has it.
+int status_of_command(int status) {
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int exit_status(const AttachOptions& options, const std::optional<int>& command_status) {
+    if (!command_status) return static_cast<int>(ExitCode::kOk);
+    const int status = status_of_command(*command_status);
+    if (options.exit_status) return status;
+    // The shell's words for what it could not run.
+    const bool not_run = WIFEXITED(*command_status) && (status == 126 || status == 127);
+    return static_cast<int>(not_run ? ExitCode::kCommandFailed : ExitCode::kOk);
+}
+
 void note_untested_kernel() {
     utsname name;
     if (uname(&name) == 0 && !djprobe_is_tested(name.release))
@@ -125,6 +149,7 @@ void note_untested_kernel() {
 
 int run_attach(const AttachOptions& options) {
     StopSignals stop;
+    SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
     Symbolizer symbolizer;
 
@@ -157,8 +182,19 @@ int run_attach(const AttachOptions& options) {
     if (options.command && stop.requested()) fail_before_command(options, stop);
     if (options.command) child.emplace(start_command(*options.command));
     if (options.seconds) stop.request_after(*options.seconds);
-    const EndCause cause =
-        run_event_loop(events, output, stop, child ? child->fd() : -1, {sessions.watched()});
+    const auto show = [&, since = std::chrono::steady_clock::now()] {
+        if (!wish.take()) return;
+        events.read();
+        Summary snapshot;
+        snapshot.seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
+        for (const Attachment& attachment : attachments)
+            snapshot.attachments.push_back(attachment.snapshot(symbolizer));
+        add_results(object, events, snapshot);
+        print_summary(snapshot, options.format, output, symbolizer);
+    };
+    const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1,
+                                          {sessions.watched(), {wish.fd(), show}});
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand, events);
@@ -166,18 +202,9 @@ int run_attach(const AttachOptions& options) {
     events.drain();
     sessions.end();
     attachments.clear();
-    summary.received = events.received();
-    if (events.has_sources()) {
-        summary.loss = find_loss(object, events, total_hits(summary.attachments));
-    }
-    summary.maps =
-        dump_maps(object.handle(), events.has_sources() ? MapValues::kCounters : MapValues::kAny);
+    add_results(object, events, summary);
     print_summary(summary, options.format, output, symbolizer);
-    const int status = summary.command_status.value_or(0);
-    // The shell's words for what it could not run.
-    const bool not_run =
-        WIFEXITED(status) && (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127);
-    return static_cast<int>(not_run ? ExitCode::kCommandFailed : ExitCode::kOk);
+    return exit_status(options, summary.command_status);
 }
 
 }  // namespace djprobe::loader

@@ -212,4 +212,10 @@ AttachmentReport Attachment::report() const {
     return report;
 }
 
+AttachmentReport Attachment::snapshot(Symbolizer& symbolizer) const {
+    AttachmentReport report = this->report();
+    if (about_.scope == Scope::kGlob) name_gone(symbolizer.kallsyms(), report.probes);
+    return report;
+}
+
 }  // namespace djprobe::loader

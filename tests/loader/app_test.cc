@@ -274,6 +274,11 @@ TEST(App, one_function_takes_one_value) {
                        "The following argument was not expected: g.o (see --help)");
 }
 
+TEST(App, exit_status_is_that_of_a_command) {
+    expect_usage_error({"attach", "--exit-status", "f.o"},
+                       "--exit-status requires --command (see --help)");
+}
+
 TEST(App, raw_and_json_exclude_each_other) {
     expect_usage_error({"attach", "-j", "--raw", "f.o"}, "--json excludes --raw (see --help)");
 }

@@ -14,6 +14,7 @@
 #include "base/child.h"
 #include "base/output.h"
 #include "base/say.h"
+#include "base/snapshot_signal.h"
 #include "base/stop_signals.h"
 #include "expect_error.h"
 
@@ -140,6 +141,17 @@ TEST(StopSignals, the_end_of_a_time_is_a_wish_that_nobody_has_sent) {
     EXPECT_FALSE(stop.sent());
     raise(SIGTERM);
     EXPECT_TRUE(stop.sent());
+}
+
+TEST(SnapshotSignal, is_seen_once_and_ends_nothing) {
+    SnapshotSignal wish;
+    EXPECT_FALSE(wish.take());
+    raise(SIGUSR1);
+    raise(SIGUSR1);
+    pollfd polled = {wish.fd(), POLLIN, 0};
+    EXPECT_EQ(poll(&polled, 1, 0), 1);
+    EXPECT_TRUE(wish.take());
+    EXPECT_FALSE(wish.take());
 }
 
 TEST(StopSignals, leaves_the_old_handlers_behind) {
