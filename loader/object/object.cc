@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/temp_dir.h"
 #include "kernel/lockdown.h"
+#include "kernel/rights.h"
 #include "object/btf_check.h"
 #include "object/compile.h"
 #include "object/crash_guard.h"
@@ -221,9 +222,8 @@ void Object::load() {
     }
     if (error == -EPERM) {
         fail(ExitCode::kNoPermission,
-             "{}: not permitted to load BPF: needs root with CAP_BPF and CAP_PERFMON, or "
-             "CAP_SYS_ADMIN",
-             name_);
+             "{}: the kernel does not permit to load BPF: {}", name_,
+             why_denied(Capability::kSysAdmin));
     }
     const std::string warning = first_warning(log_->text());
     fail(ExitCode::kRejected, "{}: cannot be loaded: {}", name_,

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "kernel/glob.h"
 #include "kernel/reason.h"
+#include "kernel/rights.h"
 #include "session/site_names.h"
 
 namespace djprobe::loader {
@@ -79,7 +80,8 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
     const std::vector<Symbol> functions = functions_like(symbolizer.kallsyms(), pattern);
     if (symbolizer.kallsyms().are_hidden()) {
         fail(ExitCode::kNoPermission,
-             "'{}': /proc/kallsyms hides the addresses: set kernel.kptr_restrict below 2", pattern);
+             "'{}': /proc/kallsyms: addresses are hidden: {}", pattern,
+             why_hidden());
     }
     if (functions.empty()) {
         const std::string module = missing_module(symbolizer.kallsyms(), pattern);
