@@ -9,10 +9,12 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
+#include "base/memory_limit.h"
 #include "base/say.h"
 #include "cli/attach.h"
 #include "cli/bench.h"
@@ -72,6 +74,8 @@ int run_probeload(int argc, const char* const* argv) {
         return report(ExitCode::kUsage, fmt::format("{} (see --help)", error.what()));
     } catch (const Error& error) {
         return report(error.code(), error.what());
+    } catch (const std::bad_alloc&) {
+        return report(ExitCode::kFailure, out_of_memory());
     } catch (const std::exception& error) {
         return report(ExitCode::kFailure, error.what());
     }

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -309,6 +311,27 @@ TEST(App, file_errors_come_before_the_device) {
     const Result result = run({"attach", "--func", "vfs_read", "/nonexistent.bpf.o"});
     EXPECT_EQ(result.status, 3);
     EXPECT_EQ(result.err, "probeload: /nonexistent.bpf.o: No such file or directory\n");
+}
+
+TEST(App, memory_that_ran_short_is_told) {
+    const Files files;
+    const std::string symbols = files.write("kallsyms", "");
+    std::filesystem::resize_file(symbols, std::uintmax_t{1} << 30);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        const rlimit limit = {std::size_t{400} << 20, RLIM_INFINITY};
+        setrlimit(RLIMIT_AS, &limit);
+        const Result result = run({"explain", "loops", "--vmlinux", DJPROBE_TINY_KERNEL,
+                                   "--symbols", symbols.c_str()});
+        const bool told =
+            result.status == 1 &&
+            result.err.starts_with("probeload: out of memory: this process may use 409600 KiB of ");
+        _exit(told ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
 }
 
 TEST(App, explain_succeeds_with_any_verdict) {
