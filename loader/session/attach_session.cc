@@ -23,6 +23,7 @@
 #include "object/object.h"
 #include "session/attachment.h"
 #include "session/event_loop.h"
+#include "session/site_names.h"
 #include "session/session_watch.h"
 #include "session/summary.h"
 #include "session/targets.h"
@@ -81,6 +82,14 @@ void print_attached(const std::vector<Attachment>& attachments, EventReader& eve
         settle(attachment, events, output, stop);
         say("{}\n", attached_line(attachment.report(), symbolizer));
     }
+}
+
+// For `probeload list`, should their module go.
+UniqueFd keep_module_names(const std::vector<Attachment>& attachments, Symbolizer& symbolizer) {
+    SiteNames names;
+    for (const Attachment& attachment : attachments)
+        add_module_names(attachment.report().probes, symbolizer, names);
+    return keep_names(names);
 }
 
 std::optional<int> end_of(std::optional<Child>& child, bool ended, EventReader& events) {
@@ -178,6 +187,7 @@ int run_attach(const AttachOptions& options) {
     // Events come already, and the reader of stdout may take none.
     if (options.seconds) stop.request_after(*options.seconds + kSettled);
     print_attached(attachments, events, output, stop, symbolizer);
+    const UniqueFd names = keep_module_names(attachments, symbolizer);
 
     if (options.command && stop.requested()) fail_before_command(options, stop);
     if (options.command) child.emplace(start_command(*options.command));
