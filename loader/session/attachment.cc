@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "kernel/glob.h"
 #include "kernel/reason.h"
 #include "kernel/rights.h"
@@ -44,8 +45,11 @@ std::vector<ManySite> probeable(const std::string& pattern, const std::vector<Sy
                                 Symbolizer& symbolizer, const StopSignals& stop,
                                 ReasonCounts& left_out) {
     std::vector<ManySite> sites;
+    Progress progress("looking at functions like '" + pattern + "'", functions.size());
+    std::size_t done = 0;
     for (const Symbol& function : functions) {
         stop.check();
+        progress.at(done++);
         SiteSpec site;
         // A name may be that of several functions.
         site.address = function.address;

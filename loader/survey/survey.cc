@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/progress.h"
 #include "decode/quote.h"
 #include "kernel/glob.h"
 #include "survey/words.h"
@@ -181,7 +182,10 @@ SurveyCounts run_survey(const std::vector<SurveyedText>& texts, const SurveyScop
         }
     };
     // In rounds of one chunk for each thread: the lines keep their order and little is buffered.
+    Progress progress(scope.sample ? "surveying sites" : "surveying functions", items,
+                      lines ? progress_fd(lines->fd()) : STDERR_FILENO);
     for (std::size_t begin = 0; begin < items; begin += kChunk * threads) {
+        progress.at(begin);
         {
             std::vector<std::jthread> running;
             for (unsigned i = 0; i < threads; ++i)
