@@ -18,7 +18,8 @@ std::string out_of_memory(rlim_t address_space, rlim_t data) {
     const bool by_data = data < address_space;
     const rlim_t limit = by_data ? data : address_space;
     if (limit == RLIM_INFINITY)
-        return "out of memory: the machine, or this process' control group, has no more: free some, "
+        return "out of memory: the machine, or this process' control group, has no more: free "
+               "some, "
                "or choose fewer functions";
     return fmt::format(
         "out of memory: this process may use {} KiB of {} (ulimit {}): raise that, or choose fewer "

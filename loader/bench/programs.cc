@@ -44,8 +44,7 @@ bpf_program* find_program(const bpf_object* object, ProgramKind kind, Body body)
 
 [[noreturn]] void fail_load(const LibbpfLog& log, int error) {
     if (error == EPERM)
-        fail(ExitCode::kNoPermission,
-             "the kernel does not permit to load BPF programs: {}",
+        fail(ExitCode::kNoPermission, "the kernel does not permit to load BPF programs: {}",
              why_denied(Capability::kSysAdmin));
     const std::string verifier = verifier_tail(log.text(), 1);
     if (!verifier.empty()) fail(ExitCode::kRejected, "{}", verifier);

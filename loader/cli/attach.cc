@@ -166,7 +166,8 @@ void add_options(CLI::App& command, AttachOptions& options) {
             "Events as the program wrote them, see below")
         ->excludes(json);
     command.add_flag("-v,--verbose", options.verbose, "Show what libbpf says");
-    command.add_option("FILE", options.file, "BPF object (.bpf.o) or its source (.bpf.c); - for stdin")
+    command
+        .add_option("FILE", options.file, "BPF object (.bpf.o) or its source (.bpf.c); - for stdin")
         ->type_name("")
         ->required();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// The names of probes in modules, for `probeload list` after the module has gone: the kernel forgets
-// them with the module, and only the process that attached them knew.
+// The names of probes in modules, for `probeload list` after the module has gone: the kernel
+// forgets them with the module, and only the process that attached them knew.
 #pragma once
 
 #include <sys/types.h>

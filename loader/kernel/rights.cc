@@ -26,7 +26,8 @@ const char* way_out(const Rights& rights) {
 
 // User, group and other have three bits each; the kernel looks at one of them.
 bool is_closed_to(const Rights& rights, const struct stat& file) {
-    if (rights.has(Capability::kDacOverride) || rights.has(Capability::kDacReadSearch)) return false;
+    if (rights.has(Capability::kDacOverride) || rights.has(Capability::kDacReadSearch))
+        return false;
     return file.st_uid == rights.user ? (file.st_mode & S_IRUSR) == 0
                                       : (file.st_mode & S_IROTH) == 0;
 }
@@ -67,9 +68,10 @@ std::string why_denied(Capability capability, const Rights& rights) {
     if (!rights.has(capability)) return fmt::format("{} is missing: {}", name, way_out(rights));
     if (!rights.in_initial_namespace)
         return fmt::format("{} is that of a user namespace: run outside of the container", name);
-    return fmt::format("although {} is there: kernel lockdown, a security module or the device "
-                       "rules of a container forbid it",
-                       name);
+    return fmt::format(
+        "although {} is there: kernel lockdown, a security module or the device "
+        "rules of a container forbid it",
+        name);
 }
 
 std::string why_not_opened(const char* path, Capability capability, const Rights& rights) {

@@ -112,16 +112,14 @@ std::filesystem::path compile(const std::filesystem::path& source, const std::st
                               const std::filesystem::path& beside, TempDir& directory) {
     struct stat status = {};
     open_regular(source, status);  // for what it says when that cannot be
-    if (includes_vmlinux_header(source, beside) &&
-        !std::filesystem::exists(beside / "vmlinux.h")) {
+    if (includes_vmlinux_header(source, beside) && !std::filesystem::exists(beside / "vmlinux.h")) {
         write_vmlinux_header(kKernelBtf, directory.file("vmlinux.h"));
     }
     std::filesystem::path object = directory.file(source.stem().string() + ".o");
     try {
         Child clang = Child::start(clang_command(source, beside, object, directory.path()));
         if (const int status = clang.wait(); status != 0) {
-            fail(ExitCode::kCompile, "{}: clang ended with {}", name,
-                 describe_wait_status(status));
+            fail(ExitCode::kCompile, "{}: clang ended with {}", name, describe_wait_status(status));
         }
     } catch (const std::system_error& error) {
         if (error.code() == std::errc::no_such_file_or_directory) {

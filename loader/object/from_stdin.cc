@@ -54,8 +54,7 @@ std::filesystem::path save_stdin(TempDir& directory) {
     std::ofstream file(path, std::ios::binary);
     if (!is_object) file << "#line 1 \"<stdin>\"\n";
     file << text;
-    if (!file.flush())
-        fail(ExitCode::kFailure, "{}: {}", path.string(), std::strerror(errno));
+    if (!file.flush()) fail(ExitCode::kFailure, "{}: {}", path.string(), std::strerror(errno));
     return path;
 }
 

@@ -221,8 +221,7 @@ void Object::load() {
         fail(ExitCode::kRejected, "{}; its last words (-v shows all):\n{}", what, verifier);
     }
     if (error == -EPERM) {
-        fail(ExitCode::kNoPermission,
-             "{}: the kernel does not permit to load BPF: {}", name_,
+        fail(ExitCode::kNoPermission, "{}: the kernel does not permit to load BPF: {}", name_,
              why_denied(Capability::kSysAdmin));
     }
     const std::string warning = first_warning(log_->text());

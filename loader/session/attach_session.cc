@@ -23,8 +23,8 @@
 #include "object/object.h"
 #include "session/attachment.h"
 #include "session/event_loop.h"
-#include "session/site_names.h"
 #include "session/session_watch.h"
+#include "session/site_names.h"
 #include "session/summary.h"
 #include "session/targets.h"
 

@@ -83,8 +83,7 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
     const std::string& pattern = about.name;
     const std::vector<Symbol> functions = functions_like(symbolizer.kallsyms(), pattern);
     if (symbolizer.kallsyms().are_hidden()) {
-        fail(ExitCode::kNoPermission,
-             "'{}': /proc/kallsyms: addresses are hidden: {}", pattern,
+        fail(ExitCode::kNoPermission, "'{}': /proc/kallsyms: addresses are hidden: {}", pattern,
              why_hidden());
     }
     if (functions.empty()) {

@@ -47,8 +47,7 @@ SessionWatch::SessionWatch(bool on) {
     if (!statistics_ || !timer_ || timerfd_settime(timer_.get(), 0, &each, nullptr) != 0) stop();
 }
 
-void SessionWatch::add(const Program& entry, const Program& program,
-                       const Attachment& attachment) {
+void SessionWatch::add(const Program& entry, const Program& program, const Attachment& attachment) {
     sessions_.push_back({entry.fd(), entry.name, program.name, &attachment});
 }
 

@@ -18,9 +18,9 @@ namespace djprobe::loader {
 std::string no_return_selected(const std::string& at_entry, const std::string& at_return,
                                std::uint64_t runs, std::uint64_t returns);
 
-/// The module counts the calls whose return is seen, and the kernel the runs of a program only while
-/// its statistics are on. They cost each BPF program of the system two reads of a clock a run: they
-/// are on until a return is seen, or until the line is said.
+/// The module counts the calls whose return is seen, and the kernel the runs of a program only
+/// while its statistics are on. They cost each BPF program of the system two reads of a clock a
+/// run: they are on until a return is seen, or until the line is said.
 class SessionWatch {
   public:
     /// `on`: there are sessions. Does nothing where the kernel refuses the statistics.

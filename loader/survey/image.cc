@@ -207,8 +207,7 @@ void KernelImage::load_running_parts() {
         parts_.push_back({name, begin, kcore.read(begin, require(last) - begin)});
     };
     if (require("_stext") == 0)
-        fail(ExitCode::kNoPermission, "/proc/kallsyms: addresses are hidden: {}",
-             why_hidden());
+        fail(ExitCode::kNoPermission, "/proc/kallsyms: addresses are hidden: {}", why_hidden());
     read_part("text", "_stext", "_etext");
     read_part("rodata", "__start_rodata", "__end_rodata");
     read_part("bugs", "__start___bug_table", "__stop___bug_table");

@@ -130,7 +130,8 @@ TEST(App, values_and_what_stands_behind_two_dashes_are_no_options) {
     const char* const missing = "probeload: /none.o: No such file or directory\n";
     EXPECT_EQ(run({"attach", "-jc", "--fnuc", "/none.o"}).err, missing);
     EXPECT_EQ(run({"attach", "--func", "f", "-d5", "-j", "--", "/none.o"}).err, missing);
-    EXPECT_EQ(run({"attach", "--", "--fnuc"}).err, "probeload: --fnuc: No such file or directory\n");
+    EXPECT_EQ(run({"attach", "--", "--fnuc"}).err,
+              "probeload: --fnuc: No such file or directory\n");
 }
 
 TEST(App, explain_wants_one_place) {
@@ -249,8 +250,9 @@ TEST(App, numbers_are_decimal_whatever_they_begin_with) {
 }
 
 TEST(App, source_lines_are_told_wherever_a_place_is_named) {
-    const std::string line = "'fs/open.c:9' is a place in a source file, which probeload does not "
-                             "know: write FUNC, FUNC+OFFSET or MODULE:FUNC";
+    const std::string line =
+        "'fs/open.c:9' is a place in a source file, which probeload does not "
+        "know: write FUNC, FUNC+OFFSET or MODULE:FUNC";
     expect_usage_error({"attach", "--func", "fs/open.c:9", "f.o"}, line);
     expect_usage_error({"explain", "fs/open.c:9"}, line);
     expect_usage_error({"survey", "--functions", "fs/open.c:9"}, line);
@@ -322,8 +324,8 @@ TEST(App, memory_that_ran_short_is_told) {
     if (child == 0) {
         const rlimit limit = {std::size_t{400} << 20, RLIM_INFINITY};
         setrlimit(RLIMIT_AS, &limit);
-        const Result result = run({"explain", "loops", "--vmlinux", DJPROBE_TINY_KERNEL,
-                                   "--symbols", symbols.c_str()});
+        const Result result = run(
+            {"explain", "loops", "--vmlinux", DJPROBE_TINY_KERNEL, "--symbols", symbols.c_str()});
         const bool told =
             result.status == 1 &&
             result.err.starts_with("probeload: out of memory: this process may use 409600 KiB of ");

@@ -124,9 +124,9 @@ TEST(SimilarNames, what_macros_make_of_a_name_comes_first) {
         "ffffffff81005000 t kmem_cache_alloc.constprop.0\n");
     EXPECT_EQ(similar_names(table, "sys_openat", 2), (Names{"__x64_sys_openat", "sys_opena"}));
     EXPECT_EQ(similar_names(table, "openat", 1), (Names{"__x64_sys_openat"}));
-    EXPECT_EQ(similar_names(table, "kmem_cache_alloc", 3),
-              (Names{"kmem_cache_alloc.constprop.0", "kmem_cache_alloc_noprof",
-                     "kmem_cache_allot"}));
+    EXPECT_EQ(
+        similar_names(table, "kmem_cache_alloc", 3),
+        (Names{"kmem_cache_alloc.constprop.0", "kmem_cache_alloc_noprof", "kmem_cache_allot"}));
 }
 
 TEST(SimilarNames, names_the_module_that_has_it) {

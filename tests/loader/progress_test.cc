@@ -40,8 +40,10 @@ struct Terminal {
 
 TEST(Progress, estimates_what_is_left) {
     EXPECT_EQ(progress_text("attaching", 0, 400, 1), "attaching: 0 of 400 (0%)");
-    EXPECT_EQ(progress_text("attaching", 100, 400, 2), "attaching: 100 of 400 (25%), about 6 s left");
-    EXPECT_EQ(progress_text("attaching", 400, 400, 2), "attaching: 400 of 400 (100%), about 0 s left");
+    EXPECT_EQ(progress_text("attaching", 100, 400, 2),
+              "attaching: 100 of 400 (25%), about 6 s left");
+    EXPECT_EQ(progress_text("attaching", 400, 400, 2),
+              "attaching: 400 of 400 (100%), about 0 s left");
 }
 
 TEST(Progress, on_a_terminal_is_shown_after_a_while_and_wiped_at_the_end) {
