@@ -20,7 +20,7 @@ namespace {
 // A signal's handler may not look at what it interrupts: each of these is whole before it counts.
 using Path = std::array<char, PATH_MAX>;
 Path directory_path;
-std::array<Path, 2> file_paths;
+std::array<Path, 3> file_paths;
 volatile std::sig_atomic_t has_directory = 0;
 volatile std::sig_atomic_t file_count = 0;
 

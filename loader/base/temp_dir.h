@@ -16,7 +16,7 @@ class TempDir {
     TempDir(const TempDir&) = delete;
     TempDir& operator=(const TempDir&) = delete;
 
-    /// The path of a file to be made in it; of two at most.
+    /// The path of a file to be made in it; of three at most.
     std::filesystem::path file(std::string_view name);
     [[nodiscard]] const std::filesystem::path& path() const noexcept { return path_; }
 

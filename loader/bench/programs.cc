@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernel/rights.h"
 #include "object/libbpf_log.h"
 
 namespace djprobe::loader {
@@ -43,9 +44,8 @@ bpf_program* find_program(const bpf_object* object, ProgramKind kind, Body body)
 
 [[noreturn]] void fail_load(const LibbpfLog& log, int error) {
     if (error == EPERM)
-        fail(ExitCode::kNoPermission,
-             "not permitted to load BPF programs: needs root with CAP_BPF and CAP_PERFMON, or "
-             "CAP_SYS_ADMIN");
+        fail(ExitCode::kNoPermission, "the kernel does not permit to load BPF programs: {}",
+             why_denied(Capability::kSysAdmin));
     const std::string verifier = verifier_tail(log.text(), 1);
     if (!verifier.empty()) fail(ExitCode::kRejected, "{}", verifier);
     const std::string warning = first_warning(log.text());

@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "kernel/reason.h"
+#include "kernel/rights.h"
 
 namespace djprobe::loader {
 namespace {
@@ -74,7 +75,7 @@ FunctionRange Rig::function(const std::string& name) {
              found.size());
     const std::uint64_t address = found[0].address;
     if (address == 0)
-        fail(ExitCode::kNoPermission, "/proc/kallsyms hides the addresses: needs root");
+        fail(ExitCode::kNoPermission, "/proc/kallsyms: addresses are hidden: {}", why_hidden());
     const auto next = std::ranges::upper_bound(table.symbols(), address, {}, &Symbol::address);
     const std::uint64_t end = next == table.symbols().end() ? address + 1 : next->address;
     const FunctionRange range{address, std::min<std::size_t>(end - address, kLongestFunction)};

@@ -9,11 +9,12 @@
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <new>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "base/memory_limit.h"
 #include "base/say.h"
 #include "cli/attach.h"
 #include "cli/bench.h"
@@ -22,36 +23,12 @@
 #include "cli/list.h"
 #include "cli/survey.h"
 #include "cli/switch.h"
+#include "cli/words.h"
 #include "decode/quote.h"
 #include "djprobe.h"
 
 namespace djprobe::loader {
 namespace {
-
-// An option before any command: find the command that has it.
-void check_option(std::string_view word, const CLI::App& app,
-                  const std::vector<Command>& commands) {
-    const bool is_long = word.starts_with("--");
-    const std::string name(word.substr(0, is_long ? word.find('=') : 2));
-    if (app.get_option_no_throw(name)) return;
-    for (const Command& command : commands)
-        if (command.app->get_option_no_throw(name))
-            fail(ExitCode::kUsage, "'{}' without a command: did you mean 'probeload {} {} ...'?",
-                 name, command.app->get_name(), name);
-    fail(ExitCode::kUsage, "'{}' is no option (see --help)", word);
-}
-
-// CLI11 would only say that a command is missing.
-void check_command(std::string_view word, const CLI::App& app,
-                   const std::vector<Command>& commands) {
-    if (word.starts_with('-')) return check_option(word, app, commands);
-    std::string names;
-    for (const Command& command : commands) {
-        if (command.app->get_name() == word) return;
-        names += (names.empty() ? "" : ", ") + command.app->get_name();
-    }
-    fail(ExitCode::kUsage, "'{}' is none of {} (see --help)", word, names);
-}
 
 int report(ExitCode code, const std::string& message) {
     // The message may quote a file: names of programs and sections, and libbpf's words.
@@ -85,7 +62,7 @@ int run_probeload(int argc, const char* const* argv) {
     }
 
     try {
-        if (argc > 1) check_command(argv[1], app, commands);
+        check_words(argc, argv, app, commands);
         app.parse(argc, argv);
         for (const Command& command : commands) {
             if (command.app->parsed()) return command.run();
@@ -97,6 +74,8 @@ int run_probeload(int argc, const char* const* argv) {
         return report(ExitCode::kUsage, fmt::format("{} (see --help)", error.what()));
     } catch (const Error& error) {
         return report(error.code(), error.what());
+    } catch (const std::bad_alloc&) {
+        return report(ExitCode::kFailure, out_of_memory());
     } catch (const std::exception& error) {
         return report(ExitCode::kFailure, error.what());
     }

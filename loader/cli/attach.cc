@@ -41,11 +41,14 @@ constexpr const char* kFooter = R"(Examples:
   probeload attach --func 'vfs_*' -d 5 count.bpf.o
       the entries of all functions of such a name, as SEC("kprobe.multi/vfs_*")
       says, too; the summary has the ten with the most hits (--top N)
+  generate | probeload attach --func vfs_read -
+      a handler's source, or an object, from stdin
   probeload attach --func 'tcp_*' --ret -d 5 count.bpf.o
       their returns, those that only shadow mode sees included
 
 With --session the value (64 bits) that the entry's program returns is the
-call's cookie; of a call whose cookie is 0 the return is not seen. The return's
+call's cookie; of a call whose cookie is 0 the return is not seen. If that is so
+of all calls, a line says it after two seconds, and at the end. The return's
 program finds the cookie as its first argument (PT_REGS_PARM1), the time of the
 entry (bpf_ktime_get_ns) as its second. Always in shadow mode.
 
@@ -53,7 +56,12 @@ At the end the array and hash maps are printed: all entries of a map with room
 for 16, of a larger one those that are not zero, 64 at most; beside events only
 those that hold numbers. Behind them the summary tells of hits, misses and lost
 events, and how COMMAND ended. That does not change the exit status, but for 126
-and 127, by which a shell says that it could not run a command.
+and 127, by which a shell says that it could not run a command. With
+--exit-status it is COMMAND's, 128 and the number of a signal that ended it; an
+error of probeload itself still has its own, and a line of stderr that tells it.
+
+SIGUSR1 (kill -USR1 PID) shows the maps and counters as they are, as the summary
+does at the end: text to stderr, with -j a line 'snapshot'.
 
 Events go to stdout, all else to stderr (also the output of COMMAND). A ring
 buffer named 'events' holds records of 'struct event' (or struct events,
@@ -142,10 +150,11 @@ void add_options(CLI::App& command, AttachOptions& options) {
     command.add_option("-d,--duration", options.seconds, "Stop after so many seconds")
         ->type_name("SECONDS")
         ->check(positive);
-    command
-        .add_option("-c,--command", options.command,
-                    "Run by /bin/sh once attached; stop at its end")
-        ->type_name("COMMAND");
+    auto* const run = command.add_option("-c,--command", options.command,
+                                         "Run by /bin/sh once attached; stop at its end");
+    run->type_name("COMMAND");
+    command.add_flag("--exit-status", options.exit_status, "End with COMMAND's exit status")
+        ->needs(run);
     add_number(command, "--top", options.top,
                "Of a GLOB's sites, tell of so many that were hit most (default 10)", 0, 1'000'000);
     auto* const json = command.add_flag_callback(
@@ -157,7 +166,8 @@ void add_options(CLI::App& command, AttachOptions& options) {
             "Events as the program wrote them, see below")
         ->excludes(json);
     command.add_flag("-v,--verbose", options.verbose, "Show what libbpf says");
-    command.add_option("FILE", options.file, "BPF object (.bpf.o) or its source (.bpf.c)")
+    command
+        .add_option("FILE", options.file, "BPF object (.bpf.o) or its source (.bpf.c); - for stdin")
         ->type_name("")
         ->required();
 }

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -69,6 +70,9 @@ int run(bool json) {
         auto queries = probe->queries(true);
         // A function of another module may be now where a module was unloaded.
         name_gone(Kallsyms{}, queries);
+        const bool gone = std::ranges::any_of(
+            queries, [](const djprobe_query& query) { return query.state == DJPROBE_STATE_GONE; });
+        if (gone) name_kept(kept_names(file.pid), queries);
         if (!json) output.buffer().append(head_of(file, queries.size()));
         for (const djprobe_query& query : queries) {
             const std::string line =

@@ -19,6 +19,7 @@
 #include "cli/image_options.h"
 #include "cli/number_option.h"
 #include "kernel/glob.h"
+#include "kernel/site_spec.h"
 #include "survey/analysis.h"
 #include "survey/returns.h"
 #include "survey/survey.h"
@@ -88,6 +89,7 @@ std::string summarize_returns(const SurveyOptions& options, const KernelImage& i
 
 int run(SurveyOptions& options) {
     if (!options.glob.empty()) options.scope.glob = options.glob;
+    reject_source_place(options.glob);
     options.image.check_module(options.glob);
     KernelImage image = options.image.open();
     const std::list<Analysis> texts = analyse(image, options.scope.glob);

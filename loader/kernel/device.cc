@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "kernel/reason.h"
+#include "kernel/rights.h"
 
 namespace djprobe::loader {
 namespace {
@@ -26,7 +27,8 @@ namespace {
                  "no {}: load the module first (modprobe djprobe, or insmod djprobe.ko)", path);
         case EACCES:
         case EPERM:
-            fail(ExitCode::kNoPermission, "{}: not permitted: needs root with CAP_SYS_ADMIN", path);
+            fail(ExitCode::kNoPermission, "{}: not permitted: {}", path,
+                 why_not_opened(path, Capability::kSysAdmin));
         default:
             fail(ExitCode::kFailure, "{}: {}", path, std::strerror(error));
     }

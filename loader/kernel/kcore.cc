@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "kernel/rights.h"
 
 namespace djprobe::loader {
 namespace {
@@ -19,9 +20,8 @@ constexpr const char* kPath = "/proc/kcore";
     if (error == ENOENT)
         fail(ExitCode::kFailure, "{}: the kernel has none (CONFIG_PROC_KCORE)", kPath);
     if (error == EACCES || error == EPERM)
-        fail(ExitCode::kNoPermission,
-             "{}: {}: run as root; under kernel lockdown root may not either", kPath,
-             std::strerror(error));
+        fail(ExitCode::kNoPermission, "{}: {}: {}", kPath, std::strerror(error),
+             why_not_opened(kPath, Capability::kSysRawio));
     fail(ExitCode::kFailure, "{}: {}", kPath, std::strerror(error));
 }
 

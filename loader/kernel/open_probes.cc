@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "kernel/rights.h"
 
 namespace djprobe::loader {
 namespace {
@@ -23,8 +24,8 @@ namespace fs = std::filesystem;
 constexpr std::string_view kLink = "anon_inode:[djprobe]";
 
 [[noreturn]] void not_allowed(const fs::path& what) {
-    fail(ExitCode::kNoPermission, "{}: {}: other processes' probes are for root to see",
-         what.string(), std::strerror(EPERM));
+    fail(ExitCode::kNoPermission, "{}: {}: probes of another process: {}", what.string(),
+         std::strerror(EPERM), why_denied(Capability::kSysPtrace));
 }
 
 template <class Number>

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/glob.h"
+#include "kernel/rights.h"
 #include "kernel/similar_names.h"
 
 namespace djprobe::loader {
@@ -167,8 +168,8 @@ Error refusal(const SiteSpec& site, std::string_view program, const AbiReason& r
     const ExitCode code = exit_code(reason.number, error);
     if (reason.number == DJPROBE_REASON_NONE) {
         if (code == ExitCode::kNoPermission) {
-            return {code,
-                    fmt::format("{}: not permitted: needs root with CAP_SYS_ADMIN", site.str())};
+            return {code, fmt::format("{}: not permitted: {}", site.str(),
+                                      why_denied(Capability::kSysAdmin))};
         }
         const char* const what = program.empty() ? "the module gives no verdict" : "cannot attach";
         return {code, fmt::format("{}: {}: {}", site.str(), what, std::strerror(error))};

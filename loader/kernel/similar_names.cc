@@ -12,6 +12,15 @@ bool is_artificial(std::string_view name) {
     return name.starts_with("__pfx_") || name.starts_with("__cfi_") || name.starts_with(".");
 }
 
+// What the kernel's macros and the compiler make of a name: SYSCALL_DEFINE, alloc_hooks(), clones.
+bool is_variant(std::string_view name, std::string_view wanted) {
+    for (const std::string_view prefix : {"__x64_", "__x64_sys_"})
+        if (name.starts_with(prefix) && name.substr(prefix.size()) == wanted) return true;
+    if (name.size() <= wanted.size() || !name.starts_with(wanted)) return false;
+    const std::string_view suffix = name.substr(wanted.size());
+    return suffix == "_noprof" || suffix.starts_with('.');
+}
+
 }  // namespace
 
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
@@ -52,9 +61,8 @@ std::vector<std::string> similar_names(const Kallsyms& kallsyms, std::string_vie
     std::vector<std::pair<std::size_t, const Symbol*>> candidates;
     for (const Symbol& symbol : kallsyms.symbols()) {
         if (!symbol.is_text() || is_artificial(symbol.name)) continue;
-        const bool variant = symbol.name.size() > name.size() && symbol.name.starts_with(name) &&
-                             symbol.name[name.size()] == '.';
-        const std::size_t distance = variant ? 0 : edit_distance(name, symbol.name, limit);
+        const std::size_t distance =
+            is_variant(symbol.name, name) ? 0 : edit_distance(name, symbol.name, limit);
         if (distance <= limit) candidates.emplace_back(distance, &symbol);
     }
     std::ranges::stable_sort(candidates, [](const auto& a, const auto& b) {

@@ -15,8 +15,9 @@ namespace djprobe::loader {
 /// limit + 1.
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit);
 
-/// At most `count` text symbols that the user may have meant, the likeliest first: the compiler's
-/// variants of the name (NAME.isra.0), the name in other modules, then near spellings.
+/// At most `count` text symbols that the user may have meant, the likeliest first: the variants
+/// of the name (NAME.isra.0, NAME_noprof, __x64_NAME) and the name in other modules, then near
+/// spellings.
 std::vector<std::string> similar_names(const Kallsyms& kallsyms, std::string_view wanted,
                                        std::size_t count);
 

@@ -22,7 +22,25 @@ std::optional<std::uint64_t> parse_number(std::string_view text, int base) {
     return value;
 }
 
+// "fs/read_write.c:470", "read_write.c:vfs_read", "vfs_read:470". No module has such a name.
+bool is_source_place(std::string_view symbol) {
+    const std::size_t colon = symbol.find(':');
+    if (colon == symbol.npos) return false;
+    const std::string_view file = symbol.substr(0, colon), line = symbol.substr(colon + 1);
+    if (file.find_first_of("*?[") != file.npos) return false;
+    return file.find_first_of("/.") != file.npos ||
+           (!line.empty() && line.find_first_not_of("0123456789:") == line.npos);
+}
+
 }  // namespace
+
+void reject_source_place(std::string_view text) {
+    if (!is_source_place(text.substr(0, text.find('+')))) return;
+    fail(ExitCode::kUsage,
+         "'{}' is a place in a source file, which probeload does not know: write FUNC, FUNC+OFFSET "
+         "or MODULE:FUNC",
+         text);
+}
 
 std::optional<std::uint64_t> parse_unsigned(std::string_view text) {
     return starts_hex(text) ? parse_number(text.substr(2), 16) : parse_number(text, 10);
@@ -44,6 +62,7 @@ SiteSpec parse_function(std::string_view text) {
         fail(ExitCode::kUsage, "'{}' is not a function: write SYM, SYM+OFFSET or MODULE:SYM", text);
     }
 
+    reject_source_place(text);
     if (starts_hex(text)) {
         fail(ExitCode::kUsage, "'{}' is an address, not a function: give it with --address", text);
     }

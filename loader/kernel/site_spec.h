@@ -24,7 +24,9 @@ struct SiteSpec {
 
 /// Parses "vfs_read", "vfs_read+9", "ext4:ext4_readdir+0x1c", "vfs_*". Throws Error(kUsage).
 SiteSpec parse_function(std::string_view text);
-/// The same, but no pattern, which `command` has no use for.
+/// Throws Error(kUsage) for FILE:LINE and the like, which looks like a module's function.
+void reject_source_place(std::string_view text);
+/// As parse_function(), but no pattern, which `command` has no use for.
 SiteSpec parse_one_function(std::string_view text, std::string_view command);
 /// Parses "0xffffffff812c4b10"; always hexadecimal. Throws Error(kUsage).
 SiteSpec parse_address(std::string_view text);

@@ -40,8 +40,9 @@ __attribute__((format(printf, 2, 0))) void print_type(void* file, const char* fo
 
 constexpr int kDeepest = 8;  // headers that include each other end somewhere
 
-// Directly, or by way of a header beside it.
-bool includes_vmlinux_header(const std::filesystem::path& source, int depth = 0) {
+// Directly, or by way of a header in `beside`.
+bool includes_vmlinux_header(const std::filesystem::path& source,
+                             const std::filesystem::path& beside, int depth = 0) {
     std::ifstream file(source);
     std::string line;
     while (std::getline(file, line)) {
@@ -52,16 +53,17 @@ bool includes_vmlinux_header(const std::filesystem::path& source, int depth = 0)
         if (open == line.npos || close == line.npos) continue;
         const std::string name = line.substr(open + 1, close - open - 1);
         if (name == "vmlinux.h") return true;
-        if (depth < kDeepest && includes_vmlinux_header(source.parent_path() / name, depth + 1))
+        const std::filesystem::path header = beside / name;
+        if (depth < kDeepest && includes_vmlinux_header(header, header.parent_path(), depth + 1))
             return true;
     }
     return false;
 }
 
 std::vector<std::string> clang_command(const std::filesystem::path& source,
+                                       const std::filesystem::path& beside,
                                        const std::filesystem::path& object,
                                        const std::filesystem::path& include) {
-    const std::filesystem::path beside = source.has_parent_path() ? source.parent_path() : ".";
     return {"clang", "-target", "bpf", "-O2", "-g", "-D__TARGET_ARCH_x86", "-I", beside, "-I",
             include,
             // <linux/types.h> wants <asm/types.h>, which Debian keeps for each architecture.
@@ -106,26 +108,25 @@ void write_vmlinux_header(const std::filesystem::path& btf_file,
     }
 }
 
-std::filesystem::path compile(const std::filesystem::path& source, TempDir& directory) {
+std::filesystem::path compile(const std::filesystem::path& source, const std::string& name,
+                              const std::filesystem::path& beside, TempDir& directory) {
     struct stat status = {};
     open_regular(source, status);  // for what it says when that cannot be
-    if (includes_vmlinux_header(source) &&
-        !std::filesystem::exists(source.parent_path() / "vmlinux.h")) {
+    if (includes_vmlinux_header(source, beside) && !std::filesystem::exists(beside / "vmlinux.h")) {
         write_vmlinux_header(kKernelBtf, directory.file("vmlinux.h"));
     }
     std::filesystem::path object = directory.file(source.stem().string() + ".o");
     try {
-        Child clang = Child::start(clang_command(source, object, directory.path()));
+        Child clang = Child::start(clang_command(source, beside, object, directory.path()));
         if (const int status = clang.wait(); status != 0) {
-            fail(ExitCode::kCompile, "{}: clang ended with {}", source.string(),
-                 describe_wait_status(status));
+            fail(ExitCode::kCompile, "{}: clang ended with {}", name, describe_wait_status(status));
         }
     } catch (const std::system_error& error) {
         if (error.code() == std::errc::no_such_file_or_directory) {
             fail(ExitCode::kCompile,
                  "{}: needs clang to be compiled (apt install clang libbpf-dev), or give an "
                  "object (.bpf.o)",
-                 source.string());
+                 name);
         }
         fail(ExitCode::kCompile, "clang: {}", error.code().message());
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 #include "base/temp_dir.h"
 
@@ -12,9 +13,10 @@ namespace djprobe::loader {
 bool is_source(const std::filesystem::path& file);
 
 /// Compiles into `directory` and returns the object's path. clang's messages go to stderr as they
-/// are. A source that includes vmlinux.h, itself or by a header beside it, gets the running
-/// kernel's, unless there is one beside it. Throws Error: kBadFile, kCompile.
-std::filesystem::path compile(const std::filesystem::path& source, TempDir& directory);
+/// are; `name` is the source's in our own. A source that includes vmlinux.h, itself or by a header
+/// in `beside`, gets the running kernel's, unless there is one. Throws Error: kBadFile, kCompile.
+std::filesystem::path compile(const std::filesystem::path& source, const std::string& name,
+                              const std::filesystem::path& beside, TempDir& directory);
 
 /// Writes the types of a kernel's BTF as a header for CO-RE programs. Throws Error(kCompile).
 void write_vmlinux_header(const std::filesystem::path& btf, const std::filesystem::path& header);

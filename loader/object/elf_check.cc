@@ -12,8 +12,7 @@
 
 namespace djprobe::loader {
 
-void check_bpf_elf(const std::filesystem::path& file) {
-    const std::string name = file.string();
+void check_bpf_elf(const std::filesystem::path& file, const std::string& name) {
     struct stat status = {};
     const UniqueFd fd = open_regular(file, status);
     if (status.st_size == 0) fail(ExitCode::kBadFile, "{}: empty file", name);

@@ -3,10 +3,11 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace djprobe::loader {
 
 /// Throws Error(kBadFile) when the file cannot be read or is not an ELF object for BPF.
-void check_bpf_elf(const std::filesystem::path& file);
+void check_bpf_elf(const std::filesystem::path& file, const std::string& name);
 
 }  // namespace djprobe::loader

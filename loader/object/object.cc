@@ -11,10 +11,12 @@
 #include "base/error.h"
 #include "base/temp_dir.h"
 #include "kernel/lockdown.h"
+#include "kernel/rights.h"
 #include "object/btf_check.h"
 #include "object/compile.h"
 #include "object/crash_guard.h"
 #include "object/elf_check.h"
+#include "object/from_stdin.h"
 
 namespace djprobe::loader {
 namespace {
@@ -117,14 +119,18 @@ Object::Object(std::string name, bool verbose)
     : name_(std::move(name)), verbose_(verbose), log_(std::make_unique<LibbpfLog>(verbose)) {}
 
 Object Object::open(const std::filesystem::path& file, bool verbose) {
-    Object object(file.string(), verbose);
+    const bool from_stdin = is_stdin(file);
+    Object object(from_stdin ? "stdin" : file.string(), verbose);
     std::optional<TempDir> directory;
     std::filesystem::path path = file;
-    if (is_source(file)) {
-        directory.emplace();
-        path = compile(file, *directory);
+    std::filesystem::path beside = file.has_parent_path() ? file.parent_path() : ".";
+    if (from_stdin || is_source(file)) directory.emplace();
+    if (from_stdin) {
+        path = save_stdin(*directory);
+        beside = ".";
     }
-    check_bpf_elf(path);
+    if (is_source(path)) path = compile(path, object.name_, beside, *directory);
+    check_bpf_elf(path, object.name_);
     const CrashGuard guard(object.name_, kSecondsToOpen);
     check_types(path, object.name_);
     object.object_.reset(bpf_object__open_file(path.c_str(), nullptr));
@@ -215,10 +221,8 @@ void Object::load() {
         fail(ExitCode::kRejected, "{}; its last words (-v shows all):\n{}", what, verifier);
     }
     if (error == -EPERM) {
-        fail(ExitCode::kNoPermission,
-             "{}: not permitted to load BPF: needs root with CAP_BPF and CAP_PERFMON, or "
-             "CAP_SYS_ADMIN",
-             name_);
+        fail(ExitCode::kNoPermission, "{}: the kernel does not permit to load BPF: {}", name_,
+             why_denied(Capability::kSysAdmin));
     }
     const std::string warning = first_warning(log_->text());
     fail(ExitCode::kRejected, "{}: cannot be loaded: {}", name_,

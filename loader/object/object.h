@@ -35,8 +35,8 @@ enum class Several {
 
 class Object {
   public:
-    /// Opens a .bpf.o, or compiles and opens a .bpf.c. Nothing reaches the kernel yet.
-    /// Throws Error: kBadFile, kCompile.
+    /// Opens a .bpf.o, or compiles and opens a .bpf.c; "-" is stdin, either of them. Nothing
+    /// reaches the kernel yet. Throws Error: kBadFile, kCompile.
     static Object open(const std::filesystem::path& file, bool verbose);
 
     [[nodiscard]] std::vector<Program> programs() const;

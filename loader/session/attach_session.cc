@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "base/say.h"
+#include "base/snapshot_signal.h"
 #include "base/stop_signals.h"
 #include "events/map_dump.h"
 #include "events/reader.h"
@@ -22,6 +23,8 @@
 #include "object/object.h"
 #include "session/attachment.h"
 #include "session/event_loop.h"
+#include "session/session_watch.h"
+#include "session/site_names.h"
 #include "session/summary.h"
 #include "session/targets.h"
 
@@ -81,6 +84,14 @@ void print_attached(const std::vector<Attachment>& attachments, EventReader& eve
     }
 }
 
+// For `probeload list`, should their module go.
+UniqueFd keep_module_names(const std::vector<Attachment>& attachments, Symbolizer& symbolizer) {
+    SiteNames names;
+    for (const Attachment& attachment : attachments)
+        add_module_names(attachment.report().probes, symbolizer, names);
+    return keep_names(names);
+}
+
 std::optional<int> end_of(std::optional<Child>& child, bool ended, EventReader& events) {
     if (!child) return std::nullopt;
     return ended ? child->wait() : child->end([&events] { events.drain(); });
@@ -113,6 +124,29 @@ Loss find_loss(const Object& object, const EventReader& events, std::uint64_t hi
     return Loss{std::nullopt, hits > events.received() ? hits - events.received() : 0};
 }
 
+// What the maps and the events tell so far.
+void add_results(const Object& object, const EventReader& events, Summary& summary) {
+    summary.received = events.received();
+    if (events.has_sources())
+        summary.loss = find_loss(object, events, total_hits(summary.attachments));
+    summary.maps =
+        dump_maps(object.handle(), events.has_sources() ? MapValues::kCounters : MapValues::kAny);
+}
+
+// As a shell has it.
+int status_of_command(int status) {
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int exit_status(const AttachOptions& options, const std::optional<int>& command_status) {
+    if (!command_status) return static_cast<int>(ExitCode::kOk);
+    const int status = status_of_command(*command_status);
+    if (options.exit_status) return status;
+    // The shell's words for what it could not run.
+    const bool not_run = WIFEXITED(*command_status) && (status == 126 || status == 127);
+    return static_cast<int>(not_run ? ExitCode::kCommandFailed : ExitCode::kOk);
+}
+
 void note_untested_kernel() {
     utsname name;
     if (uname(&name) == 0 && !djprobe_is_tested(name.release))
@@ -124,6 +158,7 @@ void note_untested_kernel() {
 
 int run_attach(const AttachOptions& options) {
     StopSignals stop;
+    SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
     Symbolizer symbolizer;
 
@@ -144,34 +179,42 @@ int run_attach(const AttachOptions& options) {
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     std::vector<Attachment> attachments;
     attachments.reserve(targets.size());
-    for (const Target& target : targets)
+    SessionWatch sessions(options.session);
+    for (const Target& target : targets) {
         attachments.push_back(Attachment::attach(target, options, device, symbolizer, stop));
+        if (target.entry) sessions.add(*target.entry, target.program, attachments.back());
+    }
     // Events come already, and the reader of stdout may take none.
     if (options.seconds) stop.request_after(*options.seconds + kSettled);
     print_attached(attachments, events, output, stop, symbolizer);
+    const UniqueFd names = keep_module_names(attachments, symbolizer);
 
     if (options.command && stop.requested()) fail_before_command(options, stop);
     if (options.command) child.emplace(start_command(*options.command));
     if (options.seconds) stop.request_after(*options.seconds);
-    const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1);
+    const auto show = [&, since = std::chrono::steady_clock::now()] {
+        if (!wish.take()) return;
+        events.read();
+        Summary snapshot;
+        snapshot.seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
+        for (const Attachment& attachment : attachments)
+            snapshot.attachments.push_back(attachment.snapshot(symbolizer));
+        add_results(object, events, snapshot);
+        print_summary(snapshot, options.format, output, symbolizer);
+    };
+    const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1,
+                                          {sessions.watched(), {wish.fd(), show}});
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand, events);
     stop_probes(attachments, summary, symbolizer);
     events.drain();
+    sessions.end();
     attachments.clear();
-    summary.received = events.received();
-    if (events.has_sources()) {
-        summary.loss = find_loss(object, events, total_hits(summary.attachments));
-    }
-    summary.maps =
-        dump_maps(object.handle(), events.has_sources() ? MapValues::kCounters : MapValues::kAny);
+    add_results(object, events, summary);
     print_summary(summary, options.format, output, symbolizer);
-    const int status = summary.command_status.value_or(0);
-    // The shell's words for what it could not run.
-    const bool not_run =
-        WIFEXITED(status) && (WEXITSTATUS(status) == 126 || WEXITSTATUS(status) == 127);
-    return static_cast<int>(not_run ? ExitCode::kCommandFailed : ExitCode::kOk);
+    return exit_status(options, summary.command_status);
 }
 
 }  // namespace djprobe::loader

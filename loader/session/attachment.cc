@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "kernel/glob.h"
 #include "kernel/reason.h"
+#include "kernel/rights.h"
 #include "session/site_names.h"
 
 namespace djprobe::loader {
@@ -43,8 +45,11 @@ std::vector<ManySite> probeable(const std::string& pattern, const std::vector<Sy
                                 Symbolizer& symbolizer, const StopSignals& stop,
                                 ReasonCounts& left_out) {
     std::vector<ManySite> sites;
+    Progress progress("looking at functions like '" + pattern + "'", functions.size());
+    std::size_t done = 0;
     for (const Symbol& function : functions) {
         stop.check();
+        progress.at(done++);
         SiteSpec site;
         // A name may be that of several functions.
         site.address = function.address;
@@ -78,8 +83,8 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
     const std::string& pattern = about.name;
     const std::vector<Symbol> functions = functions_like(symbolizer.kallsyms(), pattern);
     if (symbolizer.kallsyms().are_hidden()) {
-        fail(ExitCode::kNoPermission,
-             "'{}': /proc/kallsyms hides the addresses: set kernel.kptr_restrict below 2", pattern);
+        fail(ExitCode::kNoPermission, "'{}': /proc/kallsyms: addresses are hidden: {}", pattern,
+             why_hidden());
     }
     if (functions.empty()) {
         const std::string module = missing_module(symbolizer.kallsyms(), pattern);
@@ -209,6 +214,12 @@ AttachmentReport Attachment::report() const {
     report.probes = probe_.queries(false);
     copy_names(names_, report.probes);
     report.total = probe_.total();
+    return report;
+}
+
+AttachmentReport Attachment::snapshot(Symbolizer& symbolizer) const {
+    AttachmentReport report = this->report();
+    if (about_.scope == Scope::kGlob) name_gone(symbolizer.kallsyms(), report.probes);
     return report;
 }
 

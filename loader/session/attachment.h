@@ -26,8 +26,12 @@ class Attachment {
     void wait(const StopSignals& stop) const { probe_.wait(stop); }
     /// True while the optimizer has yet to decide about some of its probes.
     [[nodiscard]] bool settling() const;
+    /// The counters now, summed.
+    [[nodiscard]] djprobe_total total() const { return probe_.total(); }
     /// State and counters now; the names of many places are left to complete().
     [[nodiscard]] AttachmentReport report() const;
+    /// The same with the names of all, those of many from the symbols.
+    [[nodiscard]] AttachmentReport snapshot(Symbolizer& symbolizer) const;
     /// Takes the probes out of the text; the counters can still be asked for.
     void disable() const noexcept { probe_.disable(); }
     /// The counters of a report, anew, and all names. The symbolizer is that of attach().

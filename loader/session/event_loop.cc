@@ -26,9 +26,12 @@ constexpr int kLookMs = 100;
 }  // namespace
 
 EndCause run_event_loop(EventReader& events, Output& output, const StopSignals& stop,
-                        int command_fd) {
+                        int command_fd, const std::vector<Watched>& others) {
     std::vector<pollfd> polled = {
         {stop.fd(), POLLIN, 0}, {command_fd, POLLIN, 0}, {output.fd(), 0, 0}};
+    const std::size_t first_other = polled.size();
+    for (const Watched& other : others)
+        polled.push_back({other.fd, POLLIN, 0});
     const std::size_t always = polled.size();
     for (const int fd : events.fds())
         polled.push_back({fd, POLLIN, 0});
@@ -50,6 +53,8 @@ EndCause run_event_loop(EventReader& events, Output& output, const StopSignals& 
         }
         // A pipe or socket without a reader says so although there is nothing to write.
         if ((polled[2].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) output.set_closed();
+        for (std::size_t i = 0; i < others.size(); ++i)
+            if ((polled[first_other + i].revents & POLLIN) != 0) others[i].act();
         if ((polled[1].revents & POLLIN) != 0) return EndCause::kCommand;
     }
 }

@@ -36,6 +36,7 @@ struct AttachOptions {
     djprobe_mode mode = DJPROBE_MODE_AUTO;
     std::optional<double> seconds;
     std::optional<std::string> command;
+    bool exit_status = false;  ///< end with the command's
     Format format = Format::kText;
     std::size_t top = kTopSites;  ///< of a pattern's sites so many are told of
     bool verbose = false;

@@ -2,7 +2,10 @@
 #include "session/site_names.h"
 
 #include <algorithm>
+#include <charconv>
 #include <string_view>
+
+#include "session/probe_words.h"
 
 namespace djprobe::loader {
 namespace {
@@ -30,6 +33,29 @@ void name_gone(const Kallsyms& when_attached, std::vector<djprobe_query>& probes
         assign(probe.symbol, was ? was->name : "");
         assign(probe.module, was ? was->module : "");
         probe.offset = was ? probe.address - was->address : 0;
+    }
+}
+
+void name_kept(const SiteNames& kept, std::vector<djprobe_query>& probes) {
+    for (djprobe_query& probe : probes) {
+        const auto found = kept.find(probe.address);
+        if (probe.state != DJPROBE_STATE_GONE || found == kept.end()) continue;
+        const std::string_view name = found->second;
+        const std::size_t colon = name.find(':'), plus = name.rfind("+0x");
+        if (colon == name.npos || plus == name.npos || plus < colon) continue;
+        std::from_chars(name.data() + plus + 3, name.data() + name.size(), probe.offset, 16);
+        assign(probe.module, name.substr(0, colon));
+        assign(probe.symbol, name.substr(colon + 1, plus - colon - 1));
+    }
+}
+
+void add_module_names(const std::vector<djprobe_query>& probes, Symbolizer& symbolizer,
+                      SiteNames& names) {
+    for (const djprobe_query& probe : probes) {
+        if (probe.address == 0) continue;
+        const std::string name =
+            probe.symbol[0] ? site_name(probe) : symbolizer.describe(probe.address);
+        if (name.find(':') != name.npos) names[probe.address] = name;
     }
 }
 

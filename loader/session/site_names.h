@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "djprobe.h"
-#include "kernel/kallsyms.h"
+#include "kernel/kept_names.h"
+#include "kernel/symbolizer.h"
 
 namespace djprobe::loader {
 
@@ -14,5 +15,12 @@ void copy_names(const std::vector<djprobe_query>& named, std::vector<djprobe_que
 
 /// Gives probes that are gone, or have no name, the names of the time when they were attached.
 void name_gone(const Kallsyms& when_attached, std::vector<djprobe_query>& probes);
+
+/// Gives those that are gone the names that their process has kept, by address.
+void name_kept(const SiteNames& kept, std::vector<djprobe_query>& probes);
+
+/// The names of those in modules, to be kept; of those that have none what the symbols say.
+void add_module_names(const std::vector<djprobe_query>& probes, Symbolizer& symbolizer,
+                      SiteNames& names);
 
 }  // namespace djprobe::loader

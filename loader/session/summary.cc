@@ -24,6 +24,7 @@ std::string command_text(int status) {
 
 std::string summary_text(const Summary& summary, Symbolizer& symbolizer) {
     std::string text;
+    if (summary.seconds) text += fmt::format("snapshot after {:.1f} s:\n", *summary.seconds);
     for (const MapEntry& entry : summary.maps.entries) {
         text += fmt::format("{}[{}] = {}\n", entry.map, entry.key_text, entry.value_text);
     }
@@ -42,7 +43,8 @@ std::string summary_text(const Summary& summary, Symbolizer& symbolizer) {
 
 nlohmann::ordered_json summary_json(const Summary& summary, Symbolizer& symbolizer) {
     nlohmann::ordered_json json;
-    json["type"] = "summary";
+    json["type"] = summary.seconds ? "snapshot" : "summary";
+    if (summary.seconds) json["seconds"] = *summary.seconds;
     json["probes"] = nlohmann::ordered_json::array();
     for (const AttachmentReport& report : summary.attachments)
         json["probes"].push_back(report_json(report, symbolizer));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a session tells at its end.
+// What a session tells at its end, and on SIGUSR1.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +18,7 @@
 namespace djprobe::loader {
 
 struct Summary {
+    std::optional<double> seconds;  ///< of a snapshot: since the probes were in
     std::vector<AttachmentReport> attachments;
     std::uint64_t received = 0;
     std::optional<Loss> loss;  ///< none: the object has no event map
@@ -27,7 +28,7 @@ struct Summary {
 
 /// The lines for stderr.
 std::string summary_text(const Summary& summary, Symbolizer& symbolizer);
-/// The last line of the NDJSON.
+/// The last line of the NDJSON, or a snapshot's.
 nlohmann::ordered_json summary_json(const Summary& summary, Symbolizer& symbolizer);
 
 /// Text to stderr (also where the events are raw), or the JSON object to the output.

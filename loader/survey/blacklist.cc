@@ -15,6 +15,7 @@
 
 #include "../../kmod/linux_names/fragile.h"
 #include "base/error.h"
+#include "kernel/rights.h"
 #include "survey/image_functions.h"
 
 namespace djprobe::loader {
@@ -35,7 +36,8 @@ void add_listed(std::vector<Range>& ranges) {
         const bool forbidden = error == EACCES || error == EPERM;
         fail(forbidden ? ExitCode::kNoPermission : ExitCode::kFailure, "{}: {}: {}", kListed,
              std::strerror(error),
-             forbidden ? "run as root" : "mount debugfs (mount -t debugfs none /sys/kernel/debug)");
+             forbidden ? why_not_opened(kListed, Capability::kDacOverride)
+                       : "mount debugfs (mount -t debugfs none /sys/kernel/debug)");
     }
     // "0xBEGIN-0xEND\tNAME"
     for (std::string line; std::getline(list, line);) {

@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "base/unique_fd.h"
 #include "kernel/kcore.h"
+#include "kernel/rights.h"
 
 namespace djprobe::loader {
 namespace {
@@ -206,9 +207,7 @@ void KernelImage::load_running_parts() {
         parts_.push_back({name, begin, kcore.read(begin, require(last) - begin)});
     };
     if (require("_stext") == 0)
-        fail(
-            ExitCode::kNoPermission,
-            "/proc/kallsyms: addresses are hidden: run as root, with kernel.kptr_restrict below 2");
+        fail(ExitCode::kNoPermission, "/proc/kallsyms: addresses are hidden: {}", why_hidden());
     read_part("text", "_stext", "_etext");
     read_part("rodata", "__start_rodata", "__end_rodata");
     read_part("bugs", "__start___bug_table", "__stop___bug_table");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "base/progress.h"
 #include "decode/quote.h"
 #include "survey/counts.h"
 #include "survey/returns.h"
@@ -68,7 +69,10 @@ ReturnCounts survey_returns(const std::vector<ReturnFinder>& texts, const Survey
         functions = std::move(chosen);
     }
     ReturnCounts counts;
+    Progress progress("surveying functions", functions.size(),
+                      lines ? progress_fd(lines->fd()) : STDERR_FILENO);
     for (const auto& [finder, index] : functions) {
+        progress.at(counts.functions);
         const ReturnVerdict verdict = finder->judge(index);
         count(verdict, counts);
         if (!lines) continue;

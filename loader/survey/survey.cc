@@ -5,12 +5,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <functional>
 #include <iterator>
 #include <random>
 #include <thread>
 #include <vector>
 
+#include "base/progress.h"
 #include "decode/quote.h"
 #include "kernel/glob.h"
 #include "survey/words.h"
@@ -163,20 +165,34 @@ SurveyCounts run_survey(const std::vector<SurveyedText>& texts, const SurveyScop
     std::vector<Worker> workers;
     for (unsigned i = 0; i < threads; ++i)
         workers.emplace_back(lines != nullptr);
-    const auto work = [&](Worker& worker, std::size_t begin) {
+    const auto judge_chunk = [&](Worker& worker, std::size_t begin) {
         for (std::size_t i = begin; i < std::min(begin + kChunk, items); ++i)
             if (scope.sample)
                 worker.judge(chosen[i]);
             else
                 for_each_site(functions[i], scope, [&](const Site& site) { worker.judge(site); });
     };
+    // An exception must not leave its thread: it goes on where all have ended.
+    std::vector<std::exception_ptr> failures(threads);
+    const auto work = [&](unsigned thread, std::size_t begin) {
+        try {
+            judge_chunk(workers[thread], begin);
+        } catch (...) {
+            failures[thread] = std::current_exception();
+        }
+    };
     // In rounds of one chunk for each thread: the lines keep their order and little is buffered.
+    Progress progress(scope.sample ? "surveying sites" : "surveying functions", items,
+                      lines ? progress_fd(lines->fd()) : STDERR_FILENO);
     for (std::size_t begin = 0; begin < items; begin += kChunk * threads) {
+        progress.at(begin);
         {
             std::vector<std::jthread> running;
             for (unsigned i = 0; i < threads; ++i)
-                running.emplace_back(work, std::ref(workers[i]), begin + i * kChunk);
+                running.emplace_back(work, i, begin + i * kChunk);
         }
+        for (const std::exception_ptr& failure : failures)
+            if (failure) std::rethrow_exception(failure);
         for (Worker& worker : workers) {
             if (!lines) break;
             lines->buffer().append(worker.text());

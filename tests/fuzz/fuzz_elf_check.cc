@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     static const test::MemoryFile file;
     file.fill(data, size);
     try {
-        loader::check_bpf_elf(file.path());
+        loader::check_bpf_elf(file.path(), "file");
     } catch (const loader::Error& error) {
         require(error.code() == loader::ExitCode::kBadFile, "a bad file");
         require(!std::strchr(error.what(), '\n'), "one line");

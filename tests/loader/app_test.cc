@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -95,14 +97,41 @@ TEST(App, help_tells_only_what_the_command_may_end_with) {
 }
 
 TEST(App, options_before_a_command) {
-    expect_usage_error({"-x"}, "'-x' is no option (see --help)");
-    expect_usage_error({"--frob=1", "attach"}, "'--frob=1' is no option (see --help)");
+    expect_usage_error({"-x"}, "unknown option -x (see --help)");
+    expect_usage_error({"--frob=1", "attach"}, "unknown option --frob (see --help)");
     expect_usage_error({"--func", "vfs_read"},
                        "'--func' without a command: did you mean 'probeload attach --func ...'?");
     expect_usage_error({"--functions=x"},
                        "'--functions' without a command: did you mean 'probeload survey "
                        "--functions ...'?");
     EXPECT_EQ(run({"-h"}).status, 0);
+}
+
+TEST(App, misspelt_options_are_told_with_what_was_meant) {
+    expect_usage_error({"attach", "--fnuc", "vfs_read", "f.o"},
+                       "unknown option --fnuc; did you mean --func?");
+    expect_usage_error({"attach", "--fnuc=vfs_read", "f.o"},
+                       "unknown option --fnuc; did you mean --func?");
+    expect_usage_error({"attach", "--func", "a", "f.o", "--jsno"},
+                       "unknown option --jsno; did you mean --json?");
+    expect_usage_error({"--hepl"}, "unknown option --hepl; did you mean --help?");
+    expect_usage_error({"attach", "--vmlinux", "x", "f.o"},
+                       "unknown option --vmlinux: 'probeload explain' has it, 'probeload attach' "
+                       "has not");
+    expect_usage_error({"list", "--frobnicate"}, "unknown option --frobnicate (see --help)");
+    expect_usage_error({"attach", "-jx", "f.o"}, "unknown option -x (see --help)");
+    expect_usage_error({"atach", "f.o"}, "unknown command 'atach'; did you mean attach?");
+    expect_usage_error({"frobnicate"},
+                       "'frobnicate' is none of attach, list, off, on, explain, survey, bench (see "
+                       "--help)");
+}
+
+TEST(App, values_and_what_stands_behind_two_dashes_are_no_options) {
+    const char* const missing = "probeload: /none.o: No such file or directory\n";
+    EXPECT_EQ(run({"attach", "-jc", "--fnuc", "/none.o"}).err, missing);
+    EXPECT_EQ(run({"attach", "--func", "f", "-d5", "-j", "--", "/none.o"}).err, missing);
+    EXPECT_EQ(run({"attach", "--", "--fnuc"}).err,
+              "probeload: --fnuc: No such file or directory\n");
 }
 
 TEST(App, explain_wants_one_place) {
@@ -220,6 +249,15 @@ TEST(App, numbers_are_decimal_whatever_they_begin_with) {
     }
 }
 
+TEST(App, source_lines_are_told_wherever_a_place_is_named) {
+    const std::string line =
+        "'fs/open.c:9' is a place in a source file, which probeload does not "
+        "know: write FUNC, FUNC+OFFSET or MODULE:FUNC";
+    expect_usage_error({"attach", "--func", "fs/open.c:9", "f.o"}, line);
+    expect_usage_error({"explain", "fs/open.c:9"}, line);
+    expect_usage_error({"survey", "--functions", "fs/open.c:9"}, line);
+}
+
 TEST(App, unknown_mode) {
     expect_usage_error({"attach", "--mode", "fast", "f.o"},
                        "--mode: 'fast' is neither auto nor int3");
@@ -238,6 +276,11 @@ TEST(App, malformed_function) {
 TEST(App, one_function_takes_one_value) {
     expect_usage_error({"attach", "--func", "a", "f.o", "g.o"},
                        "The following argument was not expected: g.o (see --help)");
+}
+
+TEST(App, exit_status_is_that_of_a_command) {
+    expect_usage_error({"attach", "--exit-status", "f.o"},
+                       "--exit-status requires --command (see --help)");
 }
 
 TEST(App, raw_and_json_exclude_each_other) {
@@ -270,6 +313,27 @@ TEST(App, file_errors_come_before_the_device) {
     const Result result = run({"attach", "--func", "vfs_read", "/nonexistent.bpf.o"});
     EXPECT_EQ(result.status, 3);
     EXPECT_EQ(result.err, "probeload: /nonexistent.bpf.o: No such file or directory\n");
+}
+
+TEST(App, memory_that_ran_short_is_told) {
+    const Files files;
+    const std::string symbols = files.write("kallsyms", "");
+    std::filesystem::resize_file(symbols, std::uintmax_t{1} << 30);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        const rlimit limit = {std::size_t{400} << 20, RLIM_INFINITY};
+        setrlimit(RLIMIT_AS, &limit);
+        const Result result = run(
+            {"explain", "loops", "--vmlinux", DJPROBE_TINY_KERNEL, "--symbols", symbols.c_str()});
+        const bool told =
+            result.status == 1 &&
+            result.err.starts_with("probeload: out of memory: this process may use 409600 KiB of ");
+        _exit(told ? 0 : 1);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
 }
 
 TEST(App, explain_succeeds_with_any_verdict) {

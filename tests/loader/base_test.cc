@@ -12,8 +12,10 @@
 #include <thread>
 
 #include "base/child.h"
+#include "base/memory_limit.h"
 #include "base/output.h"
 #include "base/say.h"
+#include "base/snapshot_signal.h"
 #include "base/stop_signals.h"
 #include "expect_error.h"
 
@@ -140,6 +142,29 @@ TEST(StopSignals, the_end_of_a_time_is_a_wish_without_a_signal) {
     EXPECT_FALSE(stop.sent());
     raise(SIGTERM);
     EXPECT_TRUE(stop.sent());
+}
+
+TEST(OutOfMemory, tells_which_limit_it_was) {
+    EXPECT_EQ(out_of_memory(100 << 20, RLIM_INFINITY),
+              "out of memory: this process may use 102400 KiB of address space (ulimit -v): raise "
+              "that, or choose fewer functions");
+    EXPECT_EQ(out_of_memory(100 << 20, 50 << 20),
+              "out of memory: this process may use 51200 KiB of data (ulimit -d): raise that, or "
+              "choose fewer functions");
+    EXPECT_EQ(out_of_memory(RLIM_INFINITY, RLIM_INFINITY),
+              "out of memory: the machine, or this process' control group, has no more: free some, "
+              "or choose fewer functions");
+}
+
+TEST(SnapshotSignal, is_seen_once_and_ends_nothing) {
+    SnapshotSignal wish;
+    EXPECT_FALSE(wish.take());
+    raise(SIGUSR1);
+    raise(SIGUSR1);
+    pollfd polled = {wish.fd(), POLLIN, 0};
+    EXPECT_EQ(poll(&polled, 1, 0), 1);
+    EXPECT_TRUE(wish.take());
+    EXPECT_FALSE(wish.take());
 }
 
 TEST(StopSignals, leaves_the_old_handlers_behind) {

@@ -115,6 +115,20 @@ TEST(SimilarNames, compilers_variant_comes_first) {
     EXPECT_EQ(similar_names(Kallsyms::parse(kText), "vfs_write", 1), (Names{"vfs_write.isra.0"}));
 }
 
+TEST(SimilarNames, what_macros_make_of_a_name_comes_first) {
+    const Kallsyms table = Kallsyms::parse(
+        "ffffffff81001000 T sys_opena\n"
+        "ffffffff81002000 T __x64_sys_openat\n"
+        "ffffffff81003000 T kmem_cache_allot\n"
+        "ffffffff81004000 T kmem_cache_alloc_noprof\n"
+        "ffffffff81005000 t kmem_cache_alloc.constprop.0\n");
+    EXPECT_EQ(similar_names(table, "sys_openat", 2), (Names{"__x64_sys_openat", "sys_opena"}));
+    EXPECT_EQ(similar_names(table, "openat", 1), (Names{"__x64_sys_openat"}));
+    EXPECT_EQ(
+        similar_names(table, "kmem_cache_alloc", 3),
+        (Names{"kmem_cache_alloc.constprop.0", "kmem_cache_alloc_noprof", "kmem_cache_allot"}));
+}
+
 TEST(SimilarNames, names_the_module_that_has_it) {
     EXPECT_EQ(similar_names(Kallsyms::parse(kText), "xfs:ext4_readdir", 1),
               (Names{"ext4:ext4_readdir"}));

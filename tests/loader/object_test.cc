@@ -2,11 +2,14 @@
 #include "object/object.h"
 
 #include <elf.h>
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <iterator>
 
+#include "base/unique_fd.h"
 #include "expect_error.h"
 #include "object/compile.h"
 #include "temp_file.h"
@@ -188,6 +191,46 @@ TEST(ObjectSection, says_whether_it_is_for_returns) {
     EXPECT_TRUE(is_return_section("kretprobe/vfs_read"));
     EXPECT_FALSE(is_return_section("kprobe/vfs_read"));
     EXPECT_TRUE(is_return_section("kretprobe.multi/vfs_read"));
+}
+
+// While it lives, stdin is this file.
+class Stdin {
+  public:
+    explicit Stdin(const std::filesystem::path& file) {
+        const UniqueFd fd(open(file.c_str(), O_RDONLY | O_CLOEXEC));
+        dup2(fd.get(), STDIN_FILENO);
+    }
+    ~Stdin() { dup2(before_.get(), STDIN_FILENO); }
+
+  private:
+    UniqueFd before_{dup(STDIN_FILENO)};
+};
+
+TEST_F(CompileIn, source_from_stdin) {
+    for (const char* name : {"-", "/dev/stdin"}) {
+        const Stdin given(files_.write("two.bpf.c", kTwoPrograms));
+        const Object object = Object::open(name, false);
+        EXPECT_EQ(object.programs().size(), 3U);
+    }
+}
+
+TEST_F(CompileIn, bad_source_from_stdin_is_told_by_its_line_there) {
+    const Stdin given(files_.write("bad.bpf.c", "int fine;\nint bad bad;\n"));
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(expect_error(ExitCode::kCompile, [] { Object::open("-", false); }),
+              "stdin: clang ended with status 1");
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("<stdin>:2:8: error:"),
+              std::string::npos);
+}
+
+TEST_F(CompileIn, object_from_stdin_or_nothing) {
+    {
+        const Stdin given(DJPROBE_BPF_DIR "/count.bpf.o");
+        EXPECT_EQ(Object::open("-", false).programs().size(), 1U);
+    }
+    const Stdin given("/dev/null");
+    EXPECT_EQ(expect_error(ExitCode::kBadFile, [] { Object::open("-", false); }),
+              "stdin: empty: give a program's source, or an object (.bpf.o)");
 }
 
 TEST_F(CompileIn, several_programs_are_listed) {

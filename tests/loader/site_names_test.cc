@@ -2,6 +2,7 @@
 #include "session/site_names.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "made_reports.h"
 #include "session/probe_words.h"
@@ -43,6 +44,36 @@ TEST(SiteNames, without_any_there_is_the_address) {
     std::vector<djprobe_query> probes = {gone("a_function_of_another_module")};
     name_gone(Kallsyms::parse(""), probes);
     EXPECT_EQ(site_name(probes[0]), "0xffffffffc0001005");
+}
+
+TEST(SiteNames, of_another_process_are_those_that_it_keeps) {
+    djprobe_query there = gone("ext4_readdir");
+    there.state = DJPROBE_STATE_ARMED;
+    there.offset = 5;
+    std::strcpy(there.module, "ext4");
+    SiteNames names;
+    Symbolizer symbols(Kallsyms::parse("ffffffffc0002000 t ext4_open\t[ext4]\n"));
+    djprobe_query nameless = gone();
+    nameless.address = 0xffffffffc0002009;
+    add_module_names({there, nameless, probe()}, symbols, names);
+    EXPECT_EQ(names, (SiteNames{{kThere, "ext4:ext4_readdir+0x5"},
+                                {0xffffffffc0002009, "ext4:ext4_open+0x9"}}))
+        << "the kernel's own functions do not go";
+
+    const UniqueFd kept = keep_names(names);
+    ASSERT_TRUE(kept);
+    std::vector<djprobe_query> probes = {gone(), nameless, probe()};
+    name_kept(kept_names(getpid()), probes);
+    EXPECT_EQ(site_name(probes[0]), "ext4:ext4_readdir+0x5");
+    EXPECT_EQ(site_name(probes[1]), "ext4:ext4_open+0x9");
+    EXPECT_EQ(site_name(probes[2]), "vfs_read+0x9");
+}
+
+TEST(SiteNames, that_make_no_sense_are_not_taken) {
+    std::vector<djprobe_query> probes = {gone()};
+    name_kept({{kThere, "ext4+0x5"}}, probes);
+    EXPECT_EQ(site_name(probes[0]), "0xffffffffc0001005");
+    EXPECT_TRUE(kept_names(getpid()).empty());
 }
 
 TEST(SiteNames, are_kept_from_the_time_of_attaching) {

@@ -82,6 +82,20 @@ TEST(Summary, command_by_status_and_by_signal) {
     EXPECT_EQ(json(summary)["command"]["signal"], 15);
 }
 
+TEST(Summary, of_a_snapshot_tells_when) {
+    Summary snapshot;
+    snapshot.seconds = 2.25;
+    snapshot.attachments = {at_site(probe())};
+    snapshot.maps.entries = {{"count", "0", "1234", 0, 1234}};
+    EXPECT_EQ(text(snapshot),
+              "snapshot after 2.2 s:\n"
+              "count[0] = 1234\n"
+              "vfs_read+0x9: hits 100, missed 0, by jump\n");
+    EXPECT_EQ(json(snapshot)["type"], "snapshot");
+    EXPECT_EQ(json(snapshot)["seconds"], 2.25);
+    EXPECT_EQ(json(snapshot)["probes"][0]["hits"], 100);
+}
+
 TEST(Summary, json_tells_all_of_a_probe) {
     Summary summary;
     summary.attachments = {at_site(int3_probe())};

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "base/progress.h"
+
+#include <fmt/core.h>
+
+#include <cmath>
+#include <utility>
+
+#include "base/write.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr std::chrono::milliseconds kEach{200};
+constexpr const char* kWipe = "\r\x1b[K";
+
+}  // namespace
+
+std::string progress_text(const std::string& what, std::size_t done, std::size_t total,
+                          double seconds) {
+    const std::string text =
+        fmt::format("{}: {} of {} ({}%)", what, done, total, total == 0 ? 100 : done * 100 / total);
+    if (done == 0) return text;
+    const double left = seconds * static_cast<double>(total - done) / static_cast<double>(done);
+    return text + fmt::format(", about {:.0f} s left", std::ceil(left));
+}
+
+Progress::Progress(std::string what, std::size_t total, int fd, std::chrono::milliseconds patience)
+    : what_(std::move(what)),
+      total_(total),
+      fd_(isatty(fd) != 0 ? fd : -1),
+      next_(start_ + patience) {}
+
+Progress::~Progress() {
+    if (shown_) write_some(fd_, kWipe);
+}
+
+void Progress::at(std::size_t done) {
+    if (fd_ < 0) return;
+    const Clock::time_point now = Clock::now();
+    if (now < next_) return;
+    next_ = now + kEach;
+    shown_ = true;
+    const double seconds = std::chrono::duration<double>(now - start_).count();
+    write_some(fd_, kWipe + progress_text(what_, done, total_, seconds));
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+// The words of the command line, before CLI11 sees them: it takes the value of a misspelt option
+// for FILE, and blames that.
+#pragma once
+
+#include <vector>
+
+#include "cli/app.h"
+
+namespace djprobe::loader {
+
+/// Throws Error(kUsage) for a first word that is no command, and for the first option that the
+/// command does not have, with the name that was meant.
+void check_words(int argc, const char* const* argv, const CLI::App& app,
+                 const std::vector<Command>& commands);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "kernel/rights.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "temp_file.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr std::uint64_t kAll = (1ull << 41) - 1;
+
+std::uint64_t without(Capability capability) {
+    return kAll & ~(1ull << static_cast<unsigned>(capability));
+}
+
+TEST(Rights, missing_capability_is_named) {
+    EXPECT_EQ(why_denied(Capability::kSysAdmin, {0, 1000, true}),
+              "CAP_SYS_ADMIN is missing: run as root");
+    EXPECT_EQ(why_denied(Capability::kSysAdmin, {without(Capability::kSysAdmin), 0, true}),
+              "CAP_SYS_ADMIN is missing: run with all capabilities");
+}
+
+TEST(Rights, capability_that_does_not_help_is_told) {
+    EXPECT_EQ(why_denied(Capability::kSysAdmin, {kAll, 0, false}),
+              "CAP_SYS_ADMIN is that of a user namespace: run outside of the container");
+    EXPECT_EQ(why_denied(Capability::kSysRawio, {kAll, 0, true}),
+              "although CAP_SYS_RAWIO is there: kernel lockdown, a security module or the device "
+              "rules of a container forbid it");
+}
+
+TEST(Rights, mode_of_a_file_is_told_where_it_is_why) {
+    const Files files;
+    const std::string path = files.write("device", "");
+    chmod(path.c_str(), 0600);
+    struct stat file = {};
+    ASSERT_EQ(stat(path.c_str(), &file), 0);
+    const uid_t other = file.st_uid + 1;
+    const std::string closed = "mode 0600 of user " + std::to_string(file.st_uid) +
+                               " is closed to user " + std::to_string(other);
+    EXPECT_EQ(why_not_opened(path.c_str(), Capability::kSysAdmin, {0, other, true}),
+              closed + ", and CAP_SYS_ADMIN is missing: " +
+                  (other == 0 ? "run with all capabilities" : "run as root"));
+    EXPECT_EQ(why_not_opened(path.c_str(), Capability::kSysAdmin,
+                             {without(Capability::kSysAdmin), 0, true}),
+              "CAP_SYS_ADMIN is missing: run with all capabilities");
+    EXPECT_EQ(why_not_opened("/nonexistent", Capability::kSysAdmin, {0, 1000, true}),
+              "CAP_SYS_ADMIN is missing: run as root");
+}
+
+TEST(Rights, hidden_addresses_have_two_causes) {
+    EXPECT_EQ(why_hidden(2, {kAll, 0, true}), "kernel.kptr_restrict is 2: set it below 2");
+    EXPECT_EQ(why_hidden(1, {0, 1000, true}), "CAP_SYSLOG is missing: run as root");
+    const Files files;
+    EXPECT_EQ(kptr_restrict(files.write("kptr_restrict", "2\n").c_str()), 2);
+    EXPECT_EQ(kptr_restrict("/nonexistent"), 0);
+}
+
+TEST(Rights, of_this_process_can_be_read) {
+    const Rights rights = Rights::of_this_process();
+    EXPECT_EQ(rights.user, geteuid());
+}
+
+}  // namespace
+}  // namespace djprobe::loader
