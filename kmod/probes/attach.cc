@@ -90,7 +90,8 @@ size_t Registry::place_active(djp_attachment& attachment, const Targets& targets
             djp_probe& probe = *at;
             if (probe.enabled) finish(probe);
             // It must not come back in whatever is loaded there next.
-            if (is_stale(probe.since, probe.address)) probe.refused = Refusal{Reason::MODULE_GONE};
+            if (!probe.linked && is_stale(probe.since, probe.address))
+                probe.refused = Refusal{Reason::MODULE_GONE};
             probe.since = 0;
             probes_.add(probe);
             // A probe that stays at int3 is told why; of several returns the first.

@@ -72,8 +72,8 @@ class Registry {
     /// Of one that is among them.
     static size_t index_of(const djp_probe* probe, Probes probes);
     void return_to_sites(Probes probes, Portions& portions);
-    /// What was found out may be of a module that has gone since, and another one lies there now.
-    /// Under the registry lock, as long as it is held: no module goes meanwhile.
+    /// What was found out is of a module that has gone since, or may be: another one may lie there
+    /// now. Under the registry lock, as long as it is held: no module goes meanwhile.
     bool is_stale(unsigned long since, u64 address) const;
     /// Without the lock: know who may land where, as all that analyses needs it.
     Refusal learn_landings();
@@ -105,8 +105,10 @@ class Registry {
     Reclaimer reclaimer_{table_};
     Sites sites_{table_, analyst_, code_, reclaimer_};
     WalkedList<djp_probe> probes_;
-    unsigned long unloads_ = 1;   // how many modules have gone, and one
-    unsigned long switches_ = 0;  // how often all have been enabled or disabled
+    static constexpr size_t kUnloads = 16;
+    Range unloaded_[kUnloads] = {};  // the text of the last ones that have gone
+    unsigned long unloads_ = 1;      // how many have, and one
+    unsigned long switches_ = 0;     // how often all have been enabled or disabled
     bool enabled_ = true;
 };
 
