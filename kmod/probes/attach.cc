@@ -82,7 +82,8 @@ void Registry::keep(djp_attachment& attachment, const Targets& targets, Probes p
             djp_probe& probe = *at;
             if (probe.enabled) finish(probe);
             // It must not come back in the next module that the kernel loads there.
-            if (is_stale(probe.since, probe.address)) probe.refused = Refusal{Reason::MODULE_GONE};
+            if (!probe.linked && is_stale(probe.since, probe.address))
+                probe.refused = Refusal{Reason::MODULE_GONE};
             probe.since = 0;
             probes_.add(probe);
             // The request says why its probe stays at int3; of several returns, the first one.

@@ -31,7 +31,11 @@ void Registry::stop() {
 }
 
 bool Registry::is_stale(unsigned long since, u64 address) const {
-    return since && since != unloads_ && !core_text().contains(address);
+    if (!since || core_text().contains(address)) return false;
+    if (unloads_ - since > kUnloads) return true;
+    for (unsigned long at = since; at < unloads_; ++at)
+        if (unloaded_[at % kUnloads].contains(address)) return true;
+    return false;
 }
 
 Refusal Registry::learn_landings() {
@@ -135,6 +139,7 @@ void Registry::set_optimization(bool optimization) {
 void Registry::forget(Range text) {
     RegistryLock lock;
     // The kernel refuses to pin a module that unloads: no site comes to this text any more.
+    unloaded_[unloads_ % kUnloads] = text;
     __atomic_store_n(&unloads_, unloads_ + 1, __ATOMIC_RELEASE);
     analyst_.forget(text);
     Portions portions;

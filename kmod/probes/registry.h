@@ -83,8 +83,8 @@ class Registry {
     /// The index of a probe that is among them.
     static size_t index_of(const djp_probe* probe, Probes probes);
     void return_to_sites(Probes probes, Portions& portions);
-    /// Facts that were found at `since` may be about a module that has gone: another one may lie
-    /// there now. Under the registry lock; the answer holds as long as the lock is held.
+    /// Facts that were found at `since` are about a module that has gone, or may be: another one
+    /// may lie there now. Under the registry lock; the answer holds as long as the lock is held.
     bool is_stale(unsigned long since, u64 address) const;
     /// Build the index of landings, which every analysis needs, if there is none. The caller does
     /// not hold the registry lock.
@@ -117,6 +117,8 @@ class Registry {
     Reclaimer reclaimer_{table_};
     Sites sites_{table_, analyst_, code_, reclaimer_};
     WalkedList<djp_probe> probes_;
+    static constexpr size_t kUnloads = 16;
+    Range unloaded_[kUnloads] = {};  // the text of the modules that have unloaded last
     unsigned long unloads_ = 1;  // counts modules that have unloaded, from 1 on: 0 means "no check"
     unsigned long switches_ = 0;  // counts calls of set_enabled() that changed something
     bool enabled_ = true;

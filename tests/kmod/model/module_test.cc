@@ -69,9 +69,9 @@ TEST(Module, WhatWasFoundOutBeforeAModuleWentIsNotUsed) {
         request.source = source_of(*handler);
         session.kernel.watch.look_at(found.address);
         // The place has been found by then, and no probe is there yet.
-        session.kernel.on_make = [] {
-            const djk_extent elsewhere = {1, 2};
-            djp_module_gone(&elsewhere);
+        session.kernel.on_make = [&] {
+            const djk_extent text = {found.address, found.address + 1};
+            djp_module_gone(&text);
         };
         djp_attachment attachment = {};
         attachment.requests = &request;

@@ -78,6 +78,34 @@ TEST(Portions, OthersMayAttachDetachAndSwitchBetweenAnyTwoOfThem) {
     }
 }
 
+TEST(Portions, AnotherModuleThatGoesBetweenTwoOfThemTakesNothingAlong) {
+    const Found found = find_image(true, DJPROBE_TACTIC_WINDOW, 1);
+    const djk_extent elsewhere = {1, 2};
+    size_t pauses = 0;
+    for (size_t at = 0; at <= pauses; ++at) {
+        Session session(found.seed);
+        session.kernel.portion = 1;
+        size_t seen = 0;
+        session.kernel.on_pause = [&] {
+            if (seen++ == at) djp_module_gone(&elsewhere);
+        };
+        const auto answer =
+            session.attach({{.address = found.address}, {.address = found.inside[0]}});
+        session.kernel.on_pause = nullptr;
+        pauses = seen;
+        EXPECT_EQ(answer.reason, 0u) << "pause " << at;
+        session.disable(answer.probes);
+        EXPECT_EQ(session.enable(answer.probes).reason, 0u) << "pause " << at;
+        session.set_enabled(false);
+        session.set_enabled(true);
+        for (const Probe* probe : answer.probes)
+            EXPECT_NE(state_of(session, *probe), DJPROBE_STATE_GONE) << "pause " << at;
+        session.settle();
+        session.finish();
+    }
+    EXPECT_GE(pauses, 3u);
+}
+
 TEST(Portions, AModuleThatGoesBetweenTwoOfThemTakesItsSitesAlong) {
     const Found found = find_image(true, DJPROBE_TACTIC_WINDOW, 2);
     size_t pauses = 0;
