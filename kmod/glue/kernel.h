@@ -303,7 +303,7 @@ struct djp_request;
 struct djk_handler *djk_make_handler(const struct djk_source *source, struct djp_request *request);
 /* Note the function whose entry or return is probed; 0: the site lies within a function. Before
  * djk_handler_start(). */
-void djk_handler_set_function(struct djk_handler *probe, unsigned long function);
+void djk_handler_set_function(struct djk_handler *handler, unsigned long function);
 /* A BPF program that a detour may call itself. */
 struct djk_program {
 	const void *insns; /* struct bpf_insn, as the verifier has left them */
@@ -314,29 +314,29 @@ struct djk_program {
 };
 /* The program that runs at the site or, in shadow mode, at the return. False: a detour must call
  * djk_machine.hit_handler instead. */
-bool djk_handler_program(const struct djk_handler *probe, struct djk_program *program);
+bool djk_handler_program(const struct djk_handler *handler, struct djk_program *program);
 /* Whether the handler runs at returns (shadow mode); its site is the function's entry. */
-bool djk_handler_is_shadow(const struct djk_handler *probe);
+bool djk_handler_is_shadow(const struct djk_handler *handler);
 /* The same, and at the site a detour need call nothing but djk_machine.shadow_entry. */
-bool djk_handler_enters_shadow(const struct djk_handler *probe);
+bool djk_handler_enters_shadow(const struct djk_handler *handler);
 /* Note that the program calls no helper that needs a run context. Before djk_handler_start(). */
-void djk_handler_set_plain(struct djk_handler *probe);
+void djk_handler_set_plain(struct djk_handler *handler);
 /* Whether a helper, named as the verifier has left it in a call, may read more than its arguments.
  * Only djk_machine.hit_handler prepares that. An unknown helper may. */
 bool djk_needs_run_context(int helper);
 /* False: the program overrides what the function returns, and the kernel allows that only at the
  * entries of functions on its error-injection list. */
-bool djk_handler_may_be_at(const struct djk_handler *probe, unsigned long address, bool entry);
+bool djk_handler_may_be_at(const struct djk_handler *handler, unsigned long address, bool entry);
 /* The handler is about to be linked to a site; it has left its site. In shadow mode, returns of
  * calls that are under way are not seen after djk_handler_stop(). */
-void djk_handler_start(struct djk_handler *probe);
-void djk_handler_stop(struct djk_handler *probe);
+void djk_handler_start(struct djk_handler *handler);
+void djk_handler_stop(struct djk_handler *handler);
 /* Free a handler that was never started, or that was stopped before the last quiescence began: no
  * CPU may still run it. */
-void djk_handler_destroy(struct djk_handler *probe);
+void djk_handler_destroy(struct djk_handler *handler);
 /* How often the handler has run, and was skipped, by enum djprobe_miss: sums over all CPUs. In any
  * context. */
-void djk_handler_count(const struct djk_handler *probe, unsigned long *hits,
+void djk_handler_count(const struct djk_handler *handler, unsigned long *hits,
 		       unsigned long missed[8]);
 
 /* ---- Kernel: the rest. ---- */

@@ -136,9 +136,9 @@ bool notrace djk_hit(struct pt_regs *regs, struct djk_site *site)
 }
 NOKPROBE_SYMBOL(djk_hit);
 
-void notrace djk_hit_slow(struct pt_regs *regs, struct djk_handler *probe)
+void notrace djk_hit_slow(struct pt_regs *regs, struct djk_handler *link)
 {
-	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
+	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 	const int active = __this_cpu_read(*djk_bpf_active());
 
 	if (active) {

@@ -24,7 +24,7 @@ bool djk_hit(struct pt_regs *regs, struct djk_site *site);
  * BPF statistics are taken. Preemption is off; the context is that of djk_hit(). `regs` holds what
  * the program reads.
  */
-void djk_hit_slow(struct pt_regs *regs, struct djk_handler *probe);
+void djk_hit_slow(struct pt_regs *regs, struct djk_handler *handler);
 /* Its thunk for detours: the handler is in rax, regs in rdi; other registers are kept. */
 void djk_hit_slow_thunk(void);
 

@@ -242,9 +242,9 @@ struct djk_handler *djk_make_handler(const struct djk_source *source, struct djp
 	return source->make(source, request);
 }
 
-bool djk_handler_program(const struct djk_handler *probe, struct djk_program *program)
+bool djk_handler_program(const struct djk_handler *link, struct djk_program *program)
 {
-	const struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
+	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 	const struct bpf_prog *prog = handler->prog;
 
 	/*
@@ -262,18 +262,18 @@ bool djk_handler_program(const struct djk_handler *probe, struct djk_program *pr
 	return true;
 }
 
-void djk_handler_set_plain(struct djk_handler *probe)
+void djk_handler_set_plain(struct djk_handler *link)
 {
-	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
+	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
 	handler->needs_context = false;
 	/* In shadow mode it does not run at the site. */
 	handler->plain = !handler->shadow;
 }
 
-bool djk_handler_may_be_at(const struct djk_handler *probe, unsigned long address, bool entry)
+bool djk_handler_may_be_at(const struct djk_handler *link, unsigned long address, bool entry)
 {
-	const struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
+	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 	unsigned long list;
 
 	if (!handler->prog || !handler->prog->kprobe_override)
@@ -283,46 +283,46 @@ bool djk_handler_may_be_at(const struct djk_handler *probe, unsigned long addres
 	return entry && list && djk_bool(djk_call(list, address, 0, 0, 0, 0));
 }
 
-void djk_handler_set_function(struct djk_handler *probe, unsigned long function)
+void djk_handler_set_function(struct djk_handler *link, unsigned long function)
 {
-	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
+	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
 	handler->identity.addr = (kprobe_opcode_t *)function;
 	handler->identity.flags = function ? KPROBE_FLAG_ON_FUNC_ENTRY : 0;
 }
 
-bool djk_handler_is_shadow(const struct djk_handler *probe)
+bool djk_handler_is_shadow(const struct djk_handler *link)
 {
-	return container_of(probe, struct djk_full_handler, link)->shadow;
+	return container_of(link, struct djk_full_handler, link)->shadow;
 }
 
-bool djk_handler_enters_shadow(const struct djk_handler *probe)
+bool djk_handler_enters_shadow(const struct djk_handler *link)
 {
-	const struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
+	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
 	/* A handler that looks at a call when it begins wants all registers. */
 	return handler->shadow && !handler->begins;
 }
 
-void djk_handler_start(struct djk_handler *probe)
+void djk_handler_start(struct djk_handler *link)
 {
-	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
+	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
 	if (handler->shadow)
 		djk_shadow_start(handler->shadow);
 }
 
-void djk_handler_stop(struct djk_handler *probe)
+void djk_handler_stop(struct djk_handler *link)
 {
-	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
+	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
 	if (handler->shadow)
 		djk_shadow_stop(handler->shadow);
 }
 
-void djk_handler_destroy(struct djk_handler *probe)
+void djk_handler_destroy(struct djk_handler *link)
 {
-	struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
+	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
 	if (handler->shadow)
 		djk_shadow_destroy(handler->shadow);
@@ -334,19 +334,18 @@ void djk_handler_destroy(struct djk_handler *probe)
 	kfree(handler);
 }
 
-void djk_handler_show(const struct djk_handler *probe, struct seq_file *out)
+void djk_handler_show(const struct djk_handler *link, struct seq_file *out)
 {
-	const struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
+	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
 	seq_printf(out, "prog_id:\t%u\n", handler->prog->aux->id);
 	if (handler->entry_prog)
 		seq_printf(out, "entry_prog_id:\t%u\n", handler->entry_prog->aux->id);
 }
 
-void djk_handler_count(const struct djk_handler *probe, unsigned long *hits,
-		       unsigned long missed[8])
+void djk_handler_count(const struct djk_handler *link, unsigned long *hits, unsigned long missed[8])
 {
-	const struct djk_full_handler *handler = container_of(probe, struct djk_full_handler, link);
+	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 	int cpu, cause;
 
 	*hits = 0;

@@ -37,6 +37,6 @@ struct djk_c_source djk_source_of_c_return(struct djretprobe *probe);
 
 /* Print the ids of its BPF programs, as fdinfo of a BPF link does. Only for handlers that run one.
  */
-void djk_handler_show(const struct djk_handler *probe, struct seq_file *out);
+void djk_handler_show(const struct djk_handler *handler, struct seq_file *out);
 
 #endif

@@ -219,9 +219,9 @@ void notrace __flatten djk_shadow_enter(struct djk_full_handler *handler, struct
 }
 NOKPROBE_SYMBOL(djk_shadow_enter);
 
-void notrace __flatten djk_shadow_entry(struct pt_regs *regs, struct djk_handler *probe)
+void notrace __flatten djk_shadow_entry(struct pt_regs *regs, struct djk_handler *link)
 {
-	enter(container_of(probe, struct djk_full_handler, link), regs, 0);
+	enter(container_of(link, struct djk_full_handler, link), regs, 0);
 }
 NOKPROBE_SYMBOL(djk_shadow_entry);
 

@@ -46,7 +46,7 @@ void djk_shadow_destroy(struct djk_shadow *shadow);
 void djk_shadow_enter(struct djk_full_handler *handler, struct pt_regs *regs, unsigned int nmi);
 
 /* The same for a detour that calls it itself; no other handler of ours runs on this CPU. */
-void djk_shadow_entry(struct pt_regs *regs, struct djk_handler *probe);
+void djk_shadow_entry(struct pt_regs *regs, struct djk_handler *handler);
 #else
 static inline int djk_shadow_init(void)
 {
@@ -78,7 +78,7 @@ static inline void djk_shadow_enter(struct djk_full_handler *handler, struct pt_
 				    unsigned int nmi)
 {
 }
-static inline void djk_shadow_entry(struct pt_regs *regs, struct djk_handler *probe)
+static inline void djk_shadow_entry(struct pt_regs *regs, struct djk_handler *handler)
 {
 }
 #endif

@@ -13,9 +13,9 @@ using namespace djprobe::model;
 
 namespace {
 
-Handler& handler_of(const djk_handler* probe) {
+Handler& handler_of(const djk_handler* handler) {
     static_assert(offsetof(Handler, link) == 0);
-    return *reinterpret_cast<Handler*>(const_cast<djk_handler*>(probe));
+    return *reinterpret_cast<Handler*>(const_cast<djk_handler*>(handler));
 }
 
 bool is_live(const Function& function) {
@@ -310,12 +310,12 @@ djk_handler* djk_make_handler(const djk_source* source, djp_request*) {
 
 void djk_handler_set_function(djk_handler*, unsigned long) {}
 
-bool djk_handler_program(const djk_handler* probe, djk_program* program) {
-    return kernel->describe(handler_of(probe), *program);
+bool djk_handler_program(const djk_handler* handler, djk_program* program) {
+    return kernel->describe(handler_of(handler), *program);
 }
 
-void djk_handler_set_plain(djk_handler* probe) {
-    if (handler_of(probe).needs_context) fail("a program is called plain that needs its context");
+void djk_handler_set_plain(djk_handler* handler) {
+    if (handler_of(handler).needs_context) fail("a program is called plain that needs its context");
 }
 
 bool djk_handler_is_shadow(const djk_handler*) {
@@ -338,12 +338,12 @@ void djk_handler_start(djk_handler*) {}
 
 void djk_handler_stop(djk_handler*) {}
 
-void djk_handler_destroy(djk_handler* probe) {
-    kernel->destroy(handler_of(probe));
+void djk_handler_destroy(djk_handler* handler) {
+    kernel->destroy(handler_of(handler));
 }
 
-void djk_handler_count(const djk_handler* probe, unsigned long* hits, unsigned long missed[8]) {
-    *hits = handler_of(probe).hits;
+void djk_handler_count(const djk_handler* handler, unsigned long* hits, unsigned long missed[8]) {
+    *hits = handler_of(handler).hits;
     memset(missed, 0, 8 * sizeof(*missed));
 }
 

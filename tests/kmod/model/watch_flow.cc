@@ -22,8 +22,8 @@ T load(u64 address) {
 /// What the site's handlers want of its code is there.
 void Watch::check_wants(const Blob& blob, const djk_site* site, u64 at, bool detour) const {
     unsigned int wants = 0;
-    for (const djk_handler* probe = site->handlers; probe; probe = probe->next)
-        wants |= probe->wants;
+    for (const djk_handler* handler = site->handlers; handler; handler = handler->next)
+        wants |= handler->wants;
     bool after = false, redirects = false;
     for (u64 byte = blob.begin; byte + 2 <= blob.end; ++byte) {
         redirects |= load<u16>(byte) == 0xcf48;  // iretq
@@ -191,14 +191,14 @@ void Watch::reach_site(const djk_site* site, u64 address) {
     allocation_of(site, "a site").last_reached = now_;
     std::vector<const Handler*>& handlers = reached_[address];
     handlers.clear();
-    for (const djk_handler* probe = site->handlers; probe; probe = probe->next) {
-        reach_handler(probe);
-        handlers.push_back(handlers_.at(probe));
+    for (const djk_handler* handler = site->handlers; handler; handler = handler->next) {
+        reach_handler(handler);
+        handlers.push_back(handlers_.at(handler));
     }
 }
 
-void Watch::reach_handler(const djk_handler* probe) {
-    const auto found = handlers_.find(probe);
+void Watch::reach_handler(const djk_handler* handler) {
+    const auto found = handlers_.find(handler);
     if (found == handlers_.end() || found->second->destroyed)
         fail("a hit runs a handler that does not exist any more");
     u64& last = found->second->last_reached;
