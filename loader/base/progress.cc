@@ -18,7 +18,7 @@ constexpr const char* kWipe = "\r\x1b[K";
 
 std::string progress_text(const std::string& what, std::size_t done, std::size_t total,
                           double seconds) {
-    const std::string text =
+    std::string text =
         fmt::format("{}: {} of {} ({}%)", what, done, total, total == 0 ? 100 : done * 100 / total);
     if (done == 0) return text;
     const double left = seconds * static_cast<double>(total - done) / static_cast<double>(done);

@@ -8,7 +8,7 @@ namespace djprobe::loader {
 namespace {
 
 bool is_function(const Symbol& symbol) {
-    if (!symbol.is_text() || symbol.address == 0) return false;
+    if (!symbol.is_text()) return false;
     if (symbol.module == "bpf" || symbol.module.starts_with("__builtin__")) return false;
     return !symbol.name.starts_with("__pfx_") && symbol.name.find(".cold") == symbol.name.npos;
 }
@@ -47,9 +47,10 @@ std::string missing_module(const Kallsyms& kallsyms, const std::string& pattern)
 
 std::vector<Symbol> functions_like(const Kallsyms& kallsyms, const std::string& pattern) {
     std::vector<Symbol> found;
+    const bool hidden = kallsyms.are_hidden();
     for (const Symbol& symbol : kallsyms.symbols()) {
-        if (!is_function(symbol)) continue;
-        if (!found.empty() && found.back().address == symbol.address) continue;
+        if (!is_function(symbol) || (symbol.address == 0 && !hidden)) continue;
+        if (!hidden && !found.empty() && found.back().address == symbol.address) continue;
         if (is_like(pattern, symbol.module, symbol.name)) found.push_back(symbol);
     }
     return found;

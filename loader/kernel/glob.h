@@ -21,7 +21,8 @@ bool is_like(const std::string& pattern, std::string_view module, std::string_vi
 std::string missing_module(const Kallsyms& kallsyms, const std::string& pattern);
 
 /// The functions whose name fits the pattern ("GLOB" for the kernel and its modules, "MODULE:GLOB"
-/// for some), one for each address, by address. What only looks like a function is left out: the
+/// for some), one for each address, by address; all, where the kernel
+/// hides the addresses. What only looks like a function is left out: the
 /// padding before one (__pfx_NAME), the part of one that lies elsewhere (NAME.cold), BPF programs.
 std::vector<Symbol> functions_like(const Kallsyms& kallsyms, const std::string& pattern);
 

@@ -77,7 +77,8 @@ TEST(App, help_tells_examples_and_every_exit_status) {
 }
 
 TEST(App, help_of_each_command_fits_a_terminal_and_hides_the_parser) {
-    for (const char* command : {"attach", "list", "off", "on", "explain", "survey", "bench"}) {
+    for (const char* command :
+         {"attach", "list", "off", "on", "explain", "survey", "functions", "bench"}) {
         const Result result = run({command, "--help"});
         EXPECT_EQ(result.status, 0);
         std::istringstream lines(result.out);
@@ -121,9 +122,10 @@ TEST(App, misspelt_options_are_told_with_what_was_meant) {
     expect_usage_error({"list", "--frobnicate"}, "unknown option --frobnicate (see --help)");
     expect_usage_error({"attach", "-jx", "f.o"}, "unknown option -x (see --help)");
     expect_usage_error({"atach", "f.o"}, "unknown command 'atach'; did you mean attach?");
-    expect_usage_error({"frobnicate"},
-                       "'frobnicate' is none of attach, list, off, on, explain, survey, bench (see "
-                       "--help)");
+    expect_usage_error(
+        {"frobnicate"},
+        "'frobnicate' is none of attach, list, off, on, explain, survey, functions, bench (see "
+        "--help)");
 }
 
 TEST(App, values_and_what_stands_behind_two_dashes_are_no_options) {
@@ -256,6 +258,14 @@ TEST(App, source_lines_are_told_wherever_a_place_is_named) {
     expect_usage_error({"attach", "--func", "fs/open.c:9", "f.o"}, line);
     expect_usage_error({"explain", "fs/open.c:9"}, line);
     expect_usage_error({"survey", "--functions", "fs/open.c:9"}, line);
+}
+
+TEST(App, functions_by_a_pattern) {
+    const Result none = run({"functions", "no_such_function_*"});
+    EXPECT_EQ(none.status, 9);
+    EXPECT_EQ(none.err, "probeload: no function is named like 'no_such_function_*'\n");
+    expect_usage_error({"functions", "a", "b"},
+                       "The following argument was not expected: b (see --help)");
 }
 
 TEST(App, unknown_mode) {

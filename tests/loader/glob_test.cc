@@ -64,6 +64,11 @@ TEST(Glob, paddings_parts_and_data_are_no_functions) {
     EXPECT_THAT(names("vfs_d*"), IsEmpty());
 }
 
+TEST(Glob, without_addresses_each_name_is_one) {
+    const Kallsyms hidden = Kallsyms::parse("0000000000000000 T a\n0000000000000000 T b\n");
+    EXPECT_EQ(functions_like(hidden, "*").size(), 2U);
+}
+
 TEST(Glob, other_name_of_an_address) {
     EXPECT_THAT(names("*_alias"), ElementsAre("vfs_write_alias"));
 }
