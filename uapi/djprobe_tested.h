@@ -16,7 +16,9 @@ static const char *const djprobe_tested_releases[] = {
 
 static inline int djprobe_matches_release(const char *pattern, const char *release)
 {
-	const char *after = 0, *from = release;
+	const char *from = release;
+	/* NOLINTNEXTLINE(modernize-use-nullptr): C includes this, too. */
+	const char *after = 0;
 
 	while (*release) {
 		if (*pattern == '*') {
