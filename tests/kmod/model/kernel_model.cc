@@ -167,14 +167,19 @@ void Kernel::run_optimizer() {
 
 void Kernel::settle() {
     std::function<void(bool)> others;
+    std::function<void()> others_between;
     // The last tries are for what another patcher keeps.
     for (int i = 0; i < 16 && (kicked || (kicked_later && i < 8)); ++i) {
         kicked = kicked_later = false;
         // Others may ask, too; not for ever.
-        if (i == 4) others = std::exchange(on_quiesce, nullptr);
+        if (i == 4) {
+            others = std::exchange(on_quiesce, nullptr);
+            others_between = std::exchange(on_pause, nullptr);
+        }
         run_optimizer();
     }
     if (others) on_quiesce = std::move(others);
+    if (others_between) on_pause = std::move(others_between);
     if (kicked) fail("the optimizer asks for itself again and again");
 }
 
