@@ -95,6 +95,9 @@ class AttachBench {
 };
 
 AttachBench::AttachBench(const AttachBenchOptions& options) : options_(options) {
+    // No jump would ever come.
+    const std::vector<std::string> off = what_is_off(device_.set_switches(0, 0));
+    if (!off.empty()) fail(ExitCode::kFailure, "{}", off.front());
     if (!optimization_.exists())
         fail(ExitCode::kFailure, "this kernel does not optimize kprobes: there is no peer");
     optimization_.set(true);

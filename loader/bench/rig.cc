@@ -46,6 +46,8 @@ std::string no_jump_reason(const djprobe_query& query, Symbolizer& symbolizer) {
 Rig::Rig(const StopSignals& stop) : stop_(stop) {
     try {
         device_.emplace(Device::open());
+        for (const std::string& line : what_is_off(device_->set_switches(0, 0)))
+            notices_.push_back(line);
     } catch (const Error& error) {
         if (error.code() != ExitCode::kNotLoaded) throw;
         notices_.emplace_back("the module djprobe is not loaded: only the kernel's own mechanisms");

@@ -152,7 +152,7 @@ void add_options(CLI::App& command, AttachOptions& options) {
         ->check(positive);
     auto* const run = command.add_option("-c,--command", options.command,
                                          "Run by /bin/sh once attached; stop at its end");
-    run->type_name("COMMAND");
+    run->type_name("COMMAND")->check(not_empty);
     command.add_flag("--exit-status", options.exit_status, "End with COMMAND's exit status")
         ->needs(run);
     add_number(command, "--top", options.top,

@@ -84,10 +84,8 @@ int run(bool json) {
     }
     output.flush();
     if (listed == 0) say("no process has probes\n");
-    if (!(on & DJPROBE_SWITCH_PROBES))
-        say("all probes are switched off: 'probeload on' puts them back\n");
-    if (!(on & DJPROBE_SWITCH_JUMPS))
-        say("jumps are switched off: 'probeload on --jumps' brings them back\n");
+    for (const std::string& line : what_is_off(on))
+        say("{}\n", line);
     return static_cast<int>(ExitCode::kOk);
 }
 

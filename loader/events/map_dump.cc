@@ -88,12 +88,18 @@ class ValuePrinter {
     std::optional<Formatter> json_;
 };
 
+std::size_t possible_cpus() {
+    const int cpus = libbpf_num_possible_cpus();
+    if (cpus < 0) fail(ExitCode::kFailure, "counting the CPUs in /sys: {}", std::strerror(-cpus));
+    return static_cast<std::size_t>(cpus);
+}
+
 class MapDumper {
   public:
     MapDumper(const btf* btf, const bpf_map* map)
         : map_(map),
           per_cpu_(layout(map) == Layout::kPerCpu),
-          cpus_(per_cpu_ ? static_cast<std::size_t>(libbpf_num_possible_cpus()) : 1),
+          cpus_(per_cpu_ ? possible_cpus() : 1),
           size_(bpf_map__value_size(map)),
           // The kernel rounds each CPU's slot up to 8 bytes.
           stride_(per_cpu_ ? (size_ + 7) / 8 * 8 : size_),

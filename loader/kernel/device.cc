@@ -153,6 +153,15 @@ std::uint32_t Device::set_switches(std::uint32_t change, std::uint32_t on) const
     fail_request("switching", errno);
 }
 
+std::vector<std::string> what_is_off(std::uint32_t on) {
+    std::vector<std::string> lines;
+    if (!(on & DJPROBE_SWITCH_PROBES))
+        lines.emplace_back("all probes are switched off: 'probeload on' puts them back");
+    if (!(on & DJPROBE_SWITCH_JUMPS))
+        lines.emplace_back("jumps are switched off: 'probeload on --jumps' brings them back");
+    return lines;
+}
+
 bool Probe::wait(const StopSignals& stop) const {
     while (!stop.requested()) {
         if (ioctl(fd_.get(), DJPROBE_IOC_WAIT) == 0) return true;

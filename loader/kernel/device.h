@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -93,6 +94,9 @@ class Device {
 
     UniqueFd fd_;
 };
+
+/// A line for each of `on`'s switches (enum djprobe_switches) that is off, with what puts it on.
+std::vector<std::string> what_is_off(std::uint32_t on);
 
 /// Throws Error(kAbiMismatch) unless the module speaks our ABI.
 void check_abi(std::uint32_t module_abi);

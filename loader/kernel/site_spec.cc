@@ -58,7 +58,7 @@ SiteSpec parse_function(std::string_view text) {
     const bool nameless = symbol.empty() || colon == 0 || colon == symbol.size() - 1;
     if (symbol.find(',') != symbol.npos)
         fail(ExitCode::kUsage, "'{}' is not a function: give each one a --func of its own", text);
-    if (nameless || symbol.find_first_of(" \t") != symbol.npos) {
+    if (nameless || symbol.find_first_of(" \t\n\r") != symbol.npos) {
         fail(ExitCode::kUsage, "'{}' is not a function: write SYM, SYM+OFFSET or MODULE:SYM", text);
     }
 

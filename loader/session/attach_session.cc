@@ -188,6 +188,8 @@ int run_attach(const AttachOptions& options) {
     if (options.seconds) stop.request_after(*options.seconds + kSettled);
     print_attached(attachments, events, output, stop, symbolizer);
     const UniqueFd names = keep_module_names(attachments, symbolizer);
+    for (const std::string& line : what_is_off(device.set_switches(0, 0)))
+        say("probeload: {}\n", line);
 
     if (options.command && stop.requested()) fail_before_command(options, stop);
     if (options.command) child.emplace(start_command(*options.command));

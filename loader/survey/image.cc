@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "survey/image.h"
 
-#include <fcntl.h>
 #include <fmt/core.h>
 #include <gelf.h>
 #include <libelf.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <fstream>
 #include <memory>
 #include <string_view>
@@ -17,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/regular_file.h"
 #include "base/unique_fd.h"
 #include "kernel/kcore.h"
 #include "kernel/rights.h"
@@ -44,8 +42,8 @@ struct OpenElf {
 
 OpenElf open_elf(const std::string& path) {
     elf_version(EV_CURRENT);
-    OpenElf file{UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC)), nullptr};
-    if (!file.fd) bad_file(path, std::strerror(errno));
+    struct stat status = {};
+    OpenElf file{open_regular(path, status), nullptr};
     file.elf.reset(elf_begin(file.fd.get(), ELF_C_READ, nullptr));
     if (!file.elf || elf_kind(file.elf.get()) != ELF_K_ELF)
         bad_file(path, "not an ELF file (a bzImage must be unpacked by extract-vmlinux first)");

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/plural.h"
 #include "survey/counts.h"
 #include "survey/survey.h"
 #include "survey/words.h"
@@ -16,8 +17,8 @@ using Json = nlohmann::ordered_json;
 std::string summary_text(const SurveyCounts& counts, const std::string& kernel) {
     const std::uint64_t probeable = counts.probeable();
     const std::uint64_t sites = probeable + counts.refusals();
-    std::string text =
-        fmt::format("{}: {} sites in {} functions\n", kernel, sites, counts.functions);
+    std::string text = fmt::format("{}: {} in {}\n", kernel, plural(sites, "site"),
+                                   plural(counts.functions, "function"));
     text += summary_line(0, "probeable", probeable, sites);
     text += "of these\n";
     text += summary_line(2, "jump", counts.jumps(), probeable);

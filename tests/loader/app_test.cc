@@ -158,9 +158,17 @@ TEST(App, function_that_an_image_has_not) {
         " (inlined everywhere, or of a module?)\n");
 }
 
+TEST(App, image_that_is_a_directory) {
+    const Result result = run({"explain", "loops", "--vmlinux", "/"});
+    EXPECT_EQ(result.status, 3);
+    EXPECT_EQ(result.err, "probeload: /: not a regular file\n");
+}
+
 TEST(App, names_that_are_empty) {
     expect_usage_error({"attach", "--prog", "", "f.o"},
                        "--prog: it is empty: leave it out, or say which (see --help)");
+    expect_usage_error({"attach", "-c", "", "f.o"},
+                       "--command: it is empty: leave it out, or say which (see --help)");
     expect_usage_error({"survey", "--functions", ""},
                        "--functions: it is empty: leave it out, or say which (see --help)");
 }

@@ -39,7 +39,7 @@ TEST(SiteSpec, glob_stands_for_functions_and_takes_no_offset) {
 }
 
 TEST(SiteSpec, what_is_no_function) {
-    for (const char* text : {"", "+4", ":", "ext4:", ":vfs_read", ":+4", "vfs read"}) {
+    for (const char* text : {"", "+4", ":", "ext4:", ":vfs_read", ":+4", "vfs read", "vfs\nread"}) {
         const std::string message = expect_error(ExitCode::kUsage, [&] { parse_function(text); });
         EXPECT_EQ(message, fmt::format("'{}' is not a function: write SYM, SYM+OFFSET or "
                                        "MODULE:SYM",
