@@ -207,8 +207,10 @@ Session::Answer Session::enable(const Group& wanted) {
         note("  -> %zu refused, reason %u", answer.index, answer.reason);
         const Probe& probe = *group[answer.index];
         const bool memory = answer.reason == DJPROBE_REASON_NO_MEMORY && kernel.failed > failed;
-        const bool leaving =
-            answer.reason == DJPROBE_REASON_MODULE_LEAVING && before.leaves != events_.leaves;
+        // It may be on its way while this call comes between two portions of that.
+        const bool on_its_way =
+            before.leaves != events_.leaves || kernel.module == ModuleState::Going;
+        const bool leaving = answer.reason == DJPROBE_REASON_MODULE_LEAVING && on_its_way;
         if (!memory && !leaving && answer.reason != DJPROBE_REASON_INTERRUPTED &&
             probe.gone != (answer.reason == DJPROBE_REASON_MODULE_GONE))
             fail("%#lx: enabling is refused with reason %u", probe.address, answer.reason);
