@@ -24,7 +24,6 @@ size_t Registry::index_of(const djp_probe* probe, Probes probes) {
 }
 
 void Registry::stop() {
-    djk_give_up_seats();
     djk_quiesce();
     RegistryLock lock;
     reclaimer_.stop();

@@ -135,7 +135,6 @@ void Reclaimer::add(Discarded& object) {
 void Reclaimer::quiesce() {
     const u64 number = clock_.begin();
     djk_registry_unlock();
-    djk_give_up_seats();
     djk_quiesce();
     djk_registry_lock();
     clock_.end(number);

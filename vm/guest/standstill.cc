@@ -32,7 +32,7 @@ void call() {
     while (!stop) {
         for (int i = 0; i < kCallsEach; ++i)
             (void)getuid();
-        // Whoever never leaves the CPU of its own will keeps quiescences waiting.
+        // A task that never leaves the CPU of its own will keeps quiescences waiting.
         sched_yield();
     }
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The kernel has a kprobe at a site's address already: one more kprobe there runs the site. */
 #include <linux/kprobes.h>
-#include <linux/mutex.h>
 #include <linux/slab.h>
 
 #include "../../../uapi/djprobe.h"
@@ -11,12 +10,7 @@
 struct djk_seat {
 	struct kprobe kprobe;
 	struct djk_site *site;
-	struct djk_seat *next; /* in `left` */
 };
-
-/* Seats whose kprobe is disabled, but registered: to unregister one takes a grace period. */
-static struct djk_seat *left;
-static DEFINE_MUTEX(left_mutex);
 
 static int notrace on_hit(struct kprobe *kprobe, struct pt_regs *regs)
 {
@@ -54,28 +48,11 @@ struct djk_seat *djk_join_kprobe(struct djk_site *site, unsigned long address, u
 
 void djk_leave_kprobe(struct djk_seat *seat)
 {
-	/* Fails only for a kprobe that is gone with its module. */
-	(void)disable_kprobe(&seat->kprobe);
-	mutex_lock(&left_mutex);
-	seat->next = left;
-	left = seat;
-	mutex_unlock(&left_mutex);
-}
-
-void djk_give_up_seats(void)
-{
-	struct djk_seat *seats, *seat;
-
-	mutex_lock(&left_mutex);
-	seats = left;
-	left = NULL;
-	mutex_unlock(&left_mutex);
-	while ((seat = seats)) {
-		seats = seat->next;
-		/* Waits until no CPU is in its handler. */
-		unregister_kprobe(&seat->kprobe);
-		kfree(seat);
-	}
+	/* This waits until no CPU is in its handler. To only disable it here, and to unregister it
+	 * later without the registry lock, would make it look like a kprobe of the kernel's own to
+	 * the next attach at this address. */
+	unregister_kprobe(&seat->kprobe);
+	kfree(seat);
 }
 
 void djk_count_missed_in_kprobe(const struct djk_seat *seat, unsigned long missed[8])

@@ -148,8 +148,6 @@ void djk_leave_kprobe(djk_seat* seat) {
     delete seat;
 }
 
-void djk_give_up_seats() {}
-
 void djk_count_missed_in_kprobe(const djk_seat*, unsigned long[8]) {}
 
 void djk_show_patch(djk_patch* patch) {
