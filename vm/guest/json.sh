@@ -20,6 +20,8 @@ done
 attach --func vfs_read -c 'exit 3' bpf/count.bpf.o
 # shellcheck disable=SC2016 # the command is to expand that
 attach --func vfs_read --mode int3 -c 'kill -9 $$' bpf/count.bpf.o
+# shellcheck disable=SC2016 # its parent is probeload
+attach --func vfs_read -c 'kill -USR1 $PPID; sleep 1' bpf/count.bpf.o
 attach --func vfs_read --func vfs_write -d 0.1 bpf/count.bpf.o
 attach --func vfs_read --ret -c "$read_once" bpf/count.bpf.o
 attach --func vfs_read --ret --ret-mode shadow -c "$read_once" bpf/count.bpf.o
@@ -36,6 +38,7 @@ cat /tmp/list
 for site in vfs_read vfs_read+1 start_kernel notify_die memcpy; do
     said probeload explain -j $site
 done
+said probeload functions -j 'vfs_r*'
 said probeload survey -j --functions 'vfs_r*'
 said probeload survey -j --ret --functions 'vfs_r*'
 

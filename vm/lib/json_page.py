@@ -94,8 +94,10 @@ class Lines:
         for site in probe.get("sites", []) + probe.get("top", []):
             self.site(f"a site of a {kind}", site, ["kind"])
 
-    def attach_summary(self, line):
-        self.check("summary of attach", line, self.page.by_row("attach: summary"), ["type"])
+    def attach_summary(self, line, what="summary of attach", also=("type",), without=()):
+        fields = {name: must for name, must in self.page.by_row("attach: summary").items()
+                  if name not in without}
+        self.check(what, line, fields, also)
         for probe in line["probes"]:
             self.probe(probe)
         self.on_page("events", line.get("events", {}))
@@ -140,6 +142,11 @@ class Lines:
             rest = {name: value for name, value in line.items() if name not in own and name != "type"}
             self.check("list", {name: line[name] for name in line if name in own}, own)
             self.site("a site of list", rest, ["kind"])
+        elif kind == "prototype":
+            prose = self.page.sections["functions"].split("A line is a `prototype`:")[1]
+            self.check("functions", line, fields_of(prose), ["type"])
+        elif kind == "snapshot":
+            self.attach_summary(line, "snapshot of attach", ["type", "seconds"], ["command"])
         elif kind == "explain":
             self.explain(line)
         elif kind in ("site", "function"):
