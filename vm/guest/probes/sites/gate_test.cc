@@ -30,6 +30,7 @@ constexpr std::string_view kLeaves[] = {"start_secondary",
                                         "panic",
                                         "sev_es_terminate",
                                         "debug_locks_off",
+                                        "preempt_schedule_thunk",
                                         "preempt_schedule_notrace_thunk",
                                         "task_work_add",
                                         "__xen_hypercall_setfunc",
@@ -155,9 +156,6 @@ TEST_F(Gate, NothingBeforeItAndBeforeRcuCountsTheCpuIsASite) {
 
 // No quiescence waits for a CPU that RCU does not count, and no core sync reaches a dead one.
 TEST_F(Gate, NothingThatADyingCpuRunsIsASite) {
-    // There a spinlock is a mutex: the walk leads into the scheduler, and from there everywhere.
-    if (text_.address_of("rt_spin_lock"))
-        GTEST_SKIP() << "the real-time kernel: the walk leaves that code";
     std::vector<u64> roots = text_.callees(text_.address_of("cpuhp_report_idle_dead"));
     const size_t uncounted = find_call(roots, kUncounted);
     ASSERT_LT(uncounted, roots.size()) << "cpuhp_report_idle_dead() is another one: see kUncounted";
