@@ -11,7 +11,6 @@
 namespace djprobe::loader {
 namespace {
 
-using x86::Insn;
 using Check = Explanation::Check;
 using Line = Explanation::Line;
 
