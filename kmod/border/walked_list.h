@@ -26,11 +26,16 @@ class WalkedList {
                 link = &(*link)->next_;
             *link = next_;
         }
-        Cursor(const Cursor&) = delete;
+        /// One more walk, from where the other one stands.
+        Cursor(const Cursor& other)
+            : list_(other.list_), way_(other.way_), at_(other.at_), next_(other.list_.cursors_) {
+            list_.cursors_ = this;
+        }
         Cursor& operator=(const Cursor&) = delete;
 
         bool at_end() const { return !at_; }
         T* peek() const { return at_; }
+        void go_back_to(const Cursor& earlier) { at_ = earlier.at_; }
         /// The object that the cursor stands on, which may then leave the list; nullptr: the end.
         T* take() {
             T* const taken = at_;

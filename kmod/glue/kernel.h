@@ -185,9 +185,13 @@ enum djk_kprobe_state djk_kprobe_at(unsigned long address);
 struct djk_seat;
 struct djk_seat *djk_join_kprobe(struct djk_site *site, unsigned long address,
 				 unsigned int *reason);
-/* Unregister that kprobe. The site's handlers are free of hits after a quiescence. Sleeps for a
- * grace period of RCU. Not under djk_text_lock(). */
+/* No hit that begins from now on runs the site's handlers. The seat is not the caller's any more;
+ * its kprobe is disabled, but looks like one of the kernel's own until djk_give_up_seats(). Sleeps.
+ * Not under djk_text_lock(). */
 void djk_leave_kprobe(struct djk_seat *seat);
+/* Unregister the kprobes of all seats that were left. Before the quiescence after which their sites
+ * may be freed. Sleeps for grace periods of RCU: not under the registry lock. */
+void djk_give_up_seats(void);
 /* Add the hits that the kernel has skipped there to missed[], by enum djprobe_miss. In any context.
  */
 void djk_count_missed_in_kprobe(const struct djk_seat *seat, unsigned long missed[8]);

@@ -24,6 +24,7 @@ size_t Registry::index_of(const djp_probe* probe, Probes probes) {
 }
 
 void Registry::stop() {
+    djk_give_up_seats();
     djk_quiesce();
     RegistryLock lock;
     reclaimer_.stop();
@@ -136,6 +137,12 @@ void Registry::set_optimization(bool optimization) {
 }
 
 void Registry::forget(Range text) {
+    forget_text(text);
+    // The next module that the kernel loads there must not find a kprobe of ours.
+    djk_give_up_seats();
+}
+
+void Registry::forget_text(Range text) {
     RegistryLock lock;
     // The kernel refuses to pin a module that unloads: no site comes to this text any more.
     unloaded_[unloads_ % kUnloads] = text;

@@ -83,6 +83,7 @@ class Registry {
     /// The index of a probe that is among them.
     static size_t index_of(const djp_probe* probe, Probes probes);
     void return_to_sites(Probes probes, Portions& portions);
+    void forget_text(Range text);
     /// Facts that were found at `since` are about a module that has gone, or may be: another one
     /// may lie there now. Under the registry lock; the answer holds as long as the lock is held.
     bool is_stale(unsigned long since, u64 address) const;
@@ -91,6 +92,9 @@ class Registry {
     Refusal learn_landings();
 
     // switching.cc: all probes at once
+    using Walk = WalkedList<djp_probe>::Cursor;
+    struct Returning;
+    Returning take_returning(const Portions& portions, Walk& walk, size_t most) const;
     void switch_off(Portions& portions);
     void switch_on(Portions& portions);
 

@@ -21,7 +21,7 @@ void Registry::set_enabled(bool enabled) {
 
 void Registry::switch_off(Portions& portions) {
     constexpr size_t kMost = 32;
-    WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::next);
+    Walk cursor(probes_, &djp_probe::next);
     while (!cursor.at_end()) {
         djp_probe* some[kMost];
         size_t count = 0;
@@ -34,37 +34,55 @@ void Registry::switch_off(Portions& portions) {
     }
 }
 
+/// Probes that may get their sites back now. One that must be waited for ends them.
+struct Registry::Returning {
+    static constexpr size_t kMost = 32;
+    djp_probe* probes[kMost];
+    size_t count = 0;
+    bool waits = false;
+
+    operator Probes() const { return {probes, count}; }
+};
+
+Registry::Returning Registry::take_returning(const Portions& portions, Walk& walk,
+                                             size_t most) const {
+    Returning some;
+    portions.take_while(walk, most, [&](djp_probe& probe) {
+        const bool away =
+            probe.enabled && !probe.site && probe.refused.reason != Reason::MODULE_GONE;
+        some.waits = away && !is_free(probe);
+        if (away && !some.waits) some.probes[some.count++] = &probe;
+        return some.waits ? Taken::Not : away ? Taken::Counts : Taken::Skipped;
+    });
+    return some;
+}
+
 void Registry::switch_on(Portions& portions) {
-    constexpr size_t kMost = 32;
+    size_t alone = 0;
     // Oldest first: the handlers of a site run in the order of their attachment.
-    WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::previous);
-    while (!cursor.at_end()) {
-        djp_probe* some[kMost];
-        size_t count = 0;
-        bool waits = false;
-        // A probe that must be waited for ends the portion: a pointer to another request's probe
-        // does not survive a wait, since the probe may be detached.
-        portions.take_while(cursor, kMost, [&](djp_probe& probe) {
-            const bool away =
-                probe.enabled && !probe.site && probe.refused.reason != Reason::MODULE_GONE;
-            waits = away && !is_free(probe);
-            if (away && !waits) some[count++] = &probe;
-            return waits ? Taken::Not : away ? Taken::Counts : Taken::Skipped;
-        });
-        // If one of them cannot come back, finish() tries each alone, so that the others do.
+    Walk walk(probes_, &djp_probe::previous);
+    while (!walk.at_end()) {
+        const Walk begin = walk;
+        Returning some = take_returning(portions, walk, alone ? 1 : Returning::kMost);
         Refusal refusal;
-        (void)place_at_once({some, count}, refusal);
-        for (djp_probe* probe : Probes{some, count}) {
-            // finish() may wait for a probe without a site, and give the lock back: the next probe
-            // could be gone then.
-            if (probe->site || is_free(*probe))
+        if (place_at_once(some, refusal)) {
+            for (djp_probe* probe : Probes(some))
                 finish(*probe);
-            else
-                probe->refused = Refusal{Reason::OVERLAP, probe->address};
+            alone -= alone ? some.count : 0;
+        } else if (some.count == 1) {
+            some.probes[0]->refused = refusal;
+            alone -= alone ? 1 : 0;
+        } else {
+            // One of them cannot come back: try each alone, so that the others do. What they have
+            // left behind just now may be in their way. While the wait for it lasts, other requests
+            // may detach them: no pointer to them survives it.
+            walk.go_back_to(begin);
+            alone = some.count;
+            some.waits = true;
         }
-        if (waits)
+        if (some.waits)
             reclaimer_.quiesce();
-        else if (!cursor.at_end())
+        else if (!walk.at_end())
             portions.pause();
     }
 }

@@ -35,6 +35,12 @@ void free_site(Site& site, SiteTable& table) {
     Box<Site>::adopt(&site).reset();
 }
 
+/// Until a quiescence: a springboard in the text, or a kprobe of ours that the kernel still lists,
+/// which would look like the kernel's own.
+bool leaves_behind(const Site& site) {
+    return site.written_board.length || site.joins_kprobe();
+}
+
 bool is_near(const Site& site, u64 address) {
     const Range reach = {address - 2 * x86::kTacticReach, address + 2 * x86::kTacticReach};
     return reach.contains(site.address());
@@ -43,8 +49,8 @@ bool is_near(const Site& site, u64 address) {
 }  // namespace
 
 void Reclaimer::Heap::add(Site& site) {
-    // Every attach looks at the sites with boards; the others may be many.
-    Site*& list = site.written_board.length ? boards_ : sites_;
+    // Every attach looks at the sites that leave something behind; the others may be many.
+    Site*& list = leaves_behind(site) ? leaving_ : sites_;
     site.next = list;
     list = &site;
 }
@@ -54,22 +60,22 @@ void Reclaimer::Heap::add(Discarded& object) {
     objects_ = &object;
 }
 
-bool Reclaimer::Heap::has_board_near(u64 address, const QuiescenceClock& clock) const {
-    for (const Site* site = boards_; site; site = site->next)
-        if (site->written_board.length && !clock.has_passed(site->left) && is_near(*site, address))
+bool Reclaimer::Heap::is_in_the_way(u64 address, const QuiescenceClock& clock) const {
+    for (const Site* site = leaving_; site; site = site->next)
+        if (leaves_behind(*site) && !clock.has_passed(site->left) && is_near(*site, address))
             return true;
     return false;
 }
 
 void Reclaimer::Heap::restore_boards_near(u64 address, const QuiescenceClock& clock,
                                           SiteTable& table) {
-    for (Site* site = boards_; site; site = site->next)
+    for (Site* site = leaving_; site; site = site->next)
         if (clock.has_passed(site->left) && is_near(*site, address) && !restore_board(*site, table))
             site->keep_module();
 }
 
 void Reclaimer::Heap::forget_boards(KernelText& text, Range gone, SiteTable& table) {
-    for (Site* site = boards_; site; site = site->next) {
+    for (Site* site = leaving_; site; site = site->next) {
         if (!gone.contains(site->address())) continue;
         hide_board(text, *site);
         table.forget_board(*site);
@@ -88,7 +94,7 @@ bool Reclaimer::Heap::free_one(Heap& stuck, SiteTable& table) {
         object->free(*object);
         return true;
     }
-    Site*& list = sites_ ? sites_ : boards_;
+    Site*& list = sites_ ? sites_ : leaving_;
     Site* const site = list;
     if (!site) return false;
     list = site->next;
@@ -108,8 +114,8 @@ bool Reclaimer::Heap::free(size_t most, Heap& stuck, SiteTable& table) {
 }
 
 void Reclaimer::Heap::abandon(SiteTable& table) {
-    while (Site* site = boards_) {
-        boards_ = site->next;
+    while (Site* site = leaving_) {
+        leaving_ = site->next;
         djk_warn("a springboard stays here under a kprobe; nothing leads to it any more",
                  site->board().begin);
         {
@@ -135,13 +141,14 @@ void Reclaimer::add(Discarded& object) {
 void Reclaimer::quiesce() {
     const u64 number = clock_.begin();
     djk_registry_unlock();
+    djk_give_up_seats();
     djk_quiesce();
     djk_registry_lock();
     clock_.end(number);
 }
 
 bool Reclaimer::is_clear(u64 address) const {
-    return !waiting_.has_board_near(address, clock_) && !freeing_.has_board_near(address, clock_);
+    return !waiting_.is_in_the_way(address, clock_) && !freeing_.is_in_the_way(address, clock_);
 }
 
 void Reclaimer::restore_boards_near(u64 address) {

@@ -70,8 +70,8 @@ class Reclaimer {
       public:
         void add(Site& site);
         void add(Discarded& object);
-        [[nodiscard]] bool is_empty() const { return !sites_ && !boards_ && !objects_; }
-        [[nodiscard]] bool has_board_near(u64 address, const QuiescenceClock& clock) const;
+        [[nodiscard]] bool is_empty() const { return !sites_ && !leaving_ && !objects_; }
+        [[nodiscard]] bool is_in_the_way(u64 address, const QuiescenceClock& clock) const;
         void restore_boards_near(u64 address, const QuiescenceClock& clock, SiteTable& table);
         void forget_boards(KernelText& text, Range gone, SiteTable& table);
         Heap take();
@@ -84,7 +84,7 @@ class Reclaimer {
         bool free_one(Heap& stuck, SiteTable& table);
 
         Site* sites_ = nullptr;
-        Site* boards_ = nullptr;  ///< sites whose springboard is in the text
+        Site* leaving_ = nullptr;  ///< sites that leave a springboard or a kprobe behind
         Discarded* objects_ = nullptr;
     };
 

@@ -16,7 +16,7 @@
     X(8, kNoPermission, "not root, capabilities missing, or lockdown")                \
     X(9, kNoSuchSite, "no such function, offset or module, or several of a name")     \
     X(10, kRefusedSite, "the site must not be probed (blacklisted, .init text, ...)") \
-    X(11, kBusySite, "the site is taken by someone else or its module is leaving")    \
+    X(11, kBusySite, "another patcher has the site, or its module is leaving")        \
     X(12, kWrongProgram, "the program is not one that djprobe can run")               \
     X(13, kCommandFailed, "COMMAND of -c could not be run")
 

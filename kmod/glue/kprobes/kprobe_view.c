@@ -263,13 +263,8 @@ int djk_kprobe_view_start(struct djk_doubt *doubt)
 				  "kernel.ftrace_enabled to 1, and unload a live patch of them",
 				  error);
 	}
-	if (error) {
-		ftrace_free_filter(&ops);
-		return error;
-	}
-	error = djk_kprobe_view_check(doubt);
 	if (error)
-		djk_kprobe_view_stop();
+		ftrace_free_filter(&ops);
 	return error;
 }
 

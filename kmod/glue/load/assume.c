@@ -54,6 +54,18 @@ static int check_names(struct djk_doubt *doubt)
 	return -ENOTUNIQ;
 }
 
+static int prove_kprobe_view(struct djk_doubt *doubt)
+{
+	int error = djk_kprobe_view_start(doubt);
+
+	if (error)
+		return error;
+	error = djk_kprobe_view_check(doubt);
+	if (error)
+		djk_kprobe_view_stop();
+	return error;
+}
+
 static const struct assumption {
 	enum djk_assume_when when;
 	const char *name, *meaning;
@@ -71,7 +83,7 @@ static const struct assumption {
 	  "how this CPU's returns and indirect branches must be made is known",
 	  djk_check_mitigations },
 	{ DJK_WITH_KPROBES, "kprobe-view",
-	  "the kernel's kprobes decide by the text as it is without us", djk_kprobe_view_start },
+	  "the kernel's kprobes decide by the text as it is without us", prove_kprobe_view },
 	{ DJK_WITH_POLICY, "no-probe-text",
 	  "the code that must hold no probe is known: what runs on every int3, and on a CPU that "
 	  "comes or goes",

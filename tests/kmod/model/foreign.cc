@@ -211,7 +211,15 @@ void Kprobes::leave(djk_seat& seat) {
     Kprobe& kprobe = all_.at(seat.address);
     std::erase(kprobe.seats, &seat);
     set_armed(seat.address);
-    if (kprobe.seats.empty() && !kprobe.theirs) all_.erase(seat.address);
+    left_.insert(seat.address);
+}
+
+void Kprobes::give_up_left() {
+    for (const u64 address : left_)
+        if (const Kprobe* kprobe = find(address);
+            kprobe && kprobe->seats.empty() && !kprobe->theirs)
+            all_.erase(address);
+    left_.clear();
 }
 
 void Kprobes::forget(Range text) {

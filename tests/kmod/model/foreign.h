@@ -54,6 +54,8 @@ class Kprobes {
     /// A site of ours takes part in the kprobe that is there, or that is made for it.
     bool join(djk_seat& seat);
     void leave(djk_seat& seat);
+    /// Until then a kprobe that a seat has left is disabled, but there.
+    void give_up_left();
     /// The kernel sees the original byte, and puts no kprobe there but on a jump's first byte.
     bool tells_truth(u64 address, u8 original) const;
     /// What the policy shows of its patches.
@@ -74,6 +76,7 @@ class Kprobes {
 
     TextImage& image_;
     std::map<u64, Kprobe> all_;
+    std::set<u64> left_;
 };
 
 }  // namespace djprobe::model

@@ -148,6 +148,11 @@ void djk_leave_kprobe(djk_seat* seat) {
     delete seat;
 }
 
+void djk_give_up_seats() {
+    if (kernel->registry_locked) fail("a grace period within the registry lock");
+    kernel->kprobes.give_up_left();
+}
+
 void djk_count_missed_in_kprobe(const djk_seat*, unsigned long[8]) {}
 
 void djk_show_patch(djk_patch* patch) {
