@@ -12,20 +12,14 @@
 #include <string>
 #include <system_error>
 
+#include "../../arch/x86/insn/reason.h"
 #include "djprobe.h"
 #include "guarded.h"
 
 namespace {
 
 const char* reason_name(uint32_t reason) {
-    switch (reason) {
-#define NAME_OF(number, NAME, name, text, detail) \
-    case number:                                  \
-        return name;
-        DJPROBE_REASONS(NAME_OF)
-#undef NAME_OF
-    }
-    return "unknown";
+    return djprobe::reason_name(static_cast<djprobe::Reason>(reason));
 }
 
 /// The value of a key of one of the survey's lines, without quotes.

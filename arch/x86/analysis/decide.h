@@ -275,13 +275,6 @@ bool find_slide(const S& around, Plan& plan, T& tracer) {
     return false;
 }
 
-template <SiteSurroundings S, DecisionTracer T>
-bool try_slide(const S& around, Plan& plan, T& tracer) {
-    const bool fits = find_slide(around, plan, tracer);
-    tracer.tried(plan, fits);
-    return fits;
-}
-
 /// A short jump at the IA to five dead bytes that hold the long one. Proof: the two bytes as any
 /// region; the five: find_board().
 template <SiteSurroundings S, DecisionTracer T>
@@ -298,23 +291,19 @@ bool find_springboard(const S& around, Plan& plan, T& tracer) {
     return plan.board != 0;
 }
 
-template <SiteSurroundings S, DecisionTracer T>
-bool try_springboard(const S& around, Plan& plan, T& tracer) {
-    const bool fits = find_springboard(around, plan, tracer);
-    tracer.tried(plan, fits);
-    return fits;
-}
-
 /// Try the tactics, cheapest first. The refusal is the plain window's: that is what the reader of a
 /// verdict can check.
 template <SiteSurroundings S, DecisionTracer T>
 Refusal check_jump(const S& around, Plan& plan, T& tracer) {
     const Refusal window = try_window(around, plan, tracer);
-    const auto allowed = [&](Tactic tactic) {
-        return (around.tactics() & tactic_bit(tactic)) != 0;
+    const auto fits = [&](Tactic tactic, auto find) {
+        if (!(around.tactics() & tactic_bit(tactic))) return false;
+        const bool found = find(around, plan, tracer);
+        tracer.tried(plan, found);
+        return found;
     };
-    if (!window || (allowed(Tactic::Slide) && try_slide(around, plan, tracer)) ||
-        (allowed(Tactic::Springboard) && try_springboard(around, plan, tracer)))
+    if (!window || fits(Tactic::Slide, find_slide<S, T>) ||
+        fits(Tactic::Springboard, find_springboard<S, T>))
         return {};
     plan.tactic = Tactic::Window;
     plan.anchor = plan.site;
