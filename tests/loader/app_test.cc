@@ -122,10 +122,10 @@ TEST(App, misspelt_options_are_told_with_what_was_meant) {
     expect_usage_error({"list", "--frobnicate"}, "unknown option --frobnicate (see --help)");
     expect_usage_error({"attach", "-jx", "f.o"}, "unknown option -x (see --help)");
     expect_usage_error({"atach", "f.o"}, "unknown command 'atach'; did you mean attach?");
-    expect_usage_error(
-        {"frobnicate"},
-        "'frobnicate' is none of attach, list, off, on, explain, survey, functions, bench (see "
-        "--help)");
+    expect_usage_error({"frobnicate"},
+                       "'frobnicate' is none of attach, list, off, on, explain, survey, functions, "
+                       "bench, doctor (see "
+                       "--help)");
 }
 
 TEST(App, values_and_what_stands_behind_two_dashes_are_no_options) {

@@ -39,6 +39,7 @@ for site in vfs_read vfs_read+1 start_kernel notify_die memcpy; do
     said probeload explain -j $site
 done
 said probeload functions -j 'vfs_r*'
+said probeload doctor -j
 said probeload survey -j --functions 'vfs_r*'
 said probeload survey -j --ret --functions 'vfs_r*'
 

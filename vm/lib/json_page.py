@@ -145,6 +145,9 @@ class Lines:
         elif kind == "prototype":
             prose = self.page.sections["functions"].split("A line is a `prototype`:")[1]
             self.check("functions", line, fields_of(prose), ["type"])
+        elif kind == "finding":
+            prose = self.page.sections["doctor"].split("A line is a `finding`:")[1]
+            self.check("doctor", line, fields_of(prose), ["type"])
         elif kind == "snapshot":
             self.attach_summary(line, "snapshot of attach", ["type", "seconds"], ["command"])
         elif kind == "explain":

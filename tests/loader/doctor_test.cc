@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "doctor/examine.h"
+#include "doctor/module_file.h"
+#include "temp_file.h"
+
+namespace djprobe::loader::doctor {
+namespace {
+
+constexpr const char* kRelease = "6.1.0-56-amd64";
+constexpr const char* kConfiguration =
+    "CONFIG_MODULES=y\nCONFIG_KALLSYMS=y\nCONFIG_KPROBES=y\nCONFIG_DYNAMIC_FTRACE_WITH_REGS=y\n"
+    "CONFIG_BPF_SYSCALL=y\nCONFIG_BPF_JIT=y\nCONFIG_BPF_EVENTS=y\n# CONFIG_CFI_CLANG is not set\n";
+
+/// A machine of files, all of whose rights this process has.
+class Doctor : public testing::Test {
+  protected:
+    void write(const std::string& path, std::string_view content) const {
+        const std::filesystem::path file = files_.path() / path.substr(1);
+        std::filesystem::create_directories(file.parent_path());
+        std::ofstream(file, std::ios::binary) << content;
+    }
+    void install(std::string_view information) const {
+        const std::string folder = std::string("/lib/modules/") + kRelease;
+        write(folder + "/modules.dep", "kernel/fs/ext4.ko:\nupdates/djprobe.ko: kernel/a.ko\n");
+        write(folder + "/updates/djprobe.ko", std::string("\x7f"
+                                                          "ELF") +
+                                                  std::string(information));
+    }
+    [[nodiscard]] Machine machine(const std::string& release = kRelease) const {
+        return {files_.path(), release, {~std::uint64_t{0}, 0, true}};
+    }
+    static Finding find(const Findings& findings, const std::string& check) {
+        for (const Finding& finding : findings)
+            if (finding.check == check) return finding;
+        throw std::logic_error("no finding about " + check);
+    }
+
+    Files files_;
+};
+
+TEST_F(Doctor, kernel_that_no_test_has_seen_is_noted) {
+    EXPECT_EQ(find(examine_kernel(machine()), "kernel").health, Health::Ok);
+    EXPECT_EQ(find(examine_kernel(machine("7.9.1-amd64")), "kernel").health, Health::Note);
+}
+
+TEST_F(Doctor, configuration_names_what_is_missing_and_what_is_unwanted) {
+    const auto said = [&](const std::string& configuration) {
+        write(std::string("/boot/config-") + kRelease, configuration);
+        return find(examine_kernel(machine()), "configuration");
+    };
+    EXPECT_EQ(find(examine_kernel(machine()), "configuration").health, Health::Note);
+    EXPECT_EQ(said(kConfiguration).health, Health::Ok);
+    std::string without = kConfiguration;
+    without.replace(without.find("CONFIG_KPROBES=y"), 16, "");
+    EXPECT_EQ(said(without).health, Health::Bad);
+    EXPECT_NE(said(without).text.find("without CONFIG_KPROBES:"), std::string::npos);
+    const Finding cfi = said(kConfiguration + std::string("CONFIG_CFI_CLANG=y\n"));
+    EXPECT_EQ(cfi.health, Health::Bad);
+    EXPECT_NE(cfi.text.find("with CONFIG_CFI_CLANG:"), std::string::npos);
+}
+
+TEST_F(Doctor, switches_of_the_kernel_come_with_their_command) {
+    write("/proc/sys/kernel/ftrace_enabled", "0\n");
+    write("/proc/sys/net/core/bpf_jit_enable", "0\n");
+    write("/proc/sys/kernel/kptr_restrict", "2\n");
+    const Finding ftrace = find(examine_kernel(machine()), "ftrace");
+    EXPECT_EQ(ftrace.health, Health::Bad);
+    EXPECT_EQ(ftrace.command, "sysctl kernel.ftrace_enabled=1");
+    EXPECT_EQ(find(examine_kernel(machine()), "JIT").health, Health::Note);
+    EXPECT_EQ(find(examine_permissions(machine()), "addresses").command,
+              "sysctl kernel.kptr_restrict=1");
+    write("/proc/sys/kernel/ftrace_enabled", "1\n");
+    EXPECT_EQ(find(examine_kernel(machine()), "ftrace").health, Health::Ok);
+}
+
+TEST_F(Doctor, module_that_is_not_there_is_told_apart_from_one_that_is_not_loaded) {
+    EXPECT_EQ(find(examine_module(machine()), "module file").health, Health::Bad);
+    EXPECT_EQ(find(examine_module(machine()), "module").command, "modprobe djprobe");
+    install(std::string("\0vermagic=6.1.0-56-amd64 SMP\0", 28));
+    EXPECT_EQ(find(examine_module(machine()), "module file").health, Health::Ok);
+    EXPECT_EQ(find(examine_module(machine()), "module").health, Health::Bad);
+}
+
+TEST_F(Doctor, module_for_another_kernel_is_told) {
+    install(std::string("\0vermagic=6.1.0-55-amd64 SMP\0", 28));
+    const Finding file = find(examine_module(machine()), "module file");
+    EXPECT_EQ(file.health, Health::Bad);
+    EXPECT_NE(file.text.find("made for the kernel 6.1.0-55-amd64:"), std::string::npos)
+        << file.text;
+}
+
+TEST_F(Doctor, unsigned_module_is_bad_only_where_the_kernel_asks_for_a_signature) {
+    install("");
+    EXPECT_EQ(find(examine_module(machine()), "signature").health, Health::Ok);
+    write("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+    const Finding missing = find(examine_module(machine()), "signature");
+    EXPECT_EQ(missing.health, Health::Bad);
+    EXPECT_NE(missing.command.find("sign-file sha256"), std::string::npos);
+    install("~Module signature appended~\n");
+    EXPECT_EQ(find(examine_module(machine()), "signature").health, Health::Ok);
+}
+
+TEST_F(Doctor, lockdown_that_forbids_probes_is_bad) {
+    write("/sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+    EXPECT_EQ(find(examine_permissions(machine()), "lockdown").health, Health::Bad);
+    write("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+    EXPECT_EQ(find(examine_permissions(machine()), "lockdown").health, Health::Ok);
+}
+
+TEST_F(Doctor, user_without_rights_is_told_how_to_get_them) {
+    const Machine of_user{files_.path(), kRelease, {0, 1000, true}};
+    const Finding rights = find(examine_permissions(of_user), "rights");
+    EXPECT_EQ(rights.health, Health::Bad);
+    EXPECT_EQ(rights.command, "sudo probeload ...");
+    EXPECT_EQ(find(examine_permissions(machine()), "rights").health, Health::Ok);
+}
+
+TEST_F(Doctor, packages_are_named_by_the_kernel) {
+    EXPECT_EQ(find(examine_packages(machine()), "headers").command,
+              "apt install linux-headers-6.1.0-56-amd64");
+    write("/lib/modules/6.1.0-56-amd64/build/Makefile", "");
+    EXPECT_EQ(find(examine_packages(machine()), "headers").health, Health::Ok);
+    EXPECT_EQ(find(examine_packages(machine()), "debug symbols").health, Health::Note);
+}
+
+}  // namespace
+}  // namespace djprobe::loader::doctor
