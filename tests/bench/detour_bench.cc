@@ -250,6 +250,15 @@ constexpr int kShapes = 10;
 
 BENCHMARK(run_shape)->DenseRange(0, kShapes - 1)->ThreadRange(1, cores());
 
+/// Google Benchmark 1.8 has another field for it.
+template <class Run>
+bool has_failed(const Run& run) {
+    if constexpr (requires { run.error_occurred; })
+        return run.error_occurred;
+    else
+        return run.skipped != decltype(run.skipped){};
+}
+
 /// Shows the runs as usual and keeps what the table needs.
 class Keeper : public benchmark::ConsoleReporter {
   public:
@@ -261,7 +270,7 @@ class Keeper : public benchmark::ConsoleReporter {
         ConsoleReporter::ReportRuns(runs);
         for (const Run& run : runs) {
             if (run.run_type != Run::RT_Iteration) continue;
-            failed |= run.error_occurred;
+            failed |= has_failed(run);
             Times& times = by_name[run.report_label];
             if (run.threads == 1) times.one.push_back(run.GetAdjustedCPUTime());
             if (run.threads == cores()) times.all.push_back(run.GetAdjustedCPUTime());

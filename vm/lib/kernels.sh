@@ -6,9 +6,10 @@
 # build/kernels/ALIAS/: release, vmlinuz, modules, headers, vmlinux, and root/,
 # the unpacked packages that the first ones point into.
 
-# newest_backport FLAVOUR. The signed image has no suffix; -unsigned and -dbg do not end so.
-newest_backport() {
-    apt-cache search --names-only "^linux-image-6\.12\..*\+deb12-$1\$" |
+# newest_6_12 FLAVOUR: of Debian 12's backports, or Debian 13's. The signed image has no suffix;
+# -unsigned and -dbg do not end so.
+newest_6_12() {
+    apt-cache search --names-only "^linux-image-6\.12\..*\+deb1[23](\.[0-9]+)?-$1\$" |
         sed -n 's/^linux-image-\(6\.12\.[^ ]*\) .*/\1/p' | sort -V | tail -n 1
 }
 
@@ -19,8 +20,8 @@ newest_release() {
         apt-cache depends linux-image-cloud-amd64 |
             sed -n 's/^ *Depends: linux-image-\(6\.1\..*-cloud-amd64\)$/\1/p' | head -n 1
         ;;
-    6.12) newest_backport cloud-amd64 ;;
-    6.12-rt) newest_backport rt-amd64 ;;
+    6.12) newest_6_12 cloud-amd64 ;;
+    6.12-rt) newest_6_12 rt-amd64 ;;
     esac
 }
 
@@ -78,6 +79,8 @@ fetch_kernel() {
         dpkg-deb -x "$deb" "$new/root"
     done
     rm -r "$new/debs"
+    # depmod looks below lib/modules; packages of Debian 13 have usr/lib/modules.
+    [[ -e $new/root/lib ]] || ln -s usr/lib "$new/root/lib"
     ln -s "root/boot/vmlinuz-$release" "$new/vmlinuz"
     ln -s "root/lib/modules/$release" "$new/modules"
     ln -s "root/usr/src/linux-headers-$release" "$new/headers"
@@ -99,6 +102,6 @@ setup_kernel() {
     need_root "the kernel $alias is to be fetched"
     refresh_lists
     newest=$(newest_release "$alias")
-    [[ -n $newest ]] || die "no package of a kernel $alias: is this Debian 12 with its security suite?"
+    [[ -n $newest ]] || die "no package of a kernel $alias: is this Debian 12 or 13 with its security suite?"
     [[ $newest == "$have" ]] || fetch_kernel "$alias" "$newest"
 }

@@ -3,10 +3,14 @@
 # The Debian packages that the project needs, and how they get here.
 # shellcheck disable=SC2034  # the lists are for vm/setup
 
-# To build what is installed. pahole is what Kbuild uses for a module's BTF;
-# gcc-12/g++-12 are the compilers that Debian's kernel headers name.
+# The compiler that the headers of this Debian's kernels name.
+case $DEBIAN in
+12) GCC=12 ;;
+*) GCC=14 ;;
+esac
+# To build what is installed. pahole is what Kbuild uses for a module's BTF.
 BUILD_PACKAGES=(
-    g++ gcc-12 g++-12 make cmake ninja-build pkgconf clang bpftool pahole
+    g++ "gcc-$GCC" "g++-$GCC" make cmake ninja-build pkgconf clang bpftool pahole
     libbpf-dev libelf-dev zlib1g-dev libzydis-dev libzycore-dev libcli11-dev libfmt-dev
     nlohmann-json3-dev kmod dpkg-dev
 )

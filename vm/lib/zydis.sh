@@ -32,11 +32,12 @@ setup_zydis() {
         -o "Dir::State::lists=$apt/lists" -o "Dir::Cache=$apt/cache")
     # A source list that offers no source packages fails the update, not us.
     apt_get "${options[@]}" update >"$BUILD/log/zydis-update.log" 2>&1 || true
+    # A mirror may lack the packaging, which is not needed.
     (cd "$new" && quietly "$BUILD/log/zydis-source.log" \
-        apt_get "${options[@]}" source --download-only "zydis=$version")
-    quietly "$BUILD/log/zydis-unpack.log" dpkg-source -x "$new"/zydis_*.dsc "$new/tree"
-    # Where upstream's own tree has it: a kernel build must not see /usr/include.
+        apt_get "${options[@]}" source --tar-only "zydis=$version")
+    # Where upstream's own tree has Zycore: a kernel build must not see /usr/include.
     mkdir -p "$new/tree/dependencies/zycore/include"
+    tar -xf "$new"/zydis_*.orig.tar.* -C "$new/tree" --strip-components 1
     ln -sfn /usr/include/Zycore "$new/tree/dependencies/zycore/include/Zycore"
     printf '%s\n' "$version" >"$new/tree/version"
     rm -rf "$dir"

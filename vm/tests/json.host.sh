@@ -4,8 +4,8 @@
 set -euo pipefail
 
 # It takes two minutes, and the loader prints the same everywhere.
-if [[ $KERNEL != 6.1 ]]; then
-    echo 'SKIP: what probeload prints does not depend on the kernel: it is looked at on 6.1'
+if [[ $KERNEL != "$FIRST_KERNEL" ]]; then
+    echo "SKIP: what probeload prints does not depend on the kernel: it is looked at on $FIRST_KERNEL"
     exit 77
 fi
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

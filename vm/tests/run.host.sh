@@ -3,7 +3,7 @@
 # vm/run's own promises. Runs on the host; $KERNEL is the kernel to boot.
 set -euo pipefail
 
-if [[ $KERNEL != 6.1 ]]; then
+if [[ $KERNEL != "$FIRST_KERNEL" ]]; then
     echo 'SKIP: nothing of vm/run depends on the kernel'
     exit 77
 fi
