@@ -11,6 +11,7 @@
 
 #include "../../api/djprobe_api.h"
 #include "../kernel/imports.h"
+#include "counter.h"
 #include "handler.h"
 #include "shadow.h"
 
@@ -330,6 +331,8 @@ void djk_handler_destroy(struct djk_handler *link)
 		give_back(handler->prog);
 	if (handler->entry_prog)
 		give_back(handler->entry_prog);
+	if (handler->map)
+		bpf_map_put(handler->map);
 	free_percpu(handler->counters);
 	kfree(handler);
 }
@@ -338,7 +341,10 @@ void djk_handler_show(const struct djk_handler *link, struct seq_file *out)
 {
 	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
-	seq_printf(out, "prog_id:\t%u\n", handler->prog->aux->id);
+	if (handler->map)
+		seq_printf(out, "map_id:\t%u\n", handler->map->id);
+	if (handler->prog)
+		seq_printf(out, "prog_id:\t%u\n", handler->prog->aux->id);
 	if (handler->entry_prog)
 		seq_printf(out, "entry_prog_id:\t%u\n", handler->entry_prog->aux->id);
 }
@@ -350,6 +356,10 @@ void djk_handler_count(const struct djk_handler *link, unsigned long *hits, unsi
 
 	*hits = 0;
 	memset(missed, 0, 8 * sizeof(*missed));
+	if (link->counter) {
+		*hits = djk_sum_counter(handler);
+		return;
+	}
 	for_each_possible_cpu(cpu)
 	{
 		const struct djk_counters *counters = per_cpu_ptr(handler->counters, cpu);

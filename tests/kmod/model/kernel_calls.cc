@@ -257,6 +257,7 @@ void djk_get_machine(djk_machine* machine) {
     machine->cs = 0x10;
     machine->ss = 0x18;
     machine->smap = true;
+    machine->lahf = true;
     machine->pad = pad_size;
     machine->hit_handler = outside;
     machine->slow_thunk = outside + 16;

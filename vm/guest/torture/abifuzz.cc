@@ -65,6 +65,7 @@ struct World {
 
     World() {
         around.good_program = count.program("on_hit");
+        around.good_map = count.map("count");
         const auto own = [&](int fd) {
             if (fd >= 0) owned.emplace_back(fd);
             around.bad_programs.push_back(fd);

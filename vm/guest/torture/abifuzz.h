@@ -34,7 +34,7 @@ enum class FieldKind : uint8_t {
     Return,     ///< a set of DJPROBE_ATTACH_* that makes sense, else EINVAL
     Zero,       ///< must be zero, else EINVAL
     Site,       ///< __u64 symbol, offset, address, in this order
-    Program,    ///< fd of a BPF program
+    Program,    ///< fd of a BPF program; or of a map, with DJPROBE_ATTACH_COUNT
     Entry,      ///< another of them, with DJPROBE_ATTACH_SESSION and what goes with it in the flags
     EntryMany,  ///< the same of DJPROBE_IOC_ATTACH_MANY: the sites have what goes with it
     Mode,       ///< enum djprobe_mode
@@ -82,6 +82,7 @@ struct Model {
 /// Things that calls refer to.
 struct Surroundings {
     int good_program = -1;
+    int good_map = -1;              ///< for counters
     std::vector<int> bad_programs;  ///< fds that are no kprobe program
     std::vector<int> other_files;   ///< fds that are not djprobe's
     std::vector<uint64_t> bad_pointers;

@@ -266,14 +266,41 @@ uint32_t a_program(bool mistake, const Surroundings& around, Dice& dice, Model& 
     return static_cast<uint32_t>(around.bad_programs[dice.below(around.bad_programs.size())]);
 }
 
-/// A session, or none. The flags are there already: both structs begin with size and flags.
-void fill_session(const Field& field, uint8_t* bytes, bool mistake, const Surroundings& around,
-                  Dice& dice, Model& model) {
-    constexpr size_t kFlags = offsetof(djprobe_attach, flags);
-    static_assert(kFlags == offsetof(djprobe_attach_many, flags));
-    const uint32_t others = field.kind == FieldKind::Entry ? kShadow : 0;
+// Both structs begin with size and flags.
+constexpr size_t kFlags = offsetof(djprobe_attach, flags);
+static_assert(kFlags == offsetof(djprobe_attach_many, flags));
+
+uint32_t flags_of(const uint8_t* bytes) {
     uint32_t flags = 0;
     std::memcpy(&flags, bytes + kFlags, sizeof flags);
+    return flags;
+}
+
+/// No map, but a program.
+uint32_t no_map(const Surroundings& around, Dice& dice, Model& model) {
+    a_program(true, around, dice, model);
+    return static_cast<uint32_t>(around.good_program);
+}
+
+/// A program, or a counter. The flags and the sites are there already.
+uint32_t fill_program(const Field& field, uint8_t* bytes, bool mistake, const Surroundings& around,
+                      Dice& dice, Model& model) {
+    // A mistake that has hit the mark.
+    if (flags_of(bytes) == DJPROBE_ATTACH_COUNT) return no_map(around, dice, model);
+    if (flags_of(bytes) || !dice.one_in(3)) return a_program(mistake, around, dice, model);
+    put(bytes, kFlags, 4, DJPROBE_ATTACH_COUNT);
+    model.errors.insert({EINVAL, ERANGE});  // a site with flags; no such counter
+    // The map has one counter, whose name is 0; that is what the cookies of many sites are.
+    if (field.offset == offsetof(djprobe_attach, prog_fd) && dice.one_in(2))
+        put(bytes, offsetof(djprobe_attach, cookie), 8, 0);
+    return mistake ? no_map(around, dice, model) : static_cast<uint32_t>(around.good_map);
+}
+
+/// A session, or none.
+void fill_session(const Field& field, uint8_t* bytes, bool mistake, const Surroundings& around,
+                  Dice& dice, Model& model) {
+    const uint32_t others = field.kind == FieldKind::Entry ? kShadow : 0;
+    const uint32_t flags = flags_of(bytes);
     if (flags == others && dice.one_in(2)) {
         put(bytes, kFlags, 4, others | DJPROBE_ATTACH_SESSION);
         put(bytes, field.offset, field.width, a_program(mistake, around, dice, model));
@@ -331,7 +358,7 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
             model.errors.insert(ERANGE);
             break;
         case FieldKind::Program:
-            value = a_program(mistake, around, dice, model);
+            value = fill_program(field, bytes, mistake, around, dice, model);
             break;
         case FieldKind::Entry:
         case FieldKind::EntryMany:
