@@ -47,6 +47,11 @@ void check_known(int error) {
     fail(ExitCode::kFailure, "{}: {}", what, std::strerror(error));
 }
 
+std::uint64_t cookie_of(const AttachRequest& request, std::size_t site) {
+    return request.flags & DJPROBE_ATTACH_COUNT ? counter_name(request.cookie + site)
+                                                : request.cookie;
+}
+
 }  // namespace
 
 void check_abi(std::uint32_t module_abi) {
@@ -84,7 +89,7 @@ Probe Device::attach(const SiteSpec& site, const AttachRequest& request,
     if (!site.symbol.empty()) attach.symbol = reinterpret_cast<std::uintptr_t>(site.symbol.c_str());
     attach.offset = site.offset;
     attach.address = site.address;
-    attach.cookie = request.cookie;
+    attach.cookie = cookie_of(request, 0);
     attach.prog_fd = request.prog_fd;
     attach.mode = request.mode;
     attach.flags = request.flags;
@@ -103,7 +108,7 @@ std::optional<Probe> Device::attach_many(const std::vector<ManySite>& sites,
     for (std::size_t i = 0; i < sites.size(); ++i) {
         named[i].address = sites[i].address;
         named[i].flags = sites[i].flags;
-        named[i].cookie = request.cookie;
+        named[i].cookie = cookie_of(request, i);
     }
     djprobe_attach_many attach = {};
     attach.size = sizeof attach;

@@ -37,11 +37,20 @@ class Probe {
     UniqueFd fd_;
 };
 
+/// Counters lie one behind the other in the values of their map, so many in each: a value per CPU
+/// has room for four times as many.
+inline constexpr std::size_t kCountersPerValue = 1024;
+/// What the module calls the counter of this index.
+constexpr std::uint64_t counter_name(std::size_t index) {
+    return DJPROBE_COUNTER(index / kCountersPerValue,
+                           index % kCountersPerValue * sizeof(std::uint64_t));
+}
+
 /// What DJPROBE_IOC_ATTACH wants to know beside the site.
 struct AttachRequest {
-    int prog_fd;
+    int prog_fd;                 ///< with DJPROBE_ATTACH_COUNT the counters' map
     std::string_view prog_name;  ///< for messages
-    std::uint64_t cookie;
+    std::uint64_t cookie;        ///< with DJPROBE_ATTACH_COUNT the index of the first counter
     djprobe_mode mode;
     std::uint32_t flags = 0;  ///< enum djprobe_attach_flags
     int entry_prog_fd = 0;    ///< with DJPROBE_ATTACH_SESSION

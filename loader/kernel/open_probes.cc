@@ -68,9 +68,18 @@ bool read_fdinfo(const fs::path& path, OpenProbe& file) {
         if (!value) continue;
         if (name == "attachment") file.attachment = *value;
         if (name == "prog_id") file.program_id = static_cast<std::uint32_t>(*value);
+        if (name == "map_id") file.map_id = static_cast<std::uint32_t>(*value);
         if (name == "entry_prog_id") file.entry_program_id = static_cast<std::uint32_t>(*value);
     }
     return file.attachment != 0;
+}
+
+template <class Info>
+std::string name_by(const UniqueFd& object) {
+    Info info = {};
+    __u32 size = sizeof info;
+    if (!object || bpf_obj_get_info_by_fd(object.get(), &info, &size) != 0) return "";
+    return {info.name, strnlen(info.name, sizeof info.name)};
 }
 
 }  // namespace
@@ -108,11 +117,11 @@ std::optional<Probe> borrow(const OpenProbe& file) {
 }
 
 std::string program_name(std::uint32_t id) {
-    const UniqueFd program(bpf_prog_get_fd_by_id(id));
-    bpf_prog_info info = {};
-    __u32 size = sizeof info;
-    if (!program || bpf_obj_get_info_by_fd(program.get(), &info, &size) != 0) return "";
-    return {info.name, strnlen(info.name, sizeof info.name)};
+    return name_by<bpf_prog_info>(UniqueFd(bpf_prog_get_fd_by_id(id)));
+}
+
+std::string map_name(std::uint32_t id) {
+    return name_by<bpf_map_info>(UniqueFd(bpf_map_get_fd_by_id(id)));
 }
 
 }  // namespace djprobe::loader

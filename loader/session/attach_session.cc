@@ -22,6 +22,7 @@
 #include "kernel/device.h"
 #include "object/object.h"
 #include "session/attachment.h"
+#include "session/command.h"
 #include "session/event_loop.h"
 #include "session/session_watch.h"
 #include "session/site_names.h"
@@ -35,14 +36,6 @@ using namespace std::chrono_literals;
 
 // After so many seconds a jump is there or never will be.
 constexpr double kSettled = 5;
-
-Child start_command(const std::string& command) {
-    try {
-        return Child::start({"/bin/sh", "-c", command});
-    } catch (const std::system_error& error) {
-        fail(ExitCode::kCommandFailed, "cannot start '{}': {}", command, error.code().message());
-    }
-}
 
 [[noreturn]] void fail_before_command(const AttachOptions& options, const StopSignals& stop) {
     if (stop.sent())
@@ -139,13 +132,11 @@ int status_of_command(int status) {
 }
 
 int exit_status(const AttachOptions& options, const std::optional<int>& command_status) {
-    if (!command_status) return static_cast<int>(ExitCode::kOk);
-    const int status = status_of_command(*command_status);
-    if (options.exit_status) return status;
-    // The shell's words for what it could not run.
-    const bool not_run = WIFEXITED(*command_status) && (status == 126 || status == 127);
-    return static_cast<int>(not_run ? ExitCode::kCommandFailed : ExitCode::kOk);
+    if (command_status && options.exit_status) return status_of_command(*command_status);
+    return command_exit_status(command_status);
 }
+
+}  // namespace
 
 void note_untested_kernel() {
     utsname name;
@@ -153,8 +144,6 @@ void note_untested_kernel() {
         say("probeload: {} is none of the kernels that djprobe's tests have run on\n",
             name.release);
 }
-
-}  // namespace
 
 int run_attach(const AttachOptions& options) {
     StopSignals stop;

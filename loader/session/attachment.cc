@@ -180,6 +180,21 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
     return {std::move(about), device.attach(target.site, request, symbolizer)};
 }
 
+Attachment Attachment::attach_counters(const SiteSpec& site, const Counters& counters,
+                                       djprobe_mode mode, const Device& device,
+                                       Symbolizer& symbolizer, const StopSignals& stop) {
+    stop.check();
+    AttachRequest request{counters.map_fd, "", counters.first, mode, DJPROBE_ATTACH_COUNT};
+    AttachmentReport about;
+    if (!site.is_glob()) return {std::move(about), device.attach(site, request, symbolizer)};
+    about.scope = Scope::kGlob;
+    about.name = site.symbol;
+    request.pattern = about.name;
+    const Target target{{}, site, false};
+    Probe probe = attach_like(target, {}, request, device, symbolizer, stop, about);
+    return {std::move(about), std::move(probe)};
+}
+
 bool Attachment::settling() const {
     return probe_.total().states[DJPROBE_STATE_OPTIMIZING] != 0;
 }
