@@ -30,7 +30,7 @@ std::vector<BenchCase> list_cases(const BenchOptions& options, const BenchPlace&
         for (const MechanismInfo* const mechanism : options.mechanisms) {
             if (!site.at_entry && !mechanism->anywhere) continue;
             for (const Body body : options.bodies)
-                cases.push_back({mechanism, body, site, "", "", {}, {}});
+                if (mechanism->does(body)) cases.push_back({mechanism, body, site, "", "", {}, {}});
         }
     }
     return cases;
