@@ -164,13 +164,7 @@ TEST_P(CountTest, WhatIsLiveSurvives) {
         const Machine start = bench_.start();
         const Machine end = run(start);
         SCOPED_TRACE(testing::Message() << "round " << round);
-        for (u8 reg = 0; reg < Machine::kRegisters; ++reg) {
-            const RegisterSet bit = register_bit(reg);
-            if (live.registers & bit || !(kCallerSaved & bit)) {
-                EXPECT_EQ(end.registers[reg], start.registers[reg]) << int{reg};
-            }
-            changed += end.registers[reg] != start.registers[reg];
-        }
+        changed += test::expect_kept(start, end, live.registers);
         if (live.flags) {
             EXPECT_EQ(end.flags, start.flags);
         }
