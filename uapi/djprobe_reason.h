@@ -152,7 +152,8 @@ enum djprobe_detail {
 	  "the site by its symbol", NONE)                                                          \
 	X(140, NO_MAP, "no-map", "not a file descriptor of a BPF map", NONE)                       \
 	X(141, MAP_KIND, "map-kind",                                                               \
-	  "counters live in a map of type percpu_array that programs may write", NONE)             \
+	  "counters live in a map of type percpu_array with plain values that programs may "       \
+	  "write", NONE)                                                                           \
 	X(142, NO_COUNTER, "no-counter",                                                           \
 	  "the map has no 8 bytes for a counter there: its key or its offset is too large", NONE)  \
 	X(143, ODD_COUNTER, "odd-counter",                                                         \

@@ -149,9 +149,9 @@ int run_count(const CountOptions& options) {
         attach_all(options, map.get(), device, symbolizer, stop);
     for (const Attachment& attachment : attachments) {
         attachment.wait(stop);
+        stop.check();
         say("{}\n", attached_line(attachment.report(), symbolizer));
     }
-    stop.check();
     for (const std::string& line : what_is_off(device.set_switches(0, 0)))
         say("probeload: {}\n", line);
 

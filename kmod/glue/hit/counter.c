@@ -24,13 +24,23 @@ static u64 __percpu *counter_at(const struct bpf_map *map, struct place place)
 	return array->pptrs[place.key & array->index_mask] + place.offset;
 }
 
+/* Whether its values hold pointers of the kernel's, for which only the verifier knows the rules. */
+static bool holds_pointers(const struct bpf_map *map)
+{
+#ifdef DJK_MAP_RECORD
+	return !IS_ERR_OR_NULL(map->record);
+#else
+	return !IS_ERR_OR_NULL(map->kptr_off_tab);
+#endif
+}
+
 static unsigned int refuse_map(const struct bpf_map *map)
 {
 	/* The verifier may rely on it that nothing writes to such a map. */
 	const bool constant = map->map_flags & BPF_F_RDONLY_PROG;
+	const bool plain = map->map_type == BPF_MAP_TYPE_PERCPU_ARRAY && !holds_pointers(map);
 
-	return map->map_type != BPF_MAP_TYPE_PERCPU_ARRAY || constant ? DJPROBE_REASON_MAP_KIND
-								      : DJPROBE_REASON_NONE;
+	return plain && !constant ? DJPROBE_REASON_NONE : DJPROBE_REASON_MAP_KIND;
 }
 
 static unsigned int refuse_place(const struct bpf_map *map, struct place place)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // Probes that only count: exact from anywhere, in counters of a map that anyone reads.
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include <sched.h>
@@ -8,6 +9,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <memory>
 #include <numeric>
 #include <thread>
 
@@ -306,6 +308,33 @@ TEST_F(Count, OtherMapsAreRefused) {
     Request program = at(kGetpgid);
     program.prog_fd = map_.get();
     expect_refused(program, -EBADF, DJPROBE_REASON_PROG_FD);
+}
+
+/// A map whose values hold a pointer to a task, for which only the verifier knows the rules.
+Fd make_map_of_tasks() {
+    const std::unique_ptr<btf, decltype(&btf__free)> types(btf__new_empty(), btf__free);
+    const int key = btf__add_int(types.get(), "__u32", 4, 0);
+    const int task = btf__add_struct(types.get(), "task_struct", 0);
+    const int tagged = btf__add_type_tag(types.get(), "kptr_untrusted", task);
+    const int pointer = btf__add_ptr(types.get(), tagged);
+    const int value = btf__add_struct(types.get(), "value", 8);
+    btf__add_field(types.get(), "task", pointer, 0, 0);
+    if (btf__load_into_kernel(types.get())) return Fd();
+    LIBBPF_OPTS(bpf_map_create_opts, options);
+    options.btf_fd = static_cast<uint32_t>(btf__fd(types.get()));
+    options.btf_key_type_id = static_cast<uint32_t>(key);
+    options.btf_value_type_id = static_cast<uint32_t>(value);
+    return Fd(bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "tasks", 4, 8, 1, &options));
+}
+
+TEST_F(Count, MapsWithPointersOfTheKernelAreRefused) {
+    // An older kernel takes the pointer for a plain number.
+    if (!address_of("btf_record_free")) GTEST_SKIP() << "this kernel knows no such pointers there";
+    const Fd map = make_map_of_tasks();
+    ASSERT_TRUE(map);
+    Request request = counting(kGetpgid);
+    request.prog_fd = map.get();
+    expect_refused(request, -EOPNOTSUPP, DJPROBE_REASON_MAP_KIND);
 }
 
 TEST_F(Count, GoesWithNoOtherFlag) {
