@@ -33,6 +33,10 @@ constexpr const char* kFooter = R"(Examples:
       without options
   probeload attach vfs_latency.bpf.o
       all programs of the object, each where its section says
+  probeload attach --func vfs_write vfs_latency.bpf.o
+      the same programs, one at the entry, one at the returns of vfs_write()
+  probeload attach --at on_entry=vfs_open --at on_return=vfs_read x.bpf.o
+      each program at its own place
   probeload attach --session -d 5 vfs_session.bpf.o
       entry and return of a function as one, with what the former keeps for the
       latter
@@ -99,6 +103,19 @@ void add_site(std::vector<SiteSpec>& sites, const SiteSpec& site) {
         say("probeload: {} is given twice: attached once\n", site.str());
 }
 
+void add_placement(std::vector<Placement>& placements, const Placement& placement) {
+    if (std::ranges::find(placements, placement) == placements.end())
+        placements.push_back(placement);
+    else
+        say("probeload: {}={} is given twice: attached once\n", placement.name, placement.place);
+}
+
+bool parse_others(std::string_view text) {
+    if (text == "native") return true;
+    if (text == "none") return false;
+    fail(ExitCode::kUsage, "--others: '{}' is neither native nor none", text);
+}
+
 void add_options(CLI::App& command, AttachOptions& options) {
     command
         .add_option_function<std::vector<std::string>>(
@@ -133,9 +150,28 @@ void add_options(CLI::App& command, AttachOptions& options) {
         ->type_name("auto|exact|shadow");
     command.add_flag("--session", options.session,
                      "SEC(\"kprobe/SYM\") and SEC(\"kretprobe/SYM\") are one, see below");
-    command.add_option("--prog", options.program, "The program to run, if FILE has several")
+    command.add_option("--prog", options.programs, "Only this program; may be repeated")
         ->type_name("NAME")
+        ->allow_extra_args(false)
         ->check(not_empty);
+    command
+        .add_option_function<std::vector<std::string>>(
+            "--at",
+            [&options](const std::vector<std::string>& placements) {
+                for (const std::string& text : placements)
+                    add_placement(options.placements, parse_placement(text));
+            },
+            "Where a program of FILE goes, or all whose section names PROG; may be repeated")
+        ->type_name("PROG=SITE")
+        ->allow_extra_args(false);
+    command
+        .add_option_function<std::string>(
+            "--others",
+            [&options](const std::string& text) { options.others_too = parse_others(text); },
+            "Programs that are no kprobes: native: libbpf attaches them (default); none: an error")
+        ->type_name("native|none");
+    command.add_flag("--skip-unsupported", options.skip_unsupported,
+                     "Leave out what cannot run here, and say so, instead of an error");
     command
         .add_option_function<std::string>(
             "--cookie",

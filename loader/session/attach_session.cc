@@ -22,8 +22,10 @@
 #include "kernel/device.h"
 #include "object/object.h"
 #include "session/attachment.h"
+#include "session/choice.h"
 #include "session/event_loop.h"
-#include "session/session_watch.h"
+#include "session/others.h"
+#include "session/running.h"
 #include "session/site_names.h"
 #include "session/summary.h"
 #include "session/targets.h"
@@ -97,16 +99,13 @@ std::optional<int> end_of(std::optional<Child>& child, bool ended, EventReader& 
     return ended ? child->wait() : child->end([&events] { events.drain(); });
 }
 
-// No program runs any more: counters and records are of one moment.
-void stop_probes(const std::vector<Attachment>& attachments, Summary& summary,
-                 Symbolizer& symbolizer) {
-    for (const Attachment& attachment : attachments)
-        summary.attachments.push_back(attachment.report());
-    for (const Attachment& attachment : attachments)
-        attachment.disable();
-    run_out();
-    for (std::size_t i = 0; i < attachments.size(); ++i)
-        attachments[i].complete(summary.attachments[i], symbolizer);
+std::vector<Program> programs_of(const std::vector<Target>& targets,
+                                 std::vector<Program> programs) {
+    for (const Target& target : targets) {
+        programs.push_back(target.program);
+        if (target.entry) programs.push_back(*target.entry);
+    }
+    return programs;
 }
 
 std::uint64_t total_hits(const std::vector<AttachmentReport>& reports) {
@@ -125,7 +124,10 @@ Loss find_loss(const Object& object, const EventReader& events, std::uint64_t hi
 }
 
 // What the maps and the events tell so far.
-void add_results(const Object& object, const EventReader& events, Summary& summary) {
+void add_results(const Object& object, const EventReader& events, const Running& running,
+                 Summary& summary) {
+    for (const OtherProgram& other : running.others())
+        summary.others.push_back(other.program);
     summary.received = events.received();
     if (events.has_sources())
         summary.loss = find_loss(object, events, total_hits(summary.attachments));
@@ -164,26 +166,22 @@ int run_attach(const AttachOptions& options) {
 
     // Cheap and certain errors first: the command line, the file, then the kernel.
     Object object = Object::open(options.file, options.verbose);
-    const Several several = options.sites.empty() ? Several::kTakeAll
-                            : options.session     ? Several::kTakeAllNoPlace
-                                                  : Several::kRefuse;
-    const std::vector<Target> targets =
-        choose_targets(options, object.choose(options.program, several));
+    const Choice choice = choose_programs(options, object);
+    const std::vector<Target> targets = choose_targets(options, choice.probes);
+    for (const std::string& line : choice.left_out)
+        say("probeload: {}\n", line);
     const Device device = Device::open();
     note_untested_kernel();
     stop.check();
+    const std::vector<Program> others = aim_others(options, choice.others, symbolizer);
+    object.take(programs_of(targets, others));
     object.load();
 
     EventReader events(object.handle(), options.format, output, stop);
     if (options.format == Format::kRaw) check_raw(events, output);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
-    std::vector<Attachment> attachments;
-    attachments.reserve(targets.size());
-    SessionWatch sessions(options.session);
-    for (const Target& target : targets) {
-        attachments.push_back(Attachment::attach(target, options, device, symbolizer, stop));
-        if (target.entry) sessions.add(*target.entry, target.program, attachments.back());
-    }
+    Running running(options, targets, others, device, symbolizer, stop);
+    const std::vector<Attachment>& attachments = running.attachments();
     // Events come already, and the reader of stdout may take none.
     if (options.seconds) stop.request_after(*options.seconds + kSettled);
     print_attached(attachments, events, output, stop, symbolizer);
@@ -200,21 +198,20 @@ int run_attach(const AttachOptions& options) {
         Summary snapshot;
         snapshot.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
-        for (const Attachment& attachment : attachments)
-            snapshot.attachments.push_back(attachment.snapshot(symbolizer));
-        add_results(object, events, snapshot);
+        snapshot.attachments = running.snapshot(symbolizer);
+        add_results(object, events, running, snapshot);
         print_summary(snapshot, options.format, output, symbolizer);
     };
     const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1,
-                                          {sessions.watched(), {wish.fd(), show}});
+                                          {running.sessions().watched(), {wish.fd(), show}});
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand, events);
-    stop_probes(attachments, summary, symbolizer);
+    summary.attachments = running.stop(symbolizer);
     events.drain();
-    sessions.end();
-    attachments.clear();
-    add_results(object, events, summary);
+    running.sessions().end();
+    running.detach();
+    add_results(object, events, running, summary);
     print_summary(summary, options.format, output, symbolizer);
     return exit_status(options, summary.command_status);
 }

@@ -12,6 +12,7 @@
 #include "decode/format.h"
 #include "djprobe.h"
 #include "kernel/site_spec.h"
+#include "session/placement.h"
 
 namespace djprobe::loader {
 
@@ -27,9 +28,12 @@ enum class ReturnMode {
 
 struct AttachOptions {
     std::filesystem::path file;
-    std::vector<SiteSpec> sites;  ///< empty: the sites that the programs' sections name
-    std::string program;          ///< empty: the only one; without sites all
-    bool at_returns = false;      ///< also where the section does not say so
+    std::vector<SiteSpec> sites;        ///< empty: the sites that the programs' sections name
+    std::vector<std::string> programs;  ///< empty: all
+    std::vector<Placement> placements;
+    bool others_too = true;         ///< libbpf attaches what djprobe cannot
+    bool skip_unsupported = false;  ///< where a part of the object cannot run, the others do
+    bool at_returns = false;        ///< also where the section does not say so
     std::optional<ReturnMode> return_mode;
     bool session = false;  ///< programs at entry and return of a function belong together
     std::uint64_t cookie = 0;

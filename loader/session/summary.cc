@@ -48,6 +48,8 @@ nlohmann::ordered_json summary_json(const Summary& summary, Symbolizer& symboliz
     json["probes"] = nlohmann::ordered_json::array();
     for (const AttachmentReport& report : summary.attachments)
         json["probes"].push_back(report_json(report, symbolizer));
+    for (const Program& other : summary.others)
+        json["others"].push_back({{"program", other.name}, {"section", other.section}});
     if (summary.loss) {
         json["events"]["received"] = summary.received;
         json["events"]["lost"] = nullptr;

@@ -366,7 +366,7 @@ TEST(App, explain_succeeds_with_any_verdict) {
 TEST(App, no_site_given_and_none_in_the_section) {
     expect_usage_error({"attach", DJPROBE_BPF_DIR "/count.bpf.o"},
                        "program 'on_hit': its SEC(\"kprobe\") names no function: give --func "
-                       "SYM, or write SEC(\"kprobe/SYM\")");
+                       "SYM or --at on_hit=SYM, or write SEC(\"kprobe/SYM\")");
 }
 
 }  // namespace

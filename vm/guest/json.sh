@@ -28,6 +28,7 @@ attach --func vfs_read --ret --ret-mode shadow -c "$read_once" bpf/count.bpf.o
 attach --func 'vfs_*' -c "$read_once" bpf/count.bpf.o
 attach --func 'vfs_*' --ret -c "$read_once" bpf/count.bpf.o
 attach -c "$read_once" bpf/vfs_latency.bpf.o
+attach --skip-unsupported -c "$read_once" handlers/mixed.bpf.o
 
 said probeload attach --func vfs_read -c 'probeload list -j >/tmp/list' bpf/count.bpf.o
 cat /tmp/list
