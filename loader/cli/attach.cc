@@ -173,6 +173,16 @@ void add_options(CLI::App& command, AttachOptions& options) {
     command.add_flag("--skip-unsupported", options.skip_unsupported,
                      "Leave out what cannot run here, and say so, instead of an error");
     command
+        .add_option("--set", options.globals,
+                    "A global variable of FILE, before it is loaded; may be repeated")
+        ->type_name("NAME=VALUE")
+        ->allow_extra_args(false);
+    command
+        .add_option("--map", options.maps,
+                    "A map's max_entries or value_size, before it is made; may be repeated")
+        ->type_name("NAME.max_entries=N")
+        ->allow_extra_args(false);
+    command
         .add_option_function<std::string>(
             "--cookie",
             [&options](const std::string& text) { options.cookie = parse_cookie(text); },

@@ -29,6 +29,30 @@ std::string libbpf_error(int error) {
     return text;
 }
 
+// Tools set the sizes of some maps by themselves, before they load their object.
+std::string missing_size(const bpf_map& map) {
+    const std::string name = bpf_map__name(&map);
+    const bool no_room = bpf_map__max_entries(&map) == 0, no_size = bpf_map__value_size(&map) == 0;
+    if (no_room && no_size)
+        return fmt::format("it has no size: give --map {0}.max_entries=N --map {0}.value_size=N",
+                           name);
+    if (no_room)
+        return fmt::format("it has no room for any entry: give --map {}.max_entries=N", name);
+    return no_size ? fmt::format("its values have no size: give --map {}.value_size=N", name) : "";
+}
+
+// libbpf names the map that the kernel has refused.
+void explain_map(const bpf_object* object, const std::string& log) {
+    const bpf_map* map = nullptr;
+    bpf_object__for_each_map(map, object) {
+        const std::string name = bpf_map__name(map);
+        if (log.find("map '" + name + "': failed to create") == log.npos) continue;
+        const std::string why = missing_size(*map);
+        if (!why.empty())
+            fail(ExitCode::kRejected, "map '{}' cannot be made: {}", name, why);
+    }
+}
+
 // An object without types is fine, and what libbpf itself refuses it will say when it opens it.
 void check_types(const std::filesystem::path& object, const std::string& name) {
     const std::unique_ptr<btf, decltype(&btf__free)> types(btf__parse(object.c_str(), nullptr),
@@ -118,6 +142,7 @@ void Object::load() {
         fail(ExitCode::kNoPermission, "{}: the kernel does not permit to load BPF: {}", name_,
              why_denied(Capability::kSysAdmin));
     }
+    explain_map(object_.get(), log_->text());
     const std::string warning = first_warning(log_->text());
     fail(ExitCode::kRejected, "{}: cannot be loaded: {}", name_,
          warning.empty() ? libbpf_error(error) : warning);

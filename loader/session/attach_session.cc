@@ -20,6 +20,7 @@
 #include "events/map_dump.h"
 #include "events/reader.h"
 #include "kernel/device.h"
+#include "object/assign.h"
 #include "object/object.h"
 #include "session/attachment.h"
 #include "session/choice.h"
@@ -168,6 +169,10 @@ int run_attach(const AttachOptions& options) {
     Object object = Object::open(options.file, options.verbose);
     const Choice choice = choose_programs(options, object);
     const std::vector<Target> targets = choose_targets(options, choice.probes);
+    for (const std::string& text : options.globals)
+        assign_global(object.handle(), text);
+    for (const std::string& text : options.maps)
+        assign_map(object.handle(), text);
     for (const std::string& line : choice.left_out)
         say("probeload: {}\n", line);
     const Device device = Device::open();

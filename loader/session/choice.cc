@@ -71,6 +71,11 @@ void leave_out_alternatives(const AttachOptions& options, Choice& choice) {
             "{} left out: the object has others for the same places", plural(left_out, "program")));
 }
 
+// By the user's own word: then an object need not have any probe.
+bool is_in_user_space(const Program& program) {
+    return std::ranges::any_of(program.places, is_user_place);
+}
+
 std::vector<Program>& list_for(const Program& program, Choice& choice,
                                std::vector<Program>& unfit) {
     const Runner runner = runner_of(program);
@@ -105,7 +110,7 @@ Choice choose_programs(const AttachOptions& options, const Object& object) {
         std::ranges::move(choice.others, std::back_inserter(unfit));
         choice.others.clear();
     }
-    if (choice.probes.empty())
+    if (choice.probes.empty() && std::ranges::none_of(choice.others, is_in_user_space))
         fail(ExitCode::kWrongProgram, "{}",
              why_no_probe(unfit.empty() ? choice.others.front() : unfit.front()));
     for (const Program& program : unfit)

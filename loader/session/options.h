@@ -31,9 +31,11 @@ struct AttachOptions {
     std::vector<SiteSpec> sites;        ///< empty: the sites that the programs' sections name
     std::vector<std::string> programs;  ///< empty: all
     std::vector<Placement> placements;
-    bool others_too = true;         ///< libbpf attaches what djprobe cannot
-    bool skip_unsupported = false;  ///< where a part of the object cannot run, the others do
-    bool at_returns = false;        ///< also where the section does not say so
+    bool others_too = true;            ///< libbpf attaches what djprobe cannot
+    bool skip_unsupported = false;     ///< where a part of the object cannot run, the others do
+    std::vector<std::string> globals;  ///< NAME=VALUE
+    std::vector<std::string> maps;     ///< NAME.max_entries=N, NAME.value_size=N
+    bool at_returns = false;           ///< also where the section does not say so
     std::optional<ReturnMode> return_mode;
     bool session = false;  ///< programs at entry and return of a function belong together
     std::uint64_t cookie = 0;

@@ -31,9 +31,9 @@ Running::Running(const AttachOptions& options, const std::vector<Target>& target
     attachments_.reserve(targets.size());
     for (const Target& target : targets)
         attach(target, options, device, symbolizer, stop);
-    if (attachments_.empty())
-        fail(ExitCode::kNoSuchSite, "{}: nothing is left to attach", options.file.string());
     others_ = attach_others(options, others);
+    if (attachments_.empty() && others_.empty())
+        fail(ExitCode::kNoSuchSite, "{}: nothing is left to attach", options.file.string());
 }
 
 void Running::attach(const Target& target, const AttachOptions& options, const Device& device,
