@@ -56,13 +56,15 @@ of all calls, a line says it after two seconds, and at the end. The return's
 program finds the cookie as its first argument (PT_REGS_PARM1), the time of the
 entry (bpf_ktime_get_ns) as its second. Always in shadow mode.
 
-At the end the array and hash maps are printed: all entries of a map with room
-for 16, of a larger one those that are not zero, 64 at most; beside events only
-those that hold numbers. Behind them the summary tells of hits, misses and lost
-events, and how COMMAND ended. That does not change the exit status, but for 126
-and 127, by which a shell says that it could not run a command. With
---exit-status it is COMMAND's, 128 and the number of a signal that ended it; an
-error of probeload itself still has its own, and a line of stderr that tells it.
+At the end the global variables that are not zero and the array, hash and stack
+maps are printed: all entries of a map with room for 16, of a larger one those
+that are not zero, 64 at most; beside events only those that hold numbers. An
+array 'slots' or 'hist' of counts is drawn as a histogram. Behind them the
+summary tells of hits, misses and lost events, and how COMMAND ended. That does
+not change the exit status, but for 126 and 127, by which a shell says that it
+could not run a command. With --exit-status it is COMMAND's, 128 and the number
+of a signal that ended it; an error of probeload itself still has its own, and a
+line of stderr that tells it.
 
 SIGUSR1 (kill -USR1 PID) shows the maps and counters as they are, as the summary
 does at the end: text to stderr, with -j a line 'snapshot'.

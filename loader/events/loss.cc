@@ -15,10 +15,8 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr std::string_view kCounterName = "lost";
-
 bool is_counter(const btf& btf, const Global& global) {
-    if (global.name != kCounterName || global.is_static) return false;
+    if (global.name != kLossCounter || global.is_static) return false;
     if (global.section != ".bss" && global.section != ".data") return false;
     const btf_type& type = type_at(btf, skip_modifiers(btf, global.type_id));
     return btf_is_int(&type) && (type.size == 4 || type.size == 8) && global.size == type.size;

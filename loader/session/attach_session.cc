@@ -126,14 +126,15 @@ Loss find_loss(const Object& object, const EventReader& events, std::uint64_t hi
 
 // What the maps and the events tell so far.
 void add_results(const Object& object, const EventReader& events, const Running& running,
-                 Summary& summary) {
+                 Symbolizer& symbolizer, Summary& summary) {
     for (const OtherProgram& other : running.others())
         summary.others.push_back(other.program);
     summary.received = events.received();
     if (events.has_sources())
         summary.loss = find_loss(object, events, total_hits(summary.attachments));
-    summary.maps =
-        dump_maps(object.handle(), events.has_sources() ? MapValues::kCounters : MapValues::kAny);
+    summary.variables = dump_variables(object.handle());
+    summary.maps = dump_maps(
+        object.handle(), events.has_sources() ? MapValues::kCounters : MapValues::kAny, symbolizer);
 }
 
 // As a shell has it.
@@ -204,7 +205,7 @@ int run_attach(const AttachOptions& options) {
         snapshot.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
         snapshot.attachments = running.snapshot(symbolizer);
-        add_results(object, events, running, snapshot);
+        add_results(object, events, running, symbolizer, snapshot);
         print_summary(snapshot, options.format, output, symbolizer);
     };
     const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1,
@@ -216,7 +217,7 @@ int run_attach(const AttachOptions& options) {
     events.drain();
     running.sessions().end();
     running.detach();
-    add_results(object, events, running, summary);
+    add_results(object, events, running, symbolizer, summary);
     print_summary(summary, options.format, output, symbolizer);
     return exit_status(options, summary.command_status);
 }

@@ -25,9 +25,11 @@ std::string command_text(int status) {
 std::string summary_text(const Summary& summary, Symbolizer& symbolizer) {
     std::string text;
     if (summary.seconds) text += fmt::format("snapshot after {:.1f} s:\n", *summary.seconds);
-    for (const MapEntry& entry : summary.maps.entries) {
-        text += fmt::format("{}[{}] = {}\n", entry.map, entry.key_text, entry.value_text);
-    }
+    for (const Variable& variable : summary.variables)
+        text += fmt::format("{} = {}\n{}", variable.name, variable.text, variable.chart);
+    for (const MapEntry& entry : summary.maps.entries)
+        text += fmt::format("{}[{}] = {}\n{}", entry.map, entry.key_text, entry.value_text,
+                            entry.chart);
     for (const MapDump::LeftOut& more : summary.maps.left_out)
         text += fmt::format("{}: {} more {}{}\n", more.map, more.entries,
                             more.entries == 1 ? "entry" : "entries",
@@ -59,6 +61,8 @@ nlohmann::ordered_json summary_json(const Summary& summary, Symbolizer& symboliz
             json["events"]["lost_at_most"] = summary.loss->at_most;
         }
     }
+    for (const Variable& variable : summary.variables)
+        json["variables"][variable.name] = variable.value;
     for (const MapEntry& entry : summary.maps.entries) {
         json["maps"][entry.map].push_back({{"key", entry.key}, {"value", entry.value}});
     }

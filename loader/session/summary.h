@@ -12,6 +12,7 @@
 #include "decode/format.h"
 #include "events/loss.h"
 #include "events/map_dump.h"
+#include "events/variables.h"
 #include "kernel/symbolizer.h"
 #include "object/program.h"
 #include "session/report.h"
@@ -24,6 +25,7 @@ struct Summary {
     std::vector<Program> others;  ///< that libbpf has attached
     std::uint64_t received = 0;
     std::optional<Loss> loss;  ///< none: the object has no event map
+    std::vector<Variable> variables;
     MapDump maps;
     std::optional<int> command_status;  ///< as of waitpid()
 };

@@ -14,7 +14,7 @@ said() {
 attach() { said probeload attach -j "$@"; }
 read_once='head -n 1 /etc/passwd'
 
-for handler in types untyped maps uncounted perf; do
+for handler in types untyped maps uncounted perf results; do
     attach -c "$read_once" handlers/$handler.bpf.o
 done
 attach --func vfs_read -c 'exit 3' bpf/count.bpf.o
