@@ -203,6 +203,15 @@ void add_options(CLI::App& command, AttachOptions& options) {
     run->type_name("COMMAND")->check(not_empty);
     command.add_flag("--exit-status", options.exit_status, "End with COMMAND's exit status")
         ->needs(run);
+    command.add_flag("--strict", options.strict,
+                     "End with 14 where events were lost, or hits missed");
+    command
+        .add_option_function<std::string>(
+            "--buffer",
+            [&options](const std::string& text) { options.buffer = parse_buffer_size(text); },
+            "Bytes of each ring buffer and, for each CPU, perf buffer: 64K, 1M")
+        ->type_name("SIZE")
+        ->check(buffer_size);
     add_number(command, "--top", options.top,
                "Of a GLOB's sites, tell of so many that were hit most (default 10)", 0, 1'000'000);
     auto* const json = command.add_flag_callback(

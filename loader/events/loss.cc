@@ -36,6 +36,8 @@ std::optional<std::uint64_t> value_of(const Global& global) {
 
 std::string Loss::str() const {
     if (exact) return fmt::format("{} lost", *exact);
+    if (at_most == 0)
+        return "lost not counted (add a global '__u64 lost' and count failed reserves in it)";
     return fmt::format(
         "lost unknown (at most {} if each hit sends one; add a global '__u64 lost' and count "
         "failed reserves in it)",

@@ -19,11 +19,16 @@
 
 namespace djprobe::loader {
 
+/// Before the object is loaded: the size of its ring buffers, a power of two from 4096 on.
+void set_ring_sizes(const bpf_object* object, std::size_t bytes);
+
 /// Reads every ring buffer and perf event array of a loaded object and prints their records.
 class EventReader {
   public:
     /// Throws Error when a map cannot be read.
-    EventReader(bpf_object* object, Format format, Output& output, const StopSignals& stop);
+    /// `buffer`: bytes for each CPU, of perf event arrays.
+    EventReader(bpf_object* object, Format format, Output& output, const StopSignals& stop,
+                std::optional<std::size_t> buffer = std::nullopt);
     EventReader(const EventReader&) = delete;
     EventReader& operator=(const EventReader&) = delete;
 
@@ -61,7 +66,7 @@ class EventReader {
     };
 
     void add_ring(bpf_map* map, Source& source);
-    void add_perf(bpf_map* map, Source& source);
+    void add_perf(bpf_map* map, Source& source, std::size_t pages);
     void consume();
     void on_record(Source& source, std::span<const std::byte> record);
     [[nodiscard]] bool must_stop() const {

@@ -17,7 +17,6 @@
 #include "base/say.h"
 #include "base/snapshot_signal.h"
 #include "base/stop_signals.h"
-#include "events/map_dump.h"
 #include "events/reader.h"
 #include "kernel/device.h"
 #include "object/assign.h"
@@ -25,7 +24,9 @@
 #include "session/attachment.h"
 #include "session/choice.h"
 #include "session/event_loop.h"
+#include "session/loss_watch.h"
 #include "session/others.h"
+#include "session/results.h"
 #include "session/running.h"
 #include "session/site_names.h"
 #include "session/summary.h"
@@ -109,45 +110,18 @@ std::vector<Program> programs_of(const std::vector<Target>& targets,
     return programs;
 }
 
-std::uint64_t total_hits(const std::vector<AttachmentReport>& reports) {
-    std::uint64_t hits = 0;
-    for (const AttachmentReport& report : reports)
-        hits += report.total.hits;
-    return hits;
-}
-
-Loss find_loss(const Object& object, const EventReader& events, std::uint64_t hits) {
-    if (!events.has_ring_buffer()) return Loss{events.lost_by_perf(), 0};
-    if (const auto counted = counted_by_program(object.handle())) {
-        return Loss{*counted + events.lost_by_perf(), 0};
-    }
-    return Loss{std::nullopt, hits > events.received() ? hits - events.received() : 0};
-}
-
-// What the maps and the events tell so far.
-void add_results(const Object& object, const EventReader& events, const Running& running,
-                 Symbolizer& symbolizer, Summary& summary) {
-    for (const OtherProgram& other : running.others())
-        summary.others.push_back(other.program);
-    summary.received = events.received();
-    if (events.has_sources())
-        summary.loss = find_loss(object, events, total_hits(summary.attachments));
-    summary.variables = dump_variables(object.handle());
-    summary.maps = dump_maps(
-        object.handle(), events.has_sources() ? MapValues::kCounters : MapValues::kAny, symbolizer);
-}
-
 // As a shell has it.
 int status_of_command(int status) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int exit_status(const AttachOptions& options, const std::optional<int>& command_status) {
-    if (!command_status) return static_cast<int>(ExitCode::kOk);
-    const int status = status_of_command(*command_status);
+int exit_status(const AttachOptions& options, const Summary& summary) {
+    if (options.strict && !is_complete(summary)) return static_cast<int>(ExitCode::kIncomplete);
+    if (!summary.command_status) return static_cast<int>(ExitCode::kOk);
+    const int status = status_of_command(*summary.command_status);
     if (options.exit_status) return status;
     // The shell's words for what it could not run.
-    const bool not_run = WIFEXITED(*command_status) && (status == 126 || status == 127);
+    const bool not_run = WIFEXITED(*summary.command_status) && (status == 126 || status == 127);
     return static_cast<int>(not_run ? ExitCode::kCommandFailed : ExitCode::kOk);
 }
 
@@ -181,9 +155,10 @@ int run_attach(const AttachOptions& options) {
     stop.check();
     const std::vector<Program> others = aim_others(options, choice.others, symbolizer);
     object.take(programs_of(targets, others));
+    if (options.buffer) set_ring_sizes(object.handle(), *options.buffer);
     object.load();
 
-    EventReader events(object.handle(), options.format, output, stop);
+    EventReader events(object.handle(), options.format, output, stop, options.buffer);
     if (options.format == Format::kRaw) check_raw(events, output);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     Running running(options, targets, others, device, symbolizer, stop);
@@ -208,8 +183,10 @@ int run_attach(const AttachOptions& options) {
         add_results(object, events, running, symbolizer, snapshot);
         print_summary(snapshot, options.format, output, symbolizer);
     };
-    const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1,
-                                          {running.sessions().watched(), {wish.fd(), show}});
+    LossWatch losses([&] { return count_losses(object, events, running); });
+    const EndCause cause =
+        run_event_loop(events, output, stop, child ? child->fd() : -1,
+                       {running.sessions().watched(), losses.watched(), {wish.fd(), show}});
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand, events);
@@ -219,7 +196,7 @@ int run_attach(const AttachOptions& options) {
     running.detach();
     add_results(object, events, running, symbolizer, summary);
     print_summary(summary, options.format, output, symbolizer);
-    return exit_status(options, summary.command_status);
+    return exit_status(options, summary);
 }
 
 }  // namespace djprobe::loader

@@ -42,7 +42,9 @@ struct AttachOptions {
     djprobe_mode mode = DJPROBE_MODE_AUTO;
     std::optional<double> seconds;
     std::optional<std::string> command;
-    bool exit_status = false;  ///< end with the command's
+    bool exit_status = false;           ///< end with the command's
+    bool strict = false;                ///< an incomplete result has an exit status of its own
+    std::optional<std::size_t> buffer;  ///< bytes of each buffer for events
     Format format = Format::kText;
     std::size_t top = kTopSites;  ///< of a pattern's sites so many are told of
     bool verbose = false;
