@@ -66,8 +66,10 @@ could not run a command. With --exit-status it is COMMAND's, 128 and the number
 of a signal that ended it; an error of probeload itself still has its own, and a
 line of stderr that tells it.
 
-SIGUSR1 (kill -USR1 PID) shows the maps and counters as they are, as the summary
-does at the end: text to stderr, with -j a line 'snapshot'.
+SIGUSR1 (kill -USR1 PID) and --interval show the maps and counters as they are,
+as the summary does at the end: text to stderr, with -j a line 'snapshot'.
+--clear empties the maps and sets the variables of .bss to 0 then; counters of
+hits go on. What the program keeps in a map from entry to return is lost, too.
 
 Events go to stdout, all else to stderr (also the output of COMMAND). A ring
 buffer named 'events' holds records of 'struct event' (or struct events,
@@ -198,6 +200,13 @@ void add_options(CLI::App& command, AttachOptions& options) {
     command.add_option("-d,--duration", options.seconds, "Stop after so many seconds")
         ->type_name("SECONDS")
         ->check(positive);
+    auto* const interval =
+        command.add_option("-i,--interval", options.interval,
+                           "Show maps and counters each time so many seconds have passed");
+    interval->type_name("SECONDS")->check(positive);
+    command.add_flag("--clear", options.clear, "Empty the maps after each of these")
+        ->needs(interval);
+    add_number(command, "--limit", options.limit, "Stop after so many events", 1, UINT64_MAX);
     auto* const run = command.add_option("-c,--command", options.command,
                                          "Run by /bin/sh once attached; stop at its end");
     run->type_name("COMMAND")->check(not_empty);

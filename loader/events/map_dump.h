@@ -35,6 +35,10 @@ struct MapDump {
     std::vector<LeftOut> left_out;
 };
 
+/// Empties what dump_maps() and dump_variables() show: entries of hash and stack maps go, those of
+/// arrays and the variables of .bss become 0, but for `lost`. The program may run meanwhile.
+void clear_results(const bpf_object* object);
+
 /// Which maps are of interest. Beside events there are scratch buffers, too; stacks and histograms
 /// are results always.
 enum class MapValues { kAny, kCounters };

@@ -93,6 +93,7 @@ void EventReader::add_perf(bpf_map* map, Source& source, std::size_t pages) {
 }
 
 void EventReader::on_record(Source& source, std::span<const std::byte> record) {
+    if (at_limit()) return;
     ++received_;
     source.printer.print(output_.buffer(), record);
     output_.flush_if_full();

@@ -48,6 +48,10 @@ class EventReader {
     /// Prints the rest, whatever the signals: for the end, when no probe sends any more.
     void drain();
 
+    /// Takes no more than so many events in all.
+    void set_limit(std::uint64_t events) noexcept { limit_ = events; }
+    [[nodiscard]] bool at_limit() const noexcept { return received_ >= limit_; }
+
     [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
     /// Records that the kernel reports as lost (perf event arrays do; ring buffers cannot).
     [[nodiscard]] std::uint64_t lost_by_perf() const noexcept { return lost_by_perf_; }
@@ -77,6 +81,7 @@ class EventReader {
     const StopSignals& stop_;
     bool draining_ = false;
     std::uint64_t received_ = 0;
+    std::uint64_t limit_ = UINT64_MAX;
     std::uint64_t lost_by_perf_ = 0;
     bool has_ring_ = false;
     bool has_room_ = false;

@@ -33,6 +33,14 @@ MapEntry describe(const std::string& map, __u32 id, const std::vector<std::uint6
 
 }  // namespace
 
+bool has_stacks(const bpf_object* object) {
+    const bpf_map* map = nullptr;
+    bpf_object__for_each_map(map, object) {
+        if (bpf_map__type(map) == BPF_MAP_TYPE_STACK_TRACE) return true;
+    }
+    return false;
+}
+
 void dump_stacks(const bpf_map* map, Symbolizer& symbolizer, MapDump& out) {
     const std::string name = bpf_map__name(map);
     const int fd = bpf_map__fd(map);

@@ -17,7 +17,9 @@
 #include "base/say.h"
 #include "base/snapshot_signal.h"
 #include "base/stop_signals.h"
+#include "base/ticker.h"
 #include "events/reader.h"
+#include "events/stack_dump.h"
 #include "kernel/device.h"
 #include "object/assign.h"
 #include "object/object.h"
@@ -160,6 +162,9 @@ int run_attach(const AttachOptions& options) {
 
     EventReader events(object.handle(), options.format, output, stop, options.buffer);
     if (options.format == Format::kRaw) check_raw(events, output);
+    // What probeload reads for their frames would else be hits of its own.
+    if (has_stacks(object.handle())) symbolizer.kallsyms();
+    if (options.limit != 0) events.set_limit(options.limit);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     Running running(options, targets, others, device, symbolizer, stop);
     const std::vector<Attachment>& attachments = running.attachments();
@@ -173,8 +178,10 @@ int run_attach(const AttachOptions& options) {
     if (options.command && stop.requested()) fail_before_command(options, stop);
     if (options.command) child.emplace(start_command(*options.command));
     if (options.seconds) stop.request_after(*options.seconds);
+    Ticker ticker = options.interval ? Ticker(*options.interval) : Ticker();
     const auto show = [&, since = std::chrono::steady_clock::now()] {
-        if (!wish.take()) return;
+        const bool ticked = ticker.take(), wished = wish.take();
+        if (!ticked && !wished) return;
         events.read();
         Summary snapshot;
         snapshot.seconds =
@@ -182,11 +189,12 @@ int run_attach(const AttachOptions& options) {
         snapshot.attachments = running.snapshot(symbolizer);
         add_results(object, events, running, symbolizer, snapshot);
         print_summary(snapshot, options.format, output, symbolizer);
+        if (ticked && options.clear) clear_results(object.handle());
     };
     LossWatch losses([&] { return count_losses(object, events, running); });
-    const EndCause cause =
-        run_event_loop(events, output, stop, child ? child->fd() : -1,
-                       {running.sessions().watched(), losses.watched(), {wish.fd(), show}});
+    const EndCause cause = run_event_loop(
+        events, output, stop, child ? child->fd() : -1,
+        {running.sessions().watched(), losses.watched(), {wish.fd(), show}, {ticker.fd(), show}});
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand, events);

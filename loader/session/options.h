@@ -41,6 +41,9 @@ struct AttachOptions {
     std::uint64_t cookie = 0;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
     std::optional<double> seconds;
+    std::optional<double> interval;  ///< seconds from one snapshot to the next
+    bool clear = false;              ///< after each of them
+    std::uint64_t limit = 0;         ///< stop after so many events; 0: never
     std::optional<std::string> command;
     bool exit_status = false;           ///< end with the command's
     bool strict = false;                ///< an incomplete result has an exit status of its own
