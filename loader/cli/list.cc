@@ -61,6 +61,9 @@ std::string json_line(const OpenProbe& file, const djprobe_query& probe, Symboli
 
 int run(bool json) {
     const std::uint32_t on = Device::open().set_switches(0, 0);
+    if (access("/proc/self", F_OK) != 0)
+        fail(ExitCode::kFailure,
+             "/proc is missing, where processes show their probes: mount -t proc proc /proc");
     Output output(STDOUT_FILENO);
     Symbolizer symbolizer;
     std::size_t listed = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "object/object.h"
 
+#include <sys/resource.h>
+
 #include <cerrno>
 #include <optional>
 #include <string_view>
@@ -41,6 +43,12 @@ std::string missing_size(const bpf_map& map) {
     return no_size ? fmt::format("its values have no size: give --map {}.value_size=N", name) : "";
 }
 
+rlim_t open_files() {
+    rlimit limit = {};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur;
+}
+
 // libbpf names the map that the kernel has refused.
 void explain_map(const bpf_object* object, const std::string& log) {
     const bpf_map* map = nullptr;
@@ -48,8 +56,7 @@ void explain_map(const bpf_object* object, const std::string& log) {
         const std::string name = bpf_map__name(map);
         if (log.find("map '" + name + "': failed to create") == log.npos) continue;
         const std::string why = missing_size(*map);
-        if (!why.empty())
-            fail(ExitCode::kRejected, "map '{}' cannot be made: {}", name, why);
+        if (!why.empty()) fail(ExitCode::kRejected, "map '{}' cannot be made: {}", name, why);
     }
 }
 
@@ -71,6 +78,9 @@ Object::Object(std::string name, bool verbose)
     : name_(std::move(name)), verbose_(verbose), log_(std::make_unique<LibbpfLog>(verbose)) {}
 
 Object Object::open(const std::filesystem::path& file, bool verbose) {
+    if (file.empty())
+        fail(ExitCode::kUsage,
+             "FILE is '': name an object (.bpf.o) or its source (.bpf.c), or - for stdin");
     const bool from_stdin = is_stdin(file);
     Object object(from_stdin ? "stdin" : file.string(), verbose);
     std::optional<TempDir> directory;
@@ -142,6 +152,10 @@ void Object::load() {
         fail(ExitCode::kNoPermission, "{}: the kernel does not permit to load BPF: {}", name_,
              why_denied(Capability::kSysAdmin));
     }
+    if (error == -EMFILE)
+        fail(ExitCode::kFailure,
+             "{}: too many open files: this process may have {} (ulimit -n): raise that", name_,
+             open_files());
     explain_map(object_.get(), log_->text());
     const std::string warning = first_warning(log_->text());
     fail(ExitCode::kRejected, "{}: cannot be loaded: {}", name_,

@@ -22,6 +22,13 @@ void leave_out(const Error& error, const Target& target, const AttachOptions& op
          error.what(), target.program.name, target.program.name);
 }
 
+// By its name and by its address it is one place, and each hit would count twice.
+bool is_twin(const AttachmentReport& one, const AttachmentReport& other) {
+    return one.scope == Scope::kSite && other.scope == Scope::kSite &&
+           one.program == other.program && one.probes.front().address != 0 &&
+           one.probes.front().address == other.probes.front().address;
+}
+
 }  // namespace
 
 Running::Running(const AttachOptions& options, const std::vector<Target>& targets,
@@ -42,6 +49,12 @@ void Running::attach(const Target& target, const AttachOptions& options, const D
         attachments_.push_back(Attachment::attach(target, options, device, symbolizer, stop));
     } catch (const Error& error) {
         return leave_out(error, target, options);
+    }
+    const AttachmentReport last = attachments_.back().report();
+    for (std::size_t i = 0; i + 1 < attachments_.size(); ++i) {
+        if (!is_twin(attachments_[i].report(), last)) continue;
+        say("probeload: {} is given twice: attached once\n", target.site.str());
+        return attachments_.pop_back();
     }
     if (target.entry) sessions_.add(*target.entry, target.program, attachments_.back());
 }
