@@ -147,6 +147,19 @@ enum djprobe_attach_flags {
 	 * time of the entry, by the clock of bpf_ktime_get_ns(), as its second one (si).
 	 */
 	DJPROBE_ATTACH_SESSION = 4,
+	/*
+	 * For DJPROBE_IOC_ATTACH_MANY, where the caller stands between a tool and the kernel: the
+	 * program sees `ip` and `sp` as a kprobe or kretprobe of the kernel's own shows them. `ip`
+	 * is the address behind the kprobe's int3, which at a function's entry means the ftrace
+	 * call where it has one; at a return both are as they are behind it.
+	 */
+	DJPROBE_ATTACH_AS_KPROBE = 8,
+	/*
+	 * The same for kprobe.multi. The program is one of that kind, and only such a one is taken.
+	 * One that asks bpf_get_func_ip() or bpf_get_attach_cookie(), or may tail-call, is refused
+	 * with PROG_ATTACH_TYPE: it would look for a link of the kernel's.
+	 */
+	DJPROBE_ATTACH_AS_MULTI = 16,
 };
 
 /*
@@ -305,14 +318,18 @@ struct djprobe_site {
  * and ENOMEM for the list itself, it writes nothing back.
  */
 struct djprobe_attach_many {
-	__u32 size;    /* in */
-	__u32 flags;   /* in: 0, or DJPROBE_ATTACH_SESSION where all sites have RETURN and SHADOW */
-	__u64 sites;   /* in: user pointer to `count` of struct djprobe_site */
-	__u32 count;   /* in: 1 to DJPROBE_MANY_MAX */
-	__u32 mode;    /* in: enum djprobe_mode */
-	__s32 prog_fd; /* in: the handler of all sites */
-	__u32 failed;  /* out: of a refusal, see above */
-	__u32 reason;  /* out: of a refusal, enum djprobe_reason */
+	__u32 size; /* in */
+	/*
+	 * in: 0; DJPROBE_ATTACH_SESSION, where all sites have RETURN and SHADOW;
+	 * DJPROBE_ATTACH_AS_KPROBE or DJPROBE_ATTACH_AS_MULTI
+	 */
+	__u32 flags;
+	__u64 sites;	     /* in: user pointer to `count` of struct djprobe_site */
+	__u32 count;	     /* in: 1 to DJPROBE_MANY_MAX */
+	__u32 mode;	     /* in: enum djprobe_mode */
+	__s32 prog_fd;	     /* in: the handler of all sites */
+	__u32 failed;	     /* out: of a refusal, see above */
+	__u32 reason;	     /* out: of a refusal, enum djprobe_reason */
 	__s32 entry_prog_fd; /* in: with SESSION, as in struct djprobe_attach; else 0 */
 	__u64 detail[2];     /* out: of a refusal */
 };
@@ -392,5 +409,30 @@ struct djprobe_switch {
 	__u32 reason; /* out: enum djprobe_reason; of a refusal, else NONE */
 };
 #define DJPROBE_IOC_SWITCH _IO('j', 9)
+
+/*
+ * Control fd: make an event fd (O_CLOEXEC), which stands where a tool expects the descriptor of a
+ * perf event or of a BPF link. No argument. ENOMEM, EMFILE, ENFILE.
+ *
+ * It holds no probe at first. Once DJPROBE_IOC_HOLD has given it a probe fd's probes, it answers as
+ * that fd does, in /proc/PID/fdinfo too, and closing its last copy disables them: the probe fd
+ * keeps their counters, and poll() of it tells POLLHUP then. The probes live as long as both.
+ *
+ * An event fd answers perf's ioctls as an event does that has a program and no buffer, which run
+ * the program whatever they say: PERF_EVENT_IOC_ENABLE and DISABLE do nothing; PERF_EVENT_IOC_ID
+ * gives a number that no other event fd has (EFAULT: unwritable). These need no capability. poll()
+ * of it tells POLLHUP. DJPROBE_IOC_QUERY and its like: ENOTTY while it holds no probe.
+ */
+#define DJPROBE_IOC_EVENT _IO('j', 10)
+
+/*
+ * Event fd: hold a probe fd's probes. The caller may close the probe fd. EBADF: `probe_fd` is no
+ * probe fd. EBUSY: the event holds some already, or another event has had these.
+ */
+struct djprobe_hold {
+	__u32 size;	/* in */
+	__s32 probe_fd; /* in */
+};
+#define DJPROBE_IOC_HOLD _IO('j', 11)
 
 #endif

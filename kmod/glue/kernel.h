@@ -316,6 +316,11 @@ bool djk_handler_program(const struct djk_handler *handler, struct djk_program *
 bool djk_handler_is_shadow(const struct djk_handler *handler);
 /* The same, and at the site a detour need call nothing but djk_machine.shadow_entry. */
 bool djk_handler_enters_shadow(const struct djk_handler *handler);
+/* Whether the program sees `ip` and `sp` as a probe of the kernel's own shows them: a detour must
+ * not call it itself. */
+bool djk_handler_shows_other(const struct djk_handler *handler);
+/* Note that it reads neither: they need not change. Before djk_handler_start(). */
+void djk_handler_show_own(struct djk_handler *handler);
 /* Note that the program calls no helper that needs a run context. Before djk_handler_start(). */
 void djk_handler_set_plain(struct djk_handler *handler);
 /* Whether a helper, named as the verifier has left it in a call, may read more than its arguments.
@@ -386,6 +391,7 @@ struct djp_request {
 	enum djp_where where;
 	const struct djk_source *source; /* makes its probes' handlers */
 	unsigned long cookie;
+	bool inside;		 /* out: it does not name a function by its first byte */
 	bool int3_only;		 /* never a jump */
 	bool disabled;		 /* attach, but leave the text alone until djp_enable() */
 	unsigned int reason;	 /* out: why not; on success why a probe of it gets no jump */

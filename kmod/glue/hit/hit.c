@@ -64,6 +64,8 @@ static bool run_special_handler(struct djk_full_handler *handler, struct pt_regs
 
 	if (handler->c_probe)
 		return run_c_handler(handler, regs);
+	if (handler->as_kprobe || handler->as_returned)
+		return djk_run_as_kernel(handler, regs);
 	if (handler->shadow)
 		djk_shadow_enter(handler, regs, nmi);
 	else

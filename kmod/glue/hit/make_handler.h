@@ -16,6 +16,9 @@ struct djk_source {
 	struct djk_handler *(*make)(const struct djk_source *source, struct djp_request *request);
 };
 
+/* As what the program sees itself, in `ip` and `sp`: DJPROBE_ATTACH_AS_KPROBE, AS_MULTI. */
+enum djk_shown_as { DJK_AS_PROBE, DJK_AS_KPROBE, DJK_AS_MULTI };
+
 /* Makes handlers that run a BPF program, each with the request's cookie and a reference of its own.
  */
 struct djk_program_source {
@@ -23,6 +26,7 @@ struct djk_program_source {
 	int fd;
 	const int *entry_fd; /* a session's program for the entry; NULL: no session */
 	size_t shadows;	     /* how many requests are about shadow entries */
+	enum djk_shown_as shown_as;
 };
 struct djk_program_source djk_source_of_program(int fd, const int *entry_fd, size_t shadows);
 

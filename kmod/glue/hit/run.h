@@ -67,4 +67,8 @@ static __always_inline void djk_run_program(struct djk_full_handler *handler, st
 	this_cpu_inc(handler->counters->hits);
 }
 
+/* The same for one that sees `ip` and `sp` as a probe of the kernel's own shows them. True: it has
+ * set another `ip` (bpf_override_return()), which stays. */
+bool djk_run_as_kernel(struct djk_full_handler *handler, struct pt_regs *regs);
+
 #endif

@@ -48,6 +48,7 @@ struct file *djk_attach_file(struct djp_attachment *attachment, struct djk_progr
 	for (i = 0; i < attachment->count; i++)
 		shadows += attachment->requests[i].where == DJP_SHADOW_ENTRY;
 	source = djk_source_of_program(programs.fd, programs.entry_fd, shadows);
+	source.shown_as = programs.shown_as;
 	for (i = 0; i < attachment->count; i++)
 		attachment->requests[i].source = &source.source;
 	attachment->reason = DJPROBE_REASON_NONE;

@@ -5,6 +5,8 @@
 
 #include <linux/types.h>
 
+#include "../hit/make_handler.h"
+
 struct djp_attachment;
 struct file;
 
@@ -12,6 +14,7 @@ struct file;
 struct djk_programs {
 	int fd;
 	const int *entry_fd; /* a session's program for the entry; NULL: no session */
+	enum djk_shown_as shown_as;
 };
 
 /* Attach one program for all requests and make a file that owns the probes; or an error pointer.

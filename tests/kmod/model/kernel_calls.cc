@@ -316,6 +316,12 @@ void djk_handler_set_plain(djk_handler* handler) {
     if (handler_of(handler).needs_context) fail("a program is called plain that needs its context");
 }
 
+bool djk_handler_shows_other(const djk_handler*) {
+    return false;
+}
+
+void djk_handler_show_own(djk_handler*) {}
+
 bool djk_handler_is_shadow(const djk_handler*) {
     return false;
 }

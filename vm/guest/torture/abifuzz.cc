@@ -160,6 +160,7 @@ class Fuzzer {
         const Command& command = choose();
         const bool costly = command.costly && !dice_.one_in(kCostly);
         const bool mistake = costly || dice_.one_in(2);
+        around_.probe = probes_.empty() ? -1 : any_probe();
         Model model = fill(command, page_, mistake, around_, dice_);
         // Another kind of file; with right arguments that would take long it must be one.
         const bool other = dice_.one_in(20) || (costly && model.success);
@@ -188,7 +189,11 @@ class Fuzzer {
         }
         const int result = call_ioctl(fd, command.number, argument);
         judge(command, result, model, racing);
-        if (result >= 0 && command.makes_fd) keep(result);
+        if (result < 0 || !command.makes_fd) return;
+        if (command.number == DJPROBE_IOC_EVENT)
+            event_ = Fd(result);
+        else
+            keep(result);
     }
 
     /// Where to ask. The model becomes that of the fd where it is not one of the command's own.
@@ -198,13 +203,14 @@ class Fuzzer {
     };
     Asked fd_for(const Command& command, bool other, Model& model) {
         const bool probe = command.side == Side::Probe;
+        if (command.side == Side::Event && event_ && !other) return {event_.get(), true};
         const bool has_probe = !probes_.empty();
-        if (command.side != Side::Neither && !other && (!probe || has_probe))
+        const bool known = probe || command.side == Side::Control;
+        if (known && !other && (!probe || has_probe))
             return {probe ? any_probe() : world_.device.fd(), true};
         model = {};
         model.must_fail(ENOTTY);
-        if (command.side == Side::Neither)
-            return {dice_.one_in(2) && has_probe ? any_probe() : world_.device.fd(), false};
+        if (!known) return {dice_.one_in(2) && has_probe ? any_probe() : world_.device.fd(), false};
         if (dice_.one_in(2) && (probe || has_probe))
             return {probe ? world_.device.fd() : any_probe(), false};
         model.errors.insert({EBADF, EINVAL});  // some files say so
@@ -269,6 +275,7 @@ class Fuzzer {
                 break;
             case 3:
                 probes_.clear();
+                event_.reset();
                 break;
         }
     }
@@ -360,6 +367,7 @@ class Fuzzer {
     uint8_t* racing_page_;   // what the module is given
     uint8_t* racing_bytes_;  // the same memory
     std::vector<Fd> probes_;
+    Fd event_;  ///< the last one
     std::atomic<int> racing_fd_{-1};
     std::atomic<bool> stop_{false};
 };

@@ -30,9 +30,12 @@ constexpr Field kExplain[] = {
     FIELD(Zero, djprobe_explain, reserved),
 };
 constexpr Field kMany[] = {
-    FIELD(Zero, djprobe_attach_many, flags), FIELD(SiteList, djprobe_attach_many, sites),
-    FIELD(Mode, djprobe_attach_many, mode),  FIELD(Program, djprobe_attach_many, prog_fd),
-    FIELD(Any, djprobe_attach_many, failed), FIELD(EntryMany, djprobe_attach_many, entry_prog_fd),
+    FIELD(ManyFlags, djprobe_attach_many, flags),
+    FIELD(SiteList, djprobe_attach_many, sites),
+    FIELD(Mode, djprobe_attach_many, mode),
+    FIELD(Program, djprobe_attach_many, prog_fd),
+    FIELD(Any, djprobe_attach_many, failed),
+    FIELD(EntryMany, djprobe_attach_many, entry_prog_fd),
 };
 constexpr Field kQuery[] = {
     FIELD(Index, djprobe_query, index),
@@ -49,6 +52,7 @@ constexpr Field kQueryMany[] = {
     FIELD(Index, djprobe_query_many, first),
     FIELD(Answers, djprobe_query_many, count),
 };
+constexpr Field kHold[] = {FIELD(ProbeFd, djprobe_hold, probe_fd)};
 constexpr Field kSwitch[] = {
     {FieldKind::Switches, offsetof(djprobe_switch, change), 8},
     FIELD(Any, djprobe_switch, reason),
@@ -107,6 +111,8 @@ const Command kCommands[] = {
      false,
      kSwitch,
      {}},
+    {"EVENT", DJPROBE_IOC_EVENT, Side::Control, 0, 10, false, true, {}, {}},
+    {"HOLD", DJPROBE_IOC_HOLD, Side::Event, sizeof(djprobe_hold), 10, false, false, kHold, {EBUSY}},
     {"number 99", _IO('j', 99), Side::Neither, 8, 2, false, false, {}, {}},
     {"another driver's", 0x5401, Side::Neither, 64, 2, false, false, {}, {}},
     {"with a direction",
@@ -302,6 +308,16 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
         case FieldKind::Zero:
             if (mistake) value = nonzero(dice, field.width), model.must_fail(EINVAL);
             break;
+        case FieldKind::ManyFlags: {
+            static constexpr uint64_t kGood[] = {0, 0, DJPROBE_ATTACH_AS_KPROBE,
+                                                 DJPROBE_ATTACH_AS_MULTI};
+            // The lower ones are flags of a site, or fill_session()'s.
+            value = mistake ? (1 + dice.below(1u << 20)) << 5 | 8 : dice.of(kGood);
+            if (mistake) model.must_fail(EINVAL);
+            // The good program is none of kprobe.multi.
+            if (value == DJPROBE_ATTACH_AS_MULTI) a_program(true, around, dice, model);
+            break;
+        }
         case FieldKind::Mode:
         case FieldKind::OnOff:
             value = mistake ? 2 + dice.below(1u << 31) : dice.below(2);
@@ -329,6 +345,11 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
             value = mistake ? 6 + dice.below(1u << 31) : dice.below(3);
             if (mistake) model.must_fail(ERANGE);
             model.errors.insert(ERANGE);
+            break;
+        case FieldKind::ProbeFd:
+            value = static_cast<uint32_t>(
+                mistake ? around.other_files[dice.below(around.other_files.size())] : around.probe);
+            if (mistake || around.probe < 0) model.must_fail(EBADF);
             break;
         case FieldKind::Program:
             value = a_program(mistake, around, dice, model);
