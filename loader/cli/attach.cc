@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/say.h"
 #include "cli/checks.h"
+#include "cli/modes.h"
 #include "cli/number_option.h"
 #include "session/attach_session.h"
 
@@ -71,19 +72,6 @@ machine's byte order, its length in bytes and the index of its map (0 if there
 is one), and then its bytes. Those of a perf event array are as the kernel pads
 them, up to 7 bytes more than were sent; what is lost there the kernel counts.
 )";
-
-djprobe_mode parse_mode(std::string_view text) {
-    if (text == "auto") return DJPROBE_MODE_AUTO;
-    if (text == "int3") return DJPROBE_MODE_INT3;
-    fail(ExitCode::kUsage, "--mode: '{}' is neither auto nor int3", text);
-}
-
-ReturnMode parse_return_mode(std::string_view text) {
-    if (text == "auto") return ReturnMode::kAuto;
-    if (text == "exact") return ReturnMode::kExact;
-    if (text == "shadow") return ReturnMode::kShadow;
-    fail(ExitCode::kUsage, "--ret-mode: '{}' is none of auto, exact, shadow", text);
-}
 
 std::uint64_t parse_cookie(const std::string& text) {
     if (const auto cookie = parse_unsigned(text)) return *cookie;

@@ -32,6 +32,8 @@ class Probe {
     /// State and counters now, of all its probes, in one call: code that it runs may be probed.
     /// Names take time, and the kernel's code that finds them may be probed as well.
     [[nodiscard]] std::vector<djprobe_query> queries(bool names) const;
+    /// For poll().
+    [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
   private:
     UniqueFd fd_;
@@ -80,6 +82,17 @@ class Device {
                                      const AttachRequest& request, RefusedSite& refused,
                                      Symbolizer& symbolizer) const;
 
+    /// DJPROBE_IOC_ATTACH_MANY: the probe fd, or none with errno and what the module has written
+    /// into the request and the sites. Sets the list's pointer and count.
+    UniqueFd attach_sites(std::vector<djprobe_site>& sites, djprobe_attach_many& request) const;
+
+    /// An event fd, see DJPROBE_IOC_EVENT; none with errno.
+    [[nodiscard]] UniqueFd make_event() const;
+
+    /// The module's decision about a site, as explain() asks for it, without an error: a place that
+    /// is none is refused, too.
+    [[nodiscard]] djprobe_explain judge(const SiteSpec& site, std::uint32_t flags) const;
+
     /// The module's own decision about a site, or with flags about a function's returns; nothing
     /// is touched. Throws as attach() where there is no such site.
     [[nodiscard]] djprobe_explain explain(const SiteSpec& site, Symbolizer& symbolizer,
@@ -91,9 +104,15 @@ class Device {
 
   private:
     explicit Device(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
+    bool ask(const SiteSpec& site, std::uint32_t flags, djprobe_explain& explain) const;
 
     UniqueFd fd_;
 };
+
+/// The number of an event fd, which no other one has.
+std::optional<std::uint64_t> event_number(const UniqueFd& event);
+/// Lets an event fd hold a probe fd's probes; false with errno.
+bool hold(const UniqueFd& event, const Probe& probe);
 
 /// A line for each of `on`'s switches (enum djprobe_switches) that is off, with what puts it on.
 std::vector<std::string> what_is_off(std::uint32_t on);

@@ -22,6 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kLink = "anon_inode:[djprobe]";
+// What a tool has under `probeload run`: the tool owns the probes, though probeload has their fd.
+constexpr std::string_view kEventLink = "anon_inode:[djprobe-event]";
 
 [[noreturn]] void not_allowed(const fs::path& what) {
     fail(ExitCode::kNoPermission, "{}: {}: probes of another process: {}", what.string(),
@@ -76,20 +78,25 @@ bool read_fdinfo(const fs::path& path, OpenProbe& file) {
 }  // namespace
 
 std::vector<OpenProbe> find_open_probes(const fs::path& proc) {
-    std::vector<OpenProbe> files;
+    std::vector<OpenProbe> files, plain;
     std::set<std::uint64_t> known;
     for (const int pid : numbers_in(proc)) {
         const fs::path process = proc / std::to_string(pid);
         for (const int fd : numbers_in(process / "fd")) {
             std::error_code error;
             const fs::path to = fs::read_symlink(process / "fd" / std::to_string(fd), error);
-            if (error || to != kLink) continue;
+            if (error || (to != kLink && to != kEventLink)) continue;
             OpenProbe file{pid, fd, line_of(process / "comm"), 0, 0, 0};
-            if (read_fdinfo(process / "fdinfo" / std::to_string(fd), file) &&
-                known.insert(file.attachment).second)
+            if (!read_fdinfo(process / "fdinfo" / std::to_string(fd), file)) continue;
+            if (to == kLink)
+                plain.push_back(std::move(file));
+            else if (known.insert(file.attachment).second)
                 files.push_back(std::move(file));
         }
     }
+    for (OpenProbe& file : plain)
+        if (known.insert(file.attachment).second) files.push_back(std::move(file));
+    std::ranges::stable_sort(files, {}, &OpenProbe::pid);
     return files;
 }
 

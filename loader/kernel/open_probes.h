@@ -24,7 +24,8 @@ struct OpenProbe {
     std::uint32_t entry_program_id;  ///< of a session, else 0
 };
 
-/// All probe fds, by process; one that several processes share (by fork, or sent) once. Leaves out
+/// All probe fds, by process; one that several processes share (by fork, or sent) once, that of a
+/// tool under `probeload run` as the tool's. Leaves out
 /// processes that end meanwhile. Throws Error(kNoPermission) when /proc hides some.
 std::vector<OpenProbe> find_open_probes(const std::filesystem::path& proc = "/proc");
 

@@ -71,6 +71,16 @@ TEST_F(OpenProbes, one_that_several_have_is_told_of_once) {
     EXPECT_EQ(found()[0].pid, 30);
 }
 
+TEST_F(OpenProbes, that_a_tool_has_under_run_are_the_tools) {
+    process(30, "probeload");
+    fd(30, 3, "anon_inode:[djprobe]", "attachment:\t7\nprog_id:\t11\n");
+    process(31, "bpftrace");
+    fd(31, 9, "anon_inode:[djprobe-event]", "attachment:\t7\nprog_id:\t11\n");
+    fd(31, 10, "anon_inode:[djprobe-event]", "");  // it has no program yet
+    ASSERT_EQ(found().size(), 1U);
+    EXPECT_EQ(found()[0].comm, "bpftrace");
+}
+
 TEST(OpenProbe, that_is_another_file_by_now_is_not_borrowed) {
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);

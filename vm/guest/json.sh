@@ -38,6 +38,8 @@ cat /tmp/list
 for site in vfs_read vfs_read+1 start_kernel notify_die memcpy; do
     said probeload explain -j $site
 done
+# Its summary goes to stderr: the tool's stdout is the tool's.
+probeload run -j -- true 2>&1
 said probeload functions -j 'vfs_r*'
 said probeload survey -j --functions 'vfs_r*'
 said probeload survey -j --ret --functions 'vfs_r*'

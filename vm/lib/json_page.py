@@ -145,6 +145,9 @@ class Lines:
         elif kind == "prototype":
             prose = self.page.sections["functions"].split("A line is a `prototype`:")[1]
             self.check("functions", line, fields_of(prose), ["type"])
+        elif kind == "run":
+            self.check("run", line, self.page.by_row("run"), ["type"])
+            self.missed(line)
         elif kind == "snapshot":
             self.attach_summary(line, "snapshot of attach", ["type", "seconds"], ["command"])
         elif kind == "explain":
