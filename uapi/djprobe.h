@@ -412,17 +412,22 @@ struct djprobe_switch {
 
 /*
  * Control fd: make an event fd (O_CLOEXEC), which stands where a tool expects the descriptor of a
- * perf event or of a BPF link. No argument. ENOMEM, EMFILE, ENFILE.
+ * perf event or of a BPF link. The argument, a number, is enum djprobe_event_kind. EINVAL: another
+ * number; ENOMEM, EMFILE, ENFILE.
  *
  * It holds no probe at first. Once DJPROBE_IOC_HOLD has given it a probe fd's probes, it answers as
  * that fd does, in /proc/PID/fdinfo too, and closing its last copy disables them: the probe fd
  * keeps their counters, and poll() of it tells POLLHUP then. The probes live as long as both.
  *
- * An event fd answers perf's ioctls as an event does that has a program and no buffer, which run
- * the program whatever they say: PERF_EVENT_IOC_ENABLE and DISABLE do nothing; PERF_EVENT_IOC_ID
- * gives a number that no other event fd has (EFAULT: unwritable). These need no capability. poll()
- * of it tells POLLHUP. DJPROBE_IOC_QUERY and its like: ENOTTY while it holds no probe.
+ * One in place of a perf event answers perf's ioctls as an event does that has a program and no
+ * buffer, which run the program whatever they say: PERF_EVENT_IOC_ENABLE, DISABLE and RESET do
+ * nothing; PERF_EVENT_IOC_ID gives its number (EFAULT: unwritable). These need no capability.
+ * poll() of it tells POLLHUP. DJPROBE_IOC_QUERY and its like: ENOTTY while it holds no probe.
  */
+enum djprobe_event_kind {
+	DJPROBE_EVENT_PERF = 0, /* in place of a perf event */
+	DJPROBE_EVENT_LINK = 1, /* in place of a BPF link */
+};
 #define DJPROBE_IOC_EVENT _IO('j', 10)
 
 /*
@@ -434,5 +439,8 @@ struct djprobe_hold {
 	__s32 probe_fd; /* in */
 };
 #define DJPROBE_IOC_HOLD _IO('j', 11)
+
+/* Event fd: write its number, which no other event fd has, to the __u64 of the argument. */
+#define DJPROBE_IOC_NUMBER _IO('j', 12)
 
 #endif

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/membarrier.h>
-#include <linux/perf_event.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -133,8 +132,8 @@ UniqueFd Device::attach_sites(std::vector<djprobe_site>& sites,
     return UniqueFd(ioctl(fd_.get(), DJPROBE_IOC_ATTACH_MANY, &request));
 }
 
-UniqueFd Device::make_event() const {
-    return UniqueFd(ioctl(fd_.get(), DJPROBE_IOC_EVENT));
+UniqueFd Device::make_event(djprobe_event_kind kind) const {
+    return UniqueFd(ioctl(fd_.get(), DJPROBE_IOC_EVENT, static_cast<unsigned long>(kind)));
 }
 
 bool Device::ask(const SiteSpec& site, std::uint32_t flags, djprobe_explain& explain) const {
@@ -173,7 +172,7 @@ std::uint32_t Device::set_switches(std::uint32_t change, std::uint32_t on) const
 
 std::optional<std::uint64_t> event_number(const UniqueFd& event) {
     std::uint64_t number = 0;
-    if (ioctl(event.get(), PERF_EVENT_IOC_ID, &number) != 0) return std::nullopt;
+    if (ioctl(event.get(), DJPROBE_IOC_NUMBER, &number) != 0) return std::nullopt;
     return number;
 }
 

@@ -87,7 +87,7 @@ class Device {
     UniqueFd attach_sites(std::vector<djprobe_site>& sites, djprobe_attach_many& request) const;
 
     /// An event fd, see DJPROBE_IOC_EVENT; none with errno.
-    [[nodiscard]] UniqueFd make_event() const;
+    [[nodiscard]] UniqueFd make_event(djprobe_event_kind kind) const;
 
     /// The module's decision about a site, as explain() asks for it, without an error: a place that
     /// is none is refused, too.

@@ -38,6 +38,7 @@ class Takeover {
         EventRequest request;
         Way way;
         std::uint64_t placement = 0;  ///< of the ledger's; 0: none yet
+        std::uint32_t program = 0;    ///< by PERF_EVENT_IOC_SET_BPF: its id
     };
     /// The functions of a link that djprobe takes, and the others.
     struct Shares {
@@ -58,6 +59,11 @@ class Takeover {
     void pin_link(const Notification& call, const ToolTask& task);
     void tell_link(const Notification& call, const ToolTask& task);
 
+    /// Why the kernel would refuse this program for an event that has one already: EEXIST, unless
+    /// the program itself is wrong.
+    static int busy_error(const Event& event, const UniqueFd& program, bool by_link);
+    /// Puts the kernel's event in place of the tool's, with the same program if it has one.
+    void hand_back(const Notification& call, const ToolTask& task, int fd);
     Event* find_event(const ToolTask& task, int fd, UniqueFd& event);
     /// Places the event's probe; "" or the reason's name.
     std::string place_event(const Event& event, const UniqueFd& program, std::uint64_t cookie,

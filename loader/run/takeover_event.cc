@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 // perf_event_open() of a kprobe, and the program that comes to it by PERF_EVENT_IOC_SET_BPF or by a
 // link.
+#include <bpf/bpf.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -41,7 +43,20 @@ std::optional<EventRequest> read_request(const ToolTask& task, const perf_event_
 
 }  // namespace
 
+// The leader of a group, and whose buffer an event shares, must be the kernel's.
+void Takeover::hand_back(const Notification& call, const ToolTask& task, int fd) {
+    UniqueFd event;
+    Event* const known = find_event(task, fd, event);
+    if (!known || options_.strict) return;
+    const UniqueFd kernels = open_kernel_event(known->request);
+    if (known->program && ledger_.find(known->placement))
+        set_kernel_program(kernels, UniqueFd(bpf_prog_get_fd_by_id(known->program)));
+    if (kernels && call.replace(fd, kernels, task.closes_on_exec(fd)))
+        ledger_.count_kernel("event-group");
+}
+
 void Takeover::open_event(const Notification& call, const ToolTask& task) {
+    hand_back(call, task, static_cast<int>(call.argument(3)));
     const auto attr = read_attr(task, call.argument(0));
     if (!attr) return call.go_on();
     const EventArguments arguments = {
@@ -53,9 +68,12 @@ void Takeover::open_event(const Notification& call, const ToolTask& task) {
     auto request = read_request(task, *attr);
     if (!request) return call.go_on();
     if (!task.may_probe()) return leave(call, task, "no-permission");
+    // The kernel takes a function's first byte only, djprobe also what stands for it.
+    const bool inside = request->site.symbol.empty() && !names_.is_start(request->site.address);
+    if (request->at_returns && inside) return leave(call, task, "return-at-offset");
     Way way = placer_.choose(request->site, request->at_returns);
     if (!way.refused.empty()) return leave(call, task, way.refused);
-    UniqueFd event = device_.make_event();
+    UniqueFd event = device_.make_event(DJPROBE_EVENT_PERF);
     const auto number = event ? event_number(event) : std::nullopt;
     if (!number) return leave(call, task, "no-event-fd");
     events_.insert_or_assign(*number, Event{std::move(*request), std::move(way)});
@@ -78,6 +96,13 @@ std::string Takeover::place_event(const Event& event, const UniqueFd& program, s
     return placed.refused;
 }
 
+int Takeover::busy_error(const Event& event, const UniqueFd& program, bool by_link) {
+    const UniqueFd twin = open_kernel_event(event.request);
+    const bool fits = by_link ? static_cast<bool>(link_kernel_event(twin, program, 0))
+                              : set_kernel_program(twin, program);
+    return twin && !fits ? errno : EEXIST;
+}
+
 void Takeover::set_program(const Notification& call, const ToolTask& task) {
     const auto fd = static_cast<int>(call.argument(0));
     UniqueFd event;
@@ -86,13 +111,14 @@ void Takeover::set_program(const Notification& call, const ToolTask& task) {
     const UniqueFd program = task.copy_fd(static_cast<int>(call.argument(2)));
     if (!call.is_valid()) return;
     if (!program) return call.fail(EBADF);
-    if (ledger_.find(known->placement)) return call.fail(EEXIST);
+    if (ledger_.find(known->placement)) return call.fail(busy_error(*known, program, false));
     std::optional<Probe> probe;
     const std::string refused = place_event(*known, program, 0, probe);
     if (probe && hold(event, *probe)) {
         Placement placement;
         placement.probe = std::move(*probe);
         known->placement = ledger_.add(std::move(placement));
+        known->program = program_id(program);
         event = UniqueFd();
         return call.succeed(0);
     }
@@ -115,7 +141,7 @@ void Takeover::link_event(const Notification& call, const ToolTask& task,
     const UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
     if (!call.is_valid()) return;
     if (!known || !program) return call.fail(EBADF);
-    if (ledger_.find(known->placement)) return call.fail(EEXIST);
+    if (ledger_.find(known->placement)) return call.fail(busy_error(*known, program, true));
     std::optional<Probe> probe;
     const std::string refused = place_event(*known, program, link.cookie, probe);
     if (probe) {
@@ -124,6 +150,7 @@ void Takeover::link_event(const Notification& call, const ToolTask& task,
         placement.event = known->request;
         placement.cookie = link.cookie;
         placement.program = program_id(program);
+        known->program = 0;
         known->placement = give_link(call, std::move(placement));
         return;
     }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "run/takeover.h"
@@ -56,6 +58,14 @@ std::optional<MultiRequest> read_targets(const ToolTask& task, const LinkAttribu
     return request;
 }
 
+// The kernel looks for each name once.
+bool has_twins(const MultiRequest& request) {
+    std::set<std::pair<std::string_view, std::uint64_t>> known;
+    return !std::ranges::all_of(request.targets, [&](const MultiTarget& target) {
+        return known.insert({target.site.symbol, target.site.address}).second;
+    });
+}
+
 }  // namespace
 
 void Takeover::create_link(const Notification& call, const ToolTask& task) {
@@ -70,7 +80,7 @@ void Takeover::create_link(const Notification& call, const ToolTask& task) {
 }
 
 std::uint64_t Takeover::give_link(const Notification& call, Placement placement) {
-    UniqueFd event = device_.make_event();
+    UniqueFd event = device_.make_event(DJPROBE_EVENT_LINK);
     const auto number = event ? event_number(event) : std::nullopt;
     if (!number || !hold(event, placement.probe)) {
         call.fail(ENOMEM);
@@ -134,6 +144,7 @@ void Takeover::link_multi(const Notification& call, const ToolTask& task,
     if (!call.is_valid()) return;
     if (!program || !request) return call.go_on();
     const std::size_t count = request->targets.size();
+    if (has_twins(*request)) return leave(call, task, "odd-list", count);
     if (!task.may_probe()) return leave(call, task, "no-permission", count);
     // Tools ask by trial whether there are such links. What is not ours would have no place.
     if (!names_.has("register_fprobe_ips")) return call.go_on();

@@ -92,7 +92,7 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 	case DJPROBE_IOC_SWITCH:
 		return djk_switch((void __user *)argument);
 	case DJPROBE_IOC_EVENT:
-		return djk_event();
+		return djk_event(argument);
 	default:
 		return -ENOTTY;
 	}

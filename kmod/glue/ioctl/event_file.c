@@ -23,6 +23,7 @@
 
 struct event {
 	u64 number;	      /* no other event has had it */
+	bool link;	      /* in place of a BPF link */
 	struct mutex holding; /* guards the change of `held` */
 	struct file *held;    /* a probe fd's, from DJPROBE_IOC_HOLD on; or NULL */
 };
@@ -69,11 +70,8 @@ static int hold(struct event *event, void __user *argument)
 	return error;
 }
 
-static long event_ioctl(struct file *file, unsigned int command, unsigned long argument)
+static long perf_ioctl(const struct event *event, unsigned int command, unsigned long argument)
 {
-	struct event *event = file->private_data;
-	struct djk_group *group;
-
 	switch (command) {
 	case PERF_EVENT_IOC_ENABLE:
 	case PERF_EVENT_IOC_DISABLE:
@@ -83,9 +81,25 @@ static long event_ioctl(struct file *file, unsigned int command, unsigned long a
 		return 0;
 	case PERF_EVENT_IOC_ID:
 		return put_user(event->number, (u64 __user *)argument);
-	case DJPROBE_IOC_HOLD:
-		return djk_may_probe() ? hold(event, (void __user *)argument) : -EPERM;
+	default:
+		return -ENOIOCTLCMD;
 	}
+}
+
+static long event_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	struct event *event = file->private_data;
+	const long answer = event->link ? -ENOIOCTLCMD : perf_ioctl(event, command, argument);
+	struct djk_group *group;
+
+	if (answer != -ENOIOCTLCMD)
+		return answer;
+	if (!djk_may_probe())
+		return -EPERM;
+	if (command == DJPROBE_IOC_NUMBER)
+		return put_user(event->number, (u64 __user *)argument);
+	if (command == DJPROBE_IOC_HOLD)
+		return hold(event, (void __user *)argument);
 	group = held_group(event);
 	return group ? djk_group_ioctl(group, file, command, argument) : -ENOTTY;
 }
@@ -125,7 +139,7 @@ static const struct file_operations event_operations = {
 	.compat_ioctl = compat_ptr_ioctl,
 };
 
-static struct file *event_file(void)
+static struct file *event_file(bool link)
 {
 	static atomic64_t last = ATOMIC64_INIT(0);
 	struct event *event = kzalloc(sizeof(*event), GFP_KERNEL_ACCOUNT);
@@ -134,6 +148,7 @@ static struct file *event_file(void)
 	if (!event)
 		return ERR_PTR(-ENOMEM);
 	mutex_init(&event->holding);
+	event->link = link;
 	event->number = atomic64_inc_return(&last);
 	file = anon_inode_getfile("[djprobe-event]", &event_operations, event, O_RDWR);
 	if (IS_ERR(file))
@@ -141,9 +156,12 @@ static struct file *event_file(void)
 	return file;
 }
 
-int djk_event(void)
+int djk_event(unsigned long kind)
 {
-	const int fd = get_unused_fd_flags(O_CLOEXEC);
+	int fd;
 
-	return djk_install(fd, fd < 0 ? ERR_PTR(fd) : event_file(), 0);
+	if (kind > DJPROBE_EVENT_LINK)
+		return -EINVAL;
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	return djk_install(fd, fd < 0 ? ERR_PTR(fd) : event_file(kind == DJPROBE_EVENT_LINK), 0);
 }

@@ -4,6 +4,6 @@
 #define DJPROBE_KMOD_EVENT_FILE_H
 
 /* DJPROBE_IOC_EVENT: an fd or a negative errno. */
-int djk_event(void);
+int djk_event(unsigned long kind);
 
 #endif

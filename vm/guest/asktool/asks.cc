@@ -11,21 +11,20 @@
 #include <fstream>
 
 namespace djprobe::vm {
-namespace {
 
 uint32_t kprobe_type() {
-    uint32_t type = 0;
-    std::ifstream("/sys/bus/event_source/devices/kprobe/type") >> type;
+    static const uint32_t type = [] {
+        uint32_t number = 0;
+        std::ifstream("/sys/bus/event_source/devices/kprobe/type") >> number;
+        return number;
+    }();
     return type;
 }
 
-}  // namespace
-
 Fd open_event(const EventAsk& ask) {
-    static const uint32_t type = kprobe_type();
     perf_event_attr attr = {};
     attr.size = sizeof attr;
-    attr.type = type;
+    attr.type = kprobe_type();
     attr.config = ask.at_return;
     attr.config1 = reinterpret_cast<uintptr_t>(ask.symbol);
     attr.config2 = ask.place;

@@ -9,6 +9,9 @@
 
 namespace djprobe::vm {
 
+/// The number of the kprobe PMU.
+uint32_t kprobe_type();
+
 /// perf_event_open() of a kprobe, or of a kretprobe; an errno where there is no fd.
 struct EventAsk {
     const char* symbol = nullptr;  ///< or null: the address

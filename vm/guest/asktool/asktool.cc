@@ -21,12 +21,14 @@
 #include "../probes/harness/load.h"
 #include "../probes/harness/object.h"
 #include "asks.h"
+#include "random.h"
 
 namespace djprobe::vm {
 namespace {
 
 constexpr uint64_t kCalls = 20;
 constexpr uint64_t kCookie = 7;
+constexpr uint64_t kStack = 16384;  // each task's stack begins at a multiple of it
 
 const char* name_of(int error) {
     return error ? strerrorname_np(error) : "ok";
@@ -56,8 +58,9 @@ class Seen {
         std::printf(
             "%s: hits %llu cookie %llu func %llx ip %llx sp %llx di %llx ax %llx "
             "stack %lld",
-            what.c_str(), seen.hits, seen.cookie, seen.func_ip, regs[OBSERVE_IP], regs[OBSERVE_SP],
-            at_return ? 0 : regs[OBSERVE_DI], regs[OBSERVE_AX], seen.stack_bytes);
+            what.c_str(), seen.hits, seen.cookie, seen.func_ip, regs[OBSERVE_IP],
+            regs[OBSERVE_SP] % kStack, at_return ? 0 : regs[OBSERVE_DI] % kStack, regs[OBSERVE_AX],
+            seen.stack_bytes);
         for (long long i = 0; i < seen.stack_bytes / 8; ++i)
             std::printf(" %llx", seen.stack[i]);
         std::printf("\n");
@@ -200,10 +203,16 @@ void lives(const Seen& seen) {
 }  // namespace
 }  // namespace djprobe::vm
 
-int main() {
+/// asktool [CALLS SEED]: so many random calls.
+int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
         const Seen plain("observe"), multis("observe_multi");
+        if (argc == 3) {
+            ask_at_random(std::stoull(argv[1]), std::stoull(argv[2]), plain.program("observe"),
+                          multis.program("observe_multi"));
+            return 0;
+        }
         events(plain);
         offsets(plain);
         links(plain);

@@ -166,6 +166,11 @@ class Fuzzer {
         const bool other = dice_.one_in(20) || (costly && model.success);
         const auto [fd, own] = fd_for(command, other, model);
         const void* argument = page_;
+        if (command.number == DJPROBE_IOC_EVENT && own) {
+            const uint64_t kind = dice_.below(DJPROBE_EVENT_LINK + 2);
+            argument = reinterpret_cast<const void*>(kind);
+            if (kind > DJPROBE_EVENT_LINK) model.must_fail(EINVAL);
+        }
         const bool racing = own && !costly && command.size && dice_.one_in(200);
         if (racing) {
             std::memcpy(racing_bytes_, page_, kPage);

@@ -15,7 +15,12 @@ namespace {
 
 class Event : public ProbeTest {
   protected:
-    Fd make() const { return Fd(call_ioctl(device_.fd(), DJPROBE_IOC_EVENT, nullptr)); }
+    Fd make(uintptr_t kind = DJPROBE_EVENT_PERF) const {
+        const int fd =
+            call_ioctl(device_.fd(), DJPROBE_IOC_EVENT, reinterpret_cast<const void*>(kind));
+        if (fd < 0) errno = -fd;
+        return Fd(fd);
+    }
 
     static int hold(const Fd& event, int probe) {
         djprobe_hold request = {};
@@ -91,6 +96,13 @@ TEST_F(Event, AnswersAsAPerfEventWithoutABuffer) {
     EXPECT_NE(number, others);
     EXPECT_EQ(call_ioctl(event.get(), PERF_EVENT_IOC_ID, nullptr), -EFAULT);
     EXPECT_EQ(polled(event.get()), POLLHUP);
+    const Fd link = make(DJPROBE_EVENT_LINK);
+    EXPECT_EQ(call_ioctl(link.get(), PERF_EVENT_IOC_ENABLE, nullptr), -ENOTTY);
+    EXPECT_EQ(call_ioctl(link.get(), PERF_EVENT_IOC_ID, &number), -ENOTTY);
+    EXPECT_EQ(call_ioctl(link.get(), DJPROBE_IOC_NUMBER, &number), 0);
+    EXPECT_GT(number, others);
+    EXPECT_FALSE(make(2));
+    EXPECT_EQ(errno, EINVAL);
 }
 
 TEST_F(Event, AProcessWithoutRightsMayCloseItAndNoMore) {
