@@ -86,6 +86,7 @@ void reset_signals() {
 
 Tool Tool::start(const std::vector<std::string>& argv, bool filtered) {
     std::vector<char*> raw;
+    raw.reserve(argv.size() + 1);
     for (const std::string& argument : argv)
         raw.push_back(const_cast<char*>(argument.c_str()));
     raw.push_back(nullptr);
