@@ -147,7 +147,35 @@ enum djprobe_attach_flags {
 	 * time of the entry, by the clock of bpf_ktime_get_ns(), as its second one (si).
 	 */
 	DJPROBE_ATTACH_SESSION = 4,
+	/*
+	 * Count the hits and run no program. `prog_fd` is the fd of a map of type percpu_array,
+	 * whose values userspace reads as those of any map; `cookie` says which 64 bits of it
+	 * count, by DJPROBE_COUNTER(). The module holds a reference to the map until no CPU can
+	 * count any more. Counts are exact in any context and never missed, also where a program
+	 * would be: within handlers, in NMIs. Only where the site takes part in a kprobe of the
+	 * kernel's own (SHARED_KPROBE) a hit that the kernel skips is missed. Several probes may
+	 * share a site, each with its counter; those that count come before programs. Goes with no
+	 * other flag, and with no `entry_prog_fd`. Refused with NO_MAP (EBADF), MAP_KIND
+	 * (EOPNOTSUPP), NO_COUNTER and ODD_COUNTER (ERANGE), and as any site.
+	 */
+	DJPROBE_ATTACH_COUNT = 8,
+	/*
+	 * For DJPROBE_IOC_ATTACH_MANY, where the caller stands between a tool and the kernel: the
+	 * program sees `ip` and `sp` as a kprobe or kretprobe of the kernel's own shows them. `ip`
+	 * is the address behind the kprobe's int3, which at a function's entry means the ftrace
+	 * call where it has one; at a return both are as they are behind it.
+	 */
+	DJPROBE_ATTACH_AS_KPROBE = 16,
+	/*
+	 * The same for kprobe.multi. The program is one of that kind, and only such a one is taken.
+	 * One that asks bpf_get_func_ip() or bpf_get_attach_cookie(), or may tail-call, is refused
+	 * with PROG_ATTACH_TYPE: it would look for a link of the kernel's.
+	 */
+	DJPROBE_ATTACH_AS_MULTI = 32,
 };
+
+/* The 64 bits at `offset` of the value under `key`: the offset is a multiple of 8. */
+#define DJPROBE_COUNTER(key, offset) ((__u64)(key) << 32 | (__u32)(offset))
 
 /*
  * Control fd: attach a probe. Returns the probe fd (O_CLOEXEC).
@@ -178,11 +206,11 @@ enum djprobe_attach_flags {
  * Any other error writes `reason` and `detail`:
  *   ENOENT      NO_SUCH_SYMBOL
  *   ENOTUNIQ    AMBIGUOUS_SYMBOL
- *   ERANGE      PAST_END
+ *   ERANGE      PAST_END, NO_COUNTER, ODD_COUNTER
  *   EILSEQ      NOT_BOUNDARY, UNDECODABLE
  *   EBUSY       FOREIGN_PATCH, MODULE_LEAVING, OVERLAP, PROG_EXTENDED
- *   EBADF       PROG_FD
- *   EOPNOTSUPP  PROG_TYPE, PROG_SLEEPABLE, PROG_OVERRIDE, PROG_ATTACH_TYPE, NO_SHADOW
+ *   EBADF       PROG_FD, NO_MAP
+ *   EOPNOTSUPP  PROG_TYPE, PROG_SLEEPABLE, PROG_OVERRIDE, PROG_ATTACH_TYPE, NO_SHADOW, MAP_KIND
  *   ENOMEM      NO_MEMORY, NO_INDEX; NONE: no memory for the probe fd
  *   EPERM       LOCKDOWN (confidentiality), ADDRESSES_HIDDEN
  *   EINTR       INTERRUPTED: the caller was killed meanwhile
@@ -195,8 +223,9 @@ struct djprobe_attach {
 	__u64 symbol;  /* in: user pointer to a NUL-terminated name (at most 567 bytes), or 0 */
 	__u64 offset;  /* in: bytes from the symbol; 0 without one */
 	__u64 address; /* in: kernel virtual address without a symbol, else 0; out: the IA */
-	__u64 cookie;  /* in: what bpf_get_attach_cookie() returns to the program */
-	__s32 prog_fd; /* in: the handler */
+	__u64 cookie;  /* in: what bpf_get_attach_cookie() returns to the program; with COUNT the
+			* counter */
+	__s32 prog_fd; /* in: the handler; with COUNT the counter's map */
 	__u32 mode;    /* in: enum djprobe_mode */
 	__u32 reason;  /* out: enum djprobe_reason; on success why it will stay int3, or NONE */
 	__s32 entry_prog_fd; /* in: with SESSION, else 0 */
@@ -249,7 +278,7 @@ struct djprobe_explain {
  *
  * /proc/PID/fdinfo/FD of a probe fd tells what the fd stands for, as it does for a
  * BPF link: `attachment` (a number that no other probe fd has, dup()s excepted),
- * `probes` (how many), `prog_id` and, of a session, `entry_prog_id`.
+ * `probes` (how many), `prog_id` and, of a session, `entry_prog_id`; with COUNT `map_id` instead.
  */
 struct djprobe_query {
 	__u32 size;	     /* in */
@@ -259,12 +288,12 @@ struct djprobe_query {
 	__u32 reason;	     /* out: enum djprobe_reason; why not a jump, or NONE */
 	__u32 tactic;	     /* out: enum djprobe_tactic */
 	__u32 displaced_len; /* out: bytes of the DCR (jump) or of one instruction (int3) */
-	__u32 flags;	     /* in: 0; out: how it was attached, RETURN and SHADOW */
+	__u32 flags;	     /* in: 0; out: how it was attached, RETURN, SHADOW, COUNT */
 	__u64 detail[2];     /* out: see djprobe_reason.h */
 	__u64 address;	     /* out: the IA */
 	__u64 offset;	     /* out: IA - start of `symbol` */
 	__u64 cookie;	     /* out */
-	__u64 hits;	     /* out: how often the program ran */
+	__u64 hits;	     /* out: how often the program ran; with COUNT the counter's value */
 	__u64 missed[DJPROBE_MISS_MAX]; /* out: how often it was skipped, by enum djprobe_miss */
 	__u64 anchor;	    /* out: where the DCR begins: the IA, or before it (slide) */
 	__u8 displaced[32]; /* out: the original bytes from there on, displaced_len of them */
@@ -301,16 +330,22 @@ struct djprobe_site {
  * refused, whose `reason` and `detail` say why, or `count` when no site is at
  * fault (bad program, no memory). A success writes back all sites, a refusal only
  * that one. EINVAL also for a `count` of 0 or above DJPROBE_MANY_MAX, and for
- * SESSION with a site that has not both RETURN and SHADOW; like EFAULT and E2BIG,
+ * SESSION with a site that has not both RETURN and SHADOW, or COUNT with a site that has
+ * flags; like EFAULT and E2BIG,
  * and ENOMEM for the list itself, it writes nothing back.
  */
 struct djprobe_attach_many {
-	__u32 size;    /* in */
-	__u32 flags;   /* in: 0, or DJPROBE_ATTACH_SESSION where all sites have RETURN and SHADOW */
+	__u32 size; /* in */
+	/*
+	 * in: 0; DJPROBE_ATTACH_SESSION, where all sites have RETURN and SHADOW;
+	 * DJPROBE_ATTACH_COUNT, where all have 0, and each its counter as cookie;
+	 * DJPROBE_ATTACH_AS_KPROBE or DJPROBE_ATTACH_AS_MULTI
+	 */
+	__u32 flags;
 	__u64 sites;   /* in: user pointer to `count` of struct djprobe_site */
 	__u32 count;   /* in: 1 to DJPROBE_MANY_MAX */
 	__u32 mode;    /* in: enum djprobe_mode */
-	__s32 prog_fd; /* in: the handler of all sites */
+	__s32 prog_fd; /* in: the handler of all sites; with COUNT the map of their counters */
 	__u32 failed;  /* out: of a refusal, see above */
 	__u32 reason;  /* out: of a refusal, enum djprobe_reason */
 	__s32 entry_prog_fd; /* in: with SESSION, as in struct djprobe_attach; else 0 */
@@ -392,5 +427,38 @@ struct djprobe_switch {
 	__u32 reason; /* out: enum djprobe_reason; of a refusal, else NONE */
 };
 #define DJPROBE_IOC_SWITCH _IO('j', 9)
+
+/*
+ * Control fd: make an event fd (O_CLOEXEC), which stands where a tool expects the descriptor of a
+ * perf event or of a BPF link. The argument, a number, is enum djprobe_event_kind. EINVAL: another
+ * number; ENOMEM, EMFILE, ENFILE.
+ *
+ * It holds no probe at first. Once DJPROBE_IOC_HOLD has given it a probe fd's probes, it answers as
+ * that fd does, in /proc/PID/fdinfo too, and closing its last copy disables them: the probe fd
+ * keeps their counters, and poll() of it tells POLLHUP then. The probes live as long as both.
+ *
+ * One in place of a perf event answers perf's ioctls as an event does that has a program and no
+ * buffer, which run the program whatever they say: PERF_EVENT_IOC_ENABLE, DISABLE and RESET do
+ * nothing; PERF_EVENT_IOC_ID gives its number (EFAULT: unwritable). These need no capability.
+ * poll() of it tells POLLHUP. DJPROBE_IOC_QUERY and its like: ENOTTY while it holds no probe.
+ */
+enum djprobe_event_kind {
+	DJPROBE_EVENT_PERF = 0, /* in place of a perf event */
+	DJPROBE_EVENT_LINK = 1, /* in place of a BPF link */
+};
+#define DJPROBE_IOC_EVENT _IO('j', 10)
+
+/*
+ * Event fd: hold a probe fd's probes. The caller may close the probe fd. EBADF: `probe_fd` is no
+ * probe fd. EBUSY: the event holds some already, or another event has had these.
+ */
+struct djprobe_hold {
+	__u32 size;	/* in */
+	__s32 probe_fd; /* in */
+};
+#define DJPROBE_IOC_HOLD _IO('j', 11)
+
+/* Event fd: write its number, which no other event fd has, to the __u64 of the argument. */
+#define DJPROBE_IOC_NUMBER _IO('j', 12)
 
 #endif

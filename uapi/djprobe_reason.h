@@ -149,7 +149,15 @@ enum djprobe_detail {
 	X(138, INTERRUPTED, "interrupted", "the caller was killed meanwhile", NONE)                \
 	X(139, ADDRESSES_HIDDEN, "addresses-hidden",                                               \
 	  "kernel addresses are hidden from the caller (kernel.kptr_restrict): name "              \
-	  "the site by its symbol", NONE)
+	  "the site by its symbol", NONE)                                                          \
+	X(140, NO_MAP, "no-map", "not a file descriptor of a BPF map", NONE)                       \
+	X(141, MAP_KIND, "map-kind",                                                               \
+	  "counters live in a map of type percpu_array with plain values that programs may "       \
+	  "write", NONE)                                                                           \
+	X(142, NO_COUNTER, "no-counter",                                                           \
+	  "the map has no 8 bytes for a counter there: its key or its offset is too large", NONE)  \
+	X(143, ODD_COUNTER, "odd-counter",                                                         \
+	  "a counter's offset within the value must be a multiple of 8", NONE)
 /* clang-format on */
 
 enum djprobe_reason {

@@ -3,9 +3,9 @@
 
 namespace djprobe::kmod {
 
-bool CodeBuilder::calls_directly(const djk_handler* handler) {
+bool CodeBuilder::does_itself(const djk_handler* handler) {
     x86::DirectConfig config;
-    return calls_.describe(machine_, handler, config);
+    return handler->counter || calls_.describe(machine_, handler, config);
 }
 
 Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 address, Span<u8> out,
@@ -24,6 +24,11 @@ Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 ad
         .return_thunk = machine_.return_thunk,
     };
     if (!plan.may_jump()) return emit_out_of_line(plan, config, address, out, layout);
+    if (shape.direct && shape.direct->counter) {
+        const x86::CountConfig count = {shape.direct->counter, machine_.lahf,
+                                        machine_.return_thunk};
+        return emit_counting_detour(plan, count, request.live, address, out, layout);
+    }
     x86::DirectConfig direct;
     if (!shape.direct || !calls_.describe(machine_, shape.direct, direct))
         return emit_detour(plan, config, address, out, layout);

@@ -29,8 +29,8 @@ class CodeBuilder {
     /// Write all code that has been built into its slots. Takes the text lock.
     void flush() { writer_.flush(); }
 
-    /// Whether a detour may call this handler's program itself.
-    bool calls_directly(const djk_handler* handler);
+    /// Whether a detour may do itself what this handler does: call its program, or count.
+    bool does_itself(const djk_handler* handler);
     /// Note whether a program can run without a run context: that spares hits which call it through
     /// the general handler. Before the handler is linked to a site.
     void prepare(djk_handler* handler) { calls_.prepare(machine_, handler); }

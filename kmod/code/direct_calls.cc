@@ -5,6 +5,13 @@
 #include "../../arch/x86/insn/program.h"
 
 namespace djprobe::kmod {
+namespace {
+
+/// What tells a program where it runs.
+constexpr x86::FieldSet kPlace = x86::field_bit(__builtin_offsetof(x86::Frame, ip)) |
+                                 x86::field_bit(__builtin_offsetof(x86::Frame, sp));
+
+}  // namespace
 
 DirectCalls::Facts DirectCalls::analyse(const djk_machine& machine, const djk_program& program) {
     Facts facts;
@@ -36,8 +43,10 @@ const DirectCalls::Facts& DirectCalls::find(const djk_machine& machine,
 
 void DirectCalls::prepare(const djk_machine& machine, djk_handler* handler) {
     djk_program program;
-    if (djk_handler_program(handler, &program) && find(machine, program).direct)
-        djk_handler_set_plain(handler);
+    if (!djk_handler_program(handler, &program)) return;
+    const Facts& facts = find(machine, program);
+    if (!(facts.context & kPlace)) djk_handler_show_own(handler);
+    if (facts.direct) djk_handler_set_plain(handler);
 }
 
 bool DirectCalls::describe(const djk_machine& machine, const djk_handler* handler,
@@ -46,7 +55,8 @@ bool DirectCalls::describe(const djk_machine& machine, const djk_handler* handle
     if (!machine.active) return false;
     const bool shadow = djk_handler_enters_shadow(handler);
     if (!shadow && djk_handler_is_shadow(handler)) return false;
-    if (!shadow && (!djk_handler_program(handler, &program) || !find(machine, program).direct))
+    if (!shadow && (djk_handler_shows_other(handler) || !djk_handler_program(handler, &program) ||
+                    !find(machine, program).direct))
         return false;
     out = {
         .program = shadow ? machine.shadow_entry : facts_.body,

@@ -11,7 +11,7 @@ namespace djprobe::kmod {
 
 /// What the code of a site is made for.
 struct Shape {
-    const djk_handler* direct = nullptr;  ///< the detour calls this one program itself
+    const djk_handler* direct = nullptr;  ///< the detour does itself what this one does
     unsigned int wants = 0;               ///< enum djk_wants, or-ed over all handlers
     bool operator==(const Shape&) const = default;
 };

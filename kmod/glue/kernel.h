@@ -30,13 +30,15 @@ extern "C" {
 /* ---- What the hit path reads; owned by the policy, replaced under RCU. ---- */
 
 /*
- * One handler on a site: a BPF program or a function in C. The C side keeps more behind this first
- * member. Handlers form a list and not an array, because leaving a list needs no memory: detaching
- * cannot fail.
+ * One handler on a site: a BPF program, a function in C, or a counter. The C side keeps more behind
+ * this first member. Handlers form a list and not an array, because leaving a list needs no memory:
+ * detaching cannot fail.
  */
 struct djk_handler {
 	struct djk_handler *next;
 	unsigned int wants; /* enum djk_wants, or-ed; it never changes */
+	long counter;	    /* a 64-bit counter per CPU, by its offset from %gs: a hit only
+			     * increments it. 0: the handler runs something. It never changes */
 };
 
 /* What a handler asks of the code that calls it. */
@@ -51,8 +53,9 @@ enum djk_wants {
 
 /* A site as a hit sees it. */
 struct djk_site {
-	struct djk_handler *handlers; /* in the order of their attachment; a handler that was
-				       * disabled by itself comes back as the last one */
+	struct djk_handler *handlers; /* those that count first, each kind in the order of its
+				       * attachment; a handler that was disabled by itself comes
+				       * back as the last one of its kind */
 };
 
 /* An address where the policy may write an int3. */
@@ -257,6 +260,7 @@ bool djk_read(void *to, unsigned long address, size_t size);
 struct djk_machine {
 	unsigned short cs, ss; /* the kernel's selectors, for struct pt_regs */
 	bool smap;	       /* a detour must save and clear EFLAGS.AC */
+	bool lahf;	       /* the CPU has lahf and sahf */
 	bool no_jump_tables;   /* the kernel's configuration excludes jump tables */
 	unsigned int pad;      /* bytes before each function that its callers run; 0: they do not */
 	struct djk_extent indirect_thunks, return_thunks; /* what the compiler jumps to */
@@ -320,6 +324,11 @@ bool djk_handler_program(const struct djk_handler *handler, struct djk_program *
 bool djk_handler_is_shadow(const struct djk_handler *handler);
 /* The same, and at the site a detour need call nothing but djk_machine.shadow_entry. */
 bool djk_handler_enters_shadow(const struct djk_handler *handler);
+/* Whether the program sees `ip` and `sp` as a probe of the kernel's own shows them: a detour must
+ * not call it itself. */
+bool djk_handler_shows_other(const struct djk_handler *handler);
+/* Note that it reads neither: they need not change. Before djk_handler_start(). */
+void djk_handler_show_own(struct djk_handler *handler);
 /* Note that the program calls no helper that needs a run context. Before djk_handler_start(). */
 void djk_handler_set_plain(struct djk_handler *handler);
 /* Whether a helper, named as the verifier has left it in a call, may read more than its arguments.
@@ -390,6 +399,7 @@ struct djp_request {
 	enum djp_where where;
 	const struct djk_source *source; /* makes its probes' handlers */
 	unsigned long cookie;
+	bool inside;		 /* out: it does not name a function by its first byte */
 	bool int3_only;		 /* never a jump */
 	bool disabled;		 /* attach, but leave the text alone until djp_enable() */
 	unsigned int reason;	 /* out: why not; on success why a probe of it gets no jump */
@@ -414,7 +424,7 @@ struct djp_status {
 	unsigned int state, mechanism, reason;
 	unsigned long detail[2];
 	unsigned long address, cookie, hits, missed[8];
-	bool at_return, shadow;
+	bool at_return, shadow, counts;
 	unsigned int tactic;
 	unsigned long anchor;
 	unsigned int displaced_len;

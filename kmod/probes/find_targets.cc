@@ -9,20 +9,21 @@ namespace djprobe::kmod {
 namespace {
 
 /// Move `address` from a function's first byte to its entry. `function` is the function whose entry
-/// that is, or 0.
-Refusal locate_address(u64& address, u64& function) {
+/// that is, or 0. `inside`: it was not the first byte.
+Refusal locate_address(u64& address, u64& function, bool& inside) {
     u64 start = 0, size = 0;
     if (!djk_symbol_range(address, &start, &size) || !djk_has_name(address))
         return Refusal{Reason::NOT_TEXT};
     const u64 entry = djk_function_entry(start);
-    if (address == start) address = entry;
+    inside = address != start;
+    if (!inside) address = entry;
     function = address == entry ? start : 0;
     return {};
 }
 
-/// Find the address that a request names; also sets request.address.
+/// Find the address that a request names; also sets request.address and request.inside.
 Refusal locate(djp_request& request, u64& function) {
-    if (!request.symbol) return locate_address(request.address, function);
+    if (!request.symbol) return locate_address(request.address, function, request.inside);
     u64 start = 0, size = 0;
     u64 other[2] = {0, 0};
     if (const unsigned int reason = djk_symbol_find(request.symbol, &start, other))
@@ -31,7 +32,8 @@ Refusal locate(djp_request& request, u64& function) {
     if (request.offset >= size) return Refusal{Reason::PAST_END, start, start + size};
     request.address = start + request.offset;
     const u64 entry = djk_function_entry(start);
-    if (request.address == start) request.address = entry;
+    request.inside = request.address != start;
+    if (!request.inside) request.address = entry;
     function = request.address == entry ? start : 0;
     return {};
 }
@@ -60,8 +62,9 @@ Refusal Registry::find_returns(u64 function, Target target, Targets& targets) {
     target.at_return = true;
     for (size_t i = 0; i < count; ++i) {
         u64 entry = 0;
+        bool inside = false;
         target.address = returns[i];
-        if (const Refusal nowhere = locate_address(target.address, entry)) return nowhere;
+        if (const Refusal nowhere = locate_address(target.address, entry, inside)) return nowhere;
         if (!targets.add(target)) return Refusal{Reason::NO_MEMORY};
     }
     return {};

@@ -69,6 +69,7 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     status.cookie = probe.cookie;
     status.at_return = probe.at_return;
     status.shadow = djk_handler_is_shadow(probe.handler);
+    status.counts = probe.handler->counter != 0;
     djk_handler_count(probe.handler, &status.hits, status.missed);
     if (!probe.site) {
         status.state = static_cast<unsigned int>(

@@ -7,12 +7,14 @@
 namespace djprobe::kmod {
 namespace {
 
-void append(Site& site, djk_handler* handler) {
-    djk_handler** tail = &site.hit.handlers;
-    while (*tail)
-        tail = &(*tail)->next;
-    handler->next = nullptr;
-    __atomic_store_n(tail, handler, __ATOMIC_RELEASE);
+/// Those that count come first: a handler that leads elsewhere ends the list.
+void add(Site& site, djk_handler* handler) {
+    djk_handler** link = &site.hit.handlers;
+    while (*link && (!handler->counter || (*link)->counter))
+        link = &(*link)->next;
+    // A hit that stands on the one before sees either link, both of which lead on.
+    handler->next = *link;
+    __atomic_store_n(link, handler, __ATOMIC_RELEASE);
 }
 
 void remove(Site& site, djk_handler* handler) {
@@ -128,7 +130,7 @@ Refusal Sites::join(const Member& member, Site*& site) {
 bool Sites::link(Site& site, const Member& member) {
     if (!is_live(site.state)) return false;
     djk_handler_start(member.handler);
-    append(site, member.handler);
+    add(site, member.handler);
     stop_joining(site);
     // Other members that joined may have taken that back: the code need not serve them.
     if (!site.joining) (void)reshape(site, nullptr);
@@ -182,8 +184,7 @@ Shape Sites::wanted_shape(const Site& site, const djk_handler* joining) {
     for (const djk_handler* handler = site.hit.handlers; handler; handler = handler->next)
         take(handler);
     if (joining) take(joining);
-    if (!site.plan.may_jump() || shape.wants ||
-        (shape.direct && !code_.calls_directly(shape.direct)))
+    if (!site.plan.may_jump() || shape.wants || (shape.direct && !code_.does_itself(shape.direct)))
         shape.direct = nullptr;
     return shape;
 }

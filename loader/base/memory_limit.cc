@@ -3,6 +3,9 @@
 
 #include <fmt/core.h>
 
+#include <fstream>
+#include <limits>
+
 namespace djprobe::loader {
 namespace {
 
@@ -25,6 +28,15 @@ std::string out_of_memory(rlim_t address_space, rlim_t data) {
         "out of memory: this process may use {} KiB of {} (ulimit {}): raise that, or choose fewer "
         "functions",
         limit >> 10, by_data ? "data" : "address space", by_data ? "-d" : "-v");
+}
+
+std::uint64_t available_memory(const char* path) {
+    std::ifstream file(path);
+    std::string name;
+    std::uint64_t kib = 0;
+    for (std::string unit; file >> name >> kib; std::getline(file, unit))
+        if (name == "MemAvailable:") return kib << 10;
+    return std::numeric_limits<std::uint64_t>::max();
 }
 
 std::string out_of_memory() {

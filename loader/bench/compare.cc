@@ -30,7 +30,7 @@ std::vector<BenchCase> list_cases(const BenchOptions& options, const BenchPlace&
         for (const MechanismInfo* const mechanism : options.mechanisms) {
             if (!site.at_entry && !mechanism->anywhere) continue;
             for (const Body body : options.bodies)
-                cases.push_back({mechanism, body, site, "", "", {}, {}});
+                if (mechanism->does(body)) cases.push_back({mechanism, body, site, "", "", {}, {}});
         }
     }
     return cases;
@@ -180,6 +180,11 @@ BenchReport run_bench(const BenchOptions& options) {
     report.function = place.sites.front().function;
     report.rounds = options.rounds;
     report.blocks = plan_blocks(options.calls);
+    const std::uint64_t made = report.blocks.total();
+    if (made != options.calls)
+        report.notices.push_back(
+            fmt::format("--calls {}: {} are made, as many in each of {} blocks", options.calls,
+                        made, report.blocks.blocks));
     report.cases = list_cases(options, place);
 
     Comparison comparison(rig, *place.workload, report);

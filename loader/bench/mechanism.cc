@@ -23,6 +23,7 @@ constexpr std::string_view kCall = "\xe8";
 
 using enum ProgramKind;
 constexpr MechanismInfo kMechanisms[] = {
+    {"djprobe-count", kJumps, BenchMechanism::kDjprobeCount, kKprobe, true, true},
     {"djprobe-jump", kJumps, BenchMechanism::kDjprobeJump, kKprobe, true, true},
     {"djprobe-int3", kInt3Only, BenchMechanism::kDjprobeInt3, kKprobe, true, true},
     {"djprobe-return", "", BenchMechanism::kDjprobeReturn, kKprobe, false, true},
@@ -70,6 +71,7 @@ bpf_link* attach_link(const MechanismInfo& info, const BenchSite& site, bpf_prog
             return bpf_program__attach_trace(program);
         case BenchMechanism::kRawTracepoint:
             return bpf_program__attach_raw_tracepoint(program, kTracepoint);
+        case BenchMechanism::kDjprobeCount:
         case BenchMechanism::kDjprobeJump:
         case BenchMechanism::kDjprobeInt3:
         case BenchMechanism::kDjprobeReturn:
@@ -80,13 +82,18 @@ bpf_link* attach_link(const MechanismInfo& info, const BenchSite& site, bpf_prog
     return nullptr;
 }
 
-Probe attach_ours(const MechanismInfo& info, const BenchSite& site, const bpf_program* program,
-                  const Device* device) {
+Probe attach_ours(const MechanismInfo& info, const BenchSite& site, const Programs& programs,
+                  Body body, const Device* device) {
     if (device == nullptr) fail(ExitCode::kNotLoaded, "the module djprobe is not loaded");
     SiteSpec place;
     place.symbol = site.function;
     if (info.anywhere) place.offset = site.offset;
     Symbolizer symbolizer;
+    if (info.mechanism == BenchMechanism::kDjprobeCount)
+        return device->attach(place,
+                              {programs.counters(), "", 0, DJPROBE_MODE_AUTO, DJPROBE_ATTACH_COUNT},
+                              symbolizer);
+    const bpf_program* const program = programs.program(body);
     const djprobe_mode mode =
         info.mechanism == BenchMechanism::kDjprobeInt3 ? DJPROBE_MODE_INT3 : DJPROBE_MODE_AUTO;
     std::uint32_t flags = info.anywhere ? 0 : DJPROBE_ATTACH_RETURN;
@@ -123,13 +130,12 @@ std::string place_of(const MechanismInfo& info, const BenchSite& site) {
 BenchProbe BenchProbe::create(const MechanismInfo& info, const BenchSite& site,
                               const Programs& programs, Body body, const Device* device) {
     BenchProbe attachment;
-    bpf_program* const program = programs.program(body);
     if (info.ours) {
-        attachment.probe_.emplace(attach_ours(info, site, program, device));
+        attachment.probe_.emplace(attach_ours(info, site, programs, body, device));
         return attachment;
     }
     const LibbpfLog log(false);
-    attachment.link_.reset(attach_link(info, site, program));
+    attachment.link_.reset(attach_link(info, site, programs.program(body)));
     if (!attachment.link_) {
         const int error = errno;
         const std::string warning = without_program(first_warning(log.text()));

@@ -17,6 +17,7 @@
 namespace djprobe::loader {
 
 enum class BenchMechanism {
+    kDjprobeCount,
     kDjprobeJump,
     kDjprobeInt3,
     kDjprobeReturn,
@@ -40,6 +41,10 @@ struct MechanismInfo {
     bool anywhere;  ///< also in the middle of a function
     bool ours;
 
+    /// Whether it can do what the program does. One runs no program: it counts.
+    [[nodiscard]] bool does(Body body) const {
+        return mechanism != BenchMechanism::kDjprobeCount || body == Body::kCounter;
+    }
     /// Whether kprobes may be optimized while it is there.
     [[nodiscard]] bool optimized() const { return mechanism != BenchMechanism::kKprobeInt3; }
 };

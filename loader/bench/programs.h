@@ -29,6 +29,8 @@ class Programs {
     static Programs load(ProgramKind kind, const std::string& function);
 
     [[nodiscard]] bpf_program* program(Body body) const;
+    /// The map in which the counting program counts.
+    [[nodiscard]] int counters() const noexcept { return count_fd_; }
     /// Runs of the programs that can tell since the last call; reads the ring buffer empty.
     std::uint64_t take_count();
     /// Makes room in the ring buffer, without forgetting what it held.

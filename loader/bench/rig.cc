@@ -155,8 +155,9 @@ Installed Rig::install(const MechanismInfo& info, const BenchSite& site, Body bo
 
 void Installed::await_in_text(const MechanismInfo& info, const BenchSite& site, Rig& rig) {
     const auto query = attachment_->query();
-    if (query && info.mechanism == BenchMechanism::kDjprobeJump &&
-        query->mechanism != DJPROBE_MECHANISM_JUMP && !rig.stop().requested())
+    const bool jumps = info.mechanism == BenchMechanism::kDjprobeJump ||
+                       info.mechanism == BenchMechanism::kDjprobeCount;
+    if (query && jumps && query->mechanism != DJPROBE_MECHANISM_JUMP && !rig.stop().requested())
         fail(ExitCode::kFailure, "it gets no jump: {}", no_jump_reason(*query, rig.symbolizer()));
     if (watch_ == nullptr) {
         std::this_thread::sleep_for(kBlind);

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/say.h"
 #include "cli/checks.h"
+#include "cli/modes.h"
 #include "cli/number_option.h"
 #include "session/attach_session.h"
 
@@ -33,6 +34,10 @@ constexpr const char* kFooter = R"(Examples:
       without options
   probeload attach vfs_latency.bpf.o
       all programs of the object, each where its section says
+  probeload attach --func vfs_write vfs_latency.bpf.o
+      the same programs, one at the entry, one at the returns of vfs_write()
+  probeload attach --at on_entry=vfs_open --at on_return=vfs_read x.bpf.o
+      each program at its own place
   probeload attach --session -d 5 vfs_session.bpf.o
       entry and return of a function as one, with what the former keeps for the
       latter
@@ -52,16 +57,20 @@ of all calls, a line says it after two seconds, and at the end. The return's
 program finds the cookie as its first argument (PT_REGS_PARM1), the time of the
 entry (bpf_ktime_get_ns) as its second. Always in shadow mode.
 
-At the end the array and hash maps are printed: all entries of a map with room
-for 16, of a larger one those that are not zero, 64 at most; beside events only
-those that hold numbers. Behind them the summary tells of hits, misses and lost
-events, and how COMMAND ended. That does not change the exit status, but for 126
-and 127, by which a shell says that it could not run a command. With
---exit-status it is COMMAND's, 128 and the number of a signal that ended it; an
-error of probeload itself still has its own, and a line of stderr that tells it.
+At the end the global variables that are not zero and the array, hash and stack
+maps are printed: all entries of a map with room for 16, of a larger one those
+that are not zero, 64 at most; beside events only those that hold numbers. An
+array 'slots' or 'hist' of counts is drawn as a histogram. Behind them the
+summary tells of hits, misses and lost events, and how COMMAND ended. That does
+not change the exit status, but for 126 and 127, by which a shell says that it
+could not run a command. With --exit-status it is COMMAND's, 128 and the number
+of a signal that ended it; an error of probeload itself still has its own, and a
+line of stderr that tells it.
 
-SIGUSR1 (kill -USR1 PID) shows the maps and counters as they are, as the summary
-does at the end: text to stderr, with -j a line 'snapshot'.
+SIGUSR1 (kill -USR1 PID) and --interval show the maps and counters as they are,
+as the summary does at the end: text to stderr, with -j a line 'snapshot'.
+--clear empties the maps and sets the variables of .bss to 0 then; counters of
+hits go on. What the program keeps in a map from entry to return is lost, too.
 
 Events go to stdout, all else to stderr (also the output of COMMAND). A ring
 buffer named 'events' holds records of 'struct event' (or struct events,
@@ -71,19 +80,6 @@ machine's byte order, its length in bytes and the index of its map (0 if there
 is one), and then its bytes. Those of a perf event array are as the kernel pads
 them, up to 7 bytes more than were sent; what is lost there the kernel counts.
 )";
-
-djprobe_mode parse_mode(std::string_view text) {
-    if (text == "auto") return DJPROBE_MODE_AUTO;
-    if (text == "int3") return DJPROBE_MODE_INT3;
-    fail(ExitCode::kUsage, "--mode: '{}' is neither auto nor int3", text);
-}
-
-ReturnMode parse_return_mode(std::string_view text) {
-    if (text == "auto") return ReturnMode::kAuto;
-    if (text == "exact") return ReturnMode::kExact;
-    if (text == "shadow") return ReturnMode::kShadow;
-    fail(ExitCode::kUsage, "--ret-mode: '{}' is none of auto, exact, shadow", text);
-}
 
 std::uint64_t parse_cookie(const std::string& text) {
     if (const auto cookie = parse_unsigned(text)) return *cookie;
@@ -97,6 +93,19 @@ void add_site(std::vector<SiteSpec>& sites, const SiteSpec& site) {
         sites.push_back(site);
     else
         say("probeload: {} is given twice: attached once\n", site.str());
+}
+
+void add_place(std::vector<PlaceOption>& places, const PlaceOption& place) {
+    if (std::ranges::find(places, place) == places.end())
+        places.push_back(place);
+    else
+        say("probeload: {}={} is given twice: attached once\n", place.name, place.place);
+}
+
+bool parse_others(std::string_view text) {
+    if (text == "native") return true;
+    if (text == "none") return false;
+    fail(ExitCode::kUsage, "--others: '{}' is neither native nor none", text);
 }
 
 void add_options(CLI::App& command, AttachOptions& options) {
@@ -133,9 +142,38 @@ void add_options(CLI::App& command, AttachOptions& options) {
         ->type_name("auto|exact|shadow");
     command.add_flag("--session", options.session,
                      "SEC(\"kprobe/SYM\") and SEC(\"kretprobe/SYM\") are one, see below");
-    command.add_option("--prog", options.program, "The program to run, if FILE has several")
+    command.add_option("--prog", options.programs, "Only this program; may be repeated")
         ->type_name("NAME")
+        ->allow_extra_args(false)
         ->check(not_empty);
+    command
+        .add_option_function<std::vector<std::string>>(
+            "--at",
+            [&options](const std::vector<std::string>& places) {
+                for (const std::string& text : places)
+                    add_place(options.places, parse_place_option(text));
+            },
+            "Where a program of FILE goes, or all whose section names PROG; may be repeated")
+        ->type_name("PROG=SITE")
+        ->allow_extra_args(false);
+    command
+        .add_option_function<std::string>(
+            "--others",
+            [&options](const std::string& text) { options.others_too = parse_others(text); },
+            "Programs that are no kprobes: native: libbpf attaches them (default); none: an error")
+        ->type_name("native|none");
+    command.add_flag("--skip-unsupported", options.skip_unsupported,
+                     "Leave out what cannot run here, and say so, instead of an error");
+    command
+        .add_option("--set", options.globals,
+                    "A global variable of FILE, before it is loaded; may be repeated")
+        ->type_name("NAME=VALUE")
+        ->allow_extra_args(false);
+    command
+        .add_option("--map", options.maps,
+                    "A map's max_entries or value_size, before it is made; may be repeated")
+        ->type_name("NAME.max_entries=N")
+        ->allow_extra_args(false);
     command
         .add_option_function<std::string>(
             "--cookie",
@@ -150,11 +188,27 @@ void add_options(CLI::App& command, AttachOptions& options) {
     command.add_option("-d,--duration", options.seconds, "Stop after so many seconds")
         ->type_name("SECONDS")
         ->check(positive);
+    auto* const interval =
+        command.add_option("-i,--interval", options.interval,
+                           "Show maps and counters each time so many seconds have passed");
+    interval->type_name("SECONDS")->check(positive);
+    command.add_flag("--clear", options.clear, "Empty the maps after each of these")
+        ->needs(interval);
+    add_number(command, "--limit", options.limit, "Stop after so many events", 1, UINT64_MAX);
     auto* const run = command.add_option("-c,--command", options.command,
                                          "Run by /bin/sh once attached; stop at its end");
     run->type_name("COMMAND")->check(not_empty);
     command.add_flag("--exit-status", options.exit_status, "End with COMMAND's exit status")
         ->needs(run);
+    command.add_flag("--strict", options.strict,
+                     "End with 14 where events were lost, or hits missed");
+    command
+        .add_option_function<std::string>(
+            "--buffer",
+            [&options](const std::string& text) { options.buffer = parse_buffer_size(text); },
+            "Bytes of each ring buffer and, for each CPU, perf buffer: 64K, 1M")
+        ->type_name("SIZE")
+        ->check(buffer_size);
     add_number(command, "--top", options.top,
                "Of a GLOB's sites, tell of so many that were hit most (default 10)", 0, 1'000'000);
     auto* const json = command.add_flag_callback(

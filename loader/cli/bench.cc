@@ -29,7 +29,7 @@ constexpr std::uint64_t kMostCalls = 1'000'000;
 
 constexpr const char* kFooter = R"(Examples:
   probeload bench
-      every mechanism of this kernel and djprobe's four, with three programs
+      every mechanism of this kernel and djprobe's five, with three programs
   probeload bench --mechanism djprobe-jump,fentry --program counter
       two of them, and one program
   probeload bench --plot bench.svg
@@ -50,6 +50,7 @@ compared.
 
 Mechanisms:
   djprobe-jump, djprobe-int3       this project's
+  djprobe-count                    a counter in place of the program
   djprobe-return, djprobe-shadow   the same at the function's returns, exact and
                                    shadow mode
   kprobe-optimized, kprobe-int3    the kernel's, with its optimization on or off

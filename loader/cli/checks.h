@@ -3,6 +3,7 @@
 // option's name.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -13,6 +14,10 @@ namespace djprobe::loader {
 std::string positive(const std::string& text);
 /// For options of which none means something else than "".
 std::string not_empty(const std::string& text);
+/// "64K", "1M", "1G" or a number of bytes: of a buffer for events, from a page on.
+std::string buffer_size(const std::string& text);
+/// What such a text means, up to the next power of two; 0 for none.
+std::size_t parse_buffer_size(const std::string& text);
 /// A whole number in [least, most].
 std::function<std::string(const std::string&)> whole_number(std::uint64_t least,
                                                             std::uint64_t most);

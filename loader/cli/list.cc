@@ -32,18 +32,23 @@ Ending the process (kill PID) takes its probes away. Those of kernel modules (C
 API) belong to no process: debugfs djprobe/list has them, too.
 )";
 
-std::string name_of(std::uint32_t program) {
-    const std::string name = program_name(program);
+std::string known(const std::string& name) {
     return name.empty() ? "?" : name;
 }
 
-std::string head_of(const OpenProbe& file, std::size_t probes) {
+std::string what_runs(const OpenProbe& file) {
+    if (file.map_id)
+        return fmt::format("counters in map {} (id {})", known(map_name(file.map_id)), file.map_id);
     std::string programs =
-        fmt::format("program {} (id {})", name_of(file.program_id), file.program_id);
+        fmt::format("program {} (id {})", known(program_name(file.program_id)), file.program_id);
     if (file.entry_program_id)
-        programs += fmt::format(" and at entry {} (id {})", name_of(file.entry_program_id),
-                                file.entry_program_id);
-    return printable(fmt::format("pid {} ({}), {}: {}\n", file.pid, file.comm, programs,
+        programs += fmt::format(" and at entry {} (id {})",
+                                known(program_name(file.entry_program_id)), file.entry_program_id);
+    return programs;
+}
+
+std::string head_of(const OpenProbe& file, std::size_t probes) {
+    return printable(fmt::format("pid {} ({}), {}: {}\n", file.pid, file.comm, what_runs(file),
                                  plural(probes, "probe")));
 }
 
@@ -53,7 +58,10 @@ std::string json_line(const OpenProbe& file, const djprobe_query& probe, Symboli
     json["pid"] = file.pid;
     json["comm"] = file.comm;
     json["attachment"] = file.attachment;
-    json["prog_id"] = file.program_id;
+    if (file.map_id)
+        json["map_id"] = file.map_id;
+    else
+        json["prog_id"] = file.program_id;
     if (file.entry_program_id) json["entry_prog_id"] = file.entry_program_id;
     json.update(probe_json(probe, program_name(file.program_id), symbolizer));
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
@@ -61,6 +69,9 @@ std::string json_line(const OpenProbe& file, const djprobe_query& probe, Symboli
 
 int run(bool json) {
     const std::uint32_t on = Device::open().set_switches(0, 0);
+    if (access("/proc/self", F_OK) != 0)
+        fail(ExitCode::kFailure,
+             "/proc is missing, where processes show their probes: mount -t proc proc /proc");
     Output output(STDOUT_FILENO);
     Symbolizer symbolizer;
     std::size_t listed = 0;

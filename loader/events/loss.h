@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 namespace djprobe::loader {
 
@@ -18,8 +19,11 @@ struct Loss {
     [[nodiscard]] std::string str() const;
 };
 
-/// The object's global variable `lost` (unsigned, 4 or 8 bytes), which the program increments when
-/// bpf_ringbuf_reserve() fails. Nothing without such a variable.
+/// The global variable in which a program counts them.
+inline constexpr std::string_view kLossCounter = "lost";
+
+/// The object's global variable of this name (unsigned, 4 or 8 bytes), which the program increments
+/// when bpf_ringbuf_reserve() fails. Nothing without such a variable.
 std::optional<std::uint64_t> counted_by_program(const bpf_object* object);
 
 }  // namespace djprobe::loader

@@ -10,13 +10,11 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
-#include <optional>
 #include <span>
 
 #include "base/error.h"
-#include "decode/btf_util.h"
-#include "decode/formatter.h"
-#include "decode/hexdump.h"
+#include "events/stack_dump.h"
+#include "events/value_printer.h"
 
 namespace djprobe::loader {
 namespace {
@@ -43,51 +41,6 @@ Layout layout(const bpf_map* map) {
     }
 }
 
-// Decodes values of one type; bytes of an unknown type, or of one that makes no sense, become
-// hexadecimal: what was counted is not lost for that.
-class ValuePrinter {
-  public:
-    ValuePrinter(const btf* btf, std::uint32_t type_id, std::size_t size) {
-        if (btf == nullptr || type_id == 0) return;
-        try {
-            compile(*btf, type_id, size);
-        } catch (const Error&) {
-        }
-    }
-
-    [[nodiscard]] bool is_integer() const { return is_integer_; }
-    [[nodiscard]] bool is_signed() const { return is_signed_; }
-
-    std::string text(std::span<const std::byte> value) {
-        Buffer out;
-        text_ ? text_->append(out, value) : append_hex(out, value);
-        return {out.data(), out.size()};
-    }
-
-    nlohmann::ordered_json json(std::span<const std::byte> value) {
-        if (!json_) return text(value);
-        Buffer out;
-        json_->append(out, value);
-        return nlohmann::ordered_json::parse(out.begin(), out.end());
-    }
-
-  private:
-    void compile(const btf& btf, std::uint32_t type_id, std::size_t size) {
-        DecodePlan text = DecodePlan::compile(btf, type_id, Format::kText);
-        if (!text.accepts(size)) return;
-        text_.emplace(std::move(text));
-        json_.emplace(DecodePlan::compile(btf, type_id, Format::kJson));
-        const btf_type& type = type_at(btf, skip_modifiers(btf, type_id));
-        is_integer_ = btf_is_int(&type);
-        is_signed_ = is_integer_ && (btf_int_encoding(&type) & BTF_INT_SIGNED) != 0;
-    }
-
-    bool is_integer_ = false;
-    bool is_signed_ = false;
-    std::optional<Formatter> text_;
-    std::optional<Formatter> json_;
-};
-
 std::size_t possible_cpus() {
     const int cpus = libbpf_num_possible_cpus();
     if (cpus < 0) fail(ExitCode::kFailure, "counting the CPUs in /sys: {}", std::strerror(-cpus));
@@ -104,9 +57,10 @@ class MapDumper {
           // The kernel rounds each CPU's slot up to 8 bytes.
           stride_(per_cpu_ ? (size_ + 7) / 8 * 8 : size_),
           keys_(btf, bpf_map__btf_key_type_id(map), bpf_map__key_size(map)),
-          values_(btf, bpf_map__btf_value_type_id(map), size_) {}
+          values_(btf, bpf_map__btf_value_type_id(map), size_, bpf_map__name(map)) {}
 
     [[nodiscard]] bool counts() const { return values_.is_integer() && size_ <= 8; }
+    [[nodiscard]] bool has_histograms() const { return values_.has_histograms(); }
 
     void dump(MapDump& out) {
         bool cut = false;
@@ -192,6 +146,7 @@ class MapDumper {
         if (!per_cpu_) {
             entry.value_text = values_.text(value);
             entry.value = values_.json(value);
+            entry.chart = values_.charts(value);
         } else if (counts()) {
             const std::uint64_t all = sum(value);
             const auto bytes = std::as_bytes(std::span(&all, 1)).first(size_);
@@ -218,13 +173,15 @@ class MapDumper {
 
 }  // namespace
 
-MapDump dump_maps(const bpf_object* object, MapValues values) {
+MapDump dump_maps(const bpf_object* object, MapValues values, Symbolizer& symbolizer) {
     MapDump dump;
     const bpf_map* map = nullptr;
     bpf_object__for_each_map(map, object) {
+        if (bpf_map__type(map) == BPF_MAP_TYPE_STACK_TRACE) dump_stacks(map, symbolizer, dump);
         if (bpf_map__is_internal(map) || layout(map) == Layout::kOther) continue;
         MapDumper dumper(bpf_object__btf(object), map);
-        if (values == MapValues::kAny || dumper.counts()) dumper.dump(dump);
+        if (values == MapValues::kAny || dumper.counts() || dumper.has_histograms())
+            dumper.dump(dump);
     }
     return dump;
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "kernel/symbolizer.h"
+
 namespace djprobe::loader {
 
 // The analysis takes nlohmann's internal assertions for exceptions.
@@ -19,6 +21,7 @@ struct MapEntry {
     std::string value_text;
     nlohmann::ordered_json key;
     nlohmann::ordered_json value;
+    std::string chart{};  ///< lines that show more of the value: histograms, frames
 };
 
 struct MapDump {
@@ -32,12 +35,18 @@ struct MapDump {
     std::vector<LeftOut> left_out;
 };
 
-/// Which maps are of interest. Beside events there are scratch buffers, too.
+/// Empties what dump_maps() and dump_variables() show: entries of hash and stack maps go, those of
+/// arrays and the variables of .bss become 0, but for `lost`. The program may run meanwhile.
+void clear_results(const bpf_object* object);
+
+/// Which maps are of interest. Beside events there are scratch buffers, too; stacks and histograms
+/// are results always.
 enum class MapValues { kAny, kCounters };
 
 /// The entries of the program's own array and hash maps, per-CPU ones included: integers summed
 /// over the CPUs, other values as a list of one per CPU. A map with room for more than 16 shows
-/// only what is not zero, of a hash map the largest numbers first, and no more than 64.
-MapDump dump_maps(const bpf_object* object, MapValues values);
+/// only what is not zero, of a hash map the largest numbers first, and no more than 64. And the
+/// traces of its stack maps.
+MapDump dump_maps(const bpf_object* object, MapValues values, Symbolizer& symbolizer);
 
 }  // namespace djprobe::loader

@@ -10,7 +10,8 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr std::size_t kPerfPages = 64;
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kPerfBuffer = 64 * kPage;
 // A burst of so many times what came last must still fit.
 constexpr std::size_t kBurst = 16;
 
@@ -30,7 +31,16 @@ std::vector<bpf_map*> event_maps(const bpf_object* object) {
 
 }  // namespace
 
-EventReader::EventReader(bpf_object* object, Format format, Output& output, const StopSignals& stop)
+void set_ring_sizes(const bpf_object* object, std::size_t bytes) {
+    bpf_map* map = nullptr;
+    bpf_object__for_each_map(map, object) {
+        if (bpf_map__type(map) == BPF_MAP_TYPE_RINGBUF)
+            bpf_map__set_max_entries(map, static_cast<__u32>(bytes));
+    }
+}
+
+EventReader::EventReader(bpf_object* object, Format format, Output& output, const StopSignals& stop,
+                         std::optional<std::size_t> buffer)
     : output_(output), stop_(stop) {
     const std::vector<bpf_map*> maps = event_maps(object);
     for (bpf_map* map : maps) {
@@ -42,7 +52,8 @@ EventReader::EventReader(bpf_object* object, Format format, Output& output, cons
         Source& source = sources_.emplace_back(Source{
             this, name, RecordPrinter(bpf_object__btf(object), name, maps.size() == 1, style),
             std::nullopt});
-        is_ring ? add_ring(map, source) : add_perf(map, source);
+        is_ring ? add_ring(map, source)
+                : add_perf(map, source, buffer.value_or(kPerfBuffer) / kPage);
     }
 }
 
@@ -64,7 +75,7 @@ void EventReader::add_ring(bpf_map* map, Source& source) {
     has_ring_ = true;
 }
 
-void EventReader::add_perf(bpf_map* map, Source& source) {
+void EventReader::add_perf(bpf_map* map, Source& source, std::size_t pages) {
     const auto on_sample = [](void* context, int, void* data, __u32 size) {
         auto& source = *static_cast<Source*>(context);
         source.reader->on_record(source, {static_cast<const std::byte*>(data), size});
@@ -73,7 +84,7 @@ void EventReader::add_perf(bpf_map* map, Source& source) {
         static_cast<Source*>(context)->reader->lost_by_perf_ += count;
     };
     perf_.emplace_back(
-        perf_buffer__new(bpf_map__fd(map), kPerfPages, on_sample, on_lost, &source, nullptr));
+        perf_buffer__new(bpf_map__fd(map), pages, on_sample, on_lost, &source, nullptr));
     if (!perf_.back()) {
         fail(ExitCode::kFailure, "map '{}': cannot read the perf buffer: {}", bpf_map__name(map),
              std::strerror(errno));
@@ -82,6 +93,7 @@ void EventReader::add_perf(bpf_map* map, Source& source) {
 }
 
 void EventReader::on_record(Source& source, std::span<const std::byte> record) {
+    if (at_limit()) return;
     ++received_;
     source.printer.print(output_.buffer(), record);
     output_.flush_if_full();

@@ -19,11 +19,16 @@
 
 namespace djprobe::loader {
 
+/// Before the object is loaded: the size of its ring buffers, a power of two from 4096 on.
+void set_ring_sizes(const bpf_object* object, std::size_t bytes);
+
 /// Reads every ring buffer and perf event array of a loaded object and prints their records.
 class EventReader {
   public:
     /// Throws Error when a map cannot be read.
-    EventReader(bpf_object* object, Format format, Output& output, const StopSignals& stop);
+    /// `buffer`: bytes for each CPU, of perf event arrays.
+    EventReader(bpf_object* object, Format format, Output& output, const StopSignals& stop,
+                std::optional<std::size_t> buffer = std::nullopt);
     EventReader(const EventReader&) = delete;
     EventReader& operator=(const EventReader&) = delete;
 
@@ -43,6 +48,10 @@ class EventReader {
     /// Prints the rest, whatever the signals: for the end, when no probe sends any more.
     void drain();
 
+    /// Takes no more than so many events in all.
+    void set_limit(std::uint64_t events) noexcept { limit_ = events; }
+    [[nodiscard]] bool at_limit() const noexcept { return received_ >= limit_; }
+
     [[nodiscard]] std::uint64_t received() const noexcept { return received_; }
     /// Records that the kernel reports as lost (perf event arrays do; ring buffers cannot).
     [[nodiscard]] std::uint64_t lost_by_perf() const noexcept { return lost_by_perf_; }
@@ -61,7 +70,7 @@ class EventReader {
     };
 
     void add_ring(bpf_map* map, Source& source);
-    void add_perf(bpf_map* map, Source& source);
+    void add_perf(bpf_map* map, Source& source, std::size_t pages);
     void consume();
     void on_record(Source& source, std::span<const std::byte> record);
     [[nodiscard]] bool must_stop() const {
@@ -72,6 +81,7 @@ class EventReader {
     const StopSignals& stop_;
     bool draining_ = false;
     std::uint64_t received_ = 0;
+    std::uint64_t limit_ = UINT64_MAX;
     std::uint64_t lost_by_perf_ = 0;
     bool has_ring_ = false;
     bool has_room_ = false;

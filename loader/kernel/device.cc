@@ -47,6 +47,11 @@ void check_known(int error) {
     fail(ExitCode::kFailure, "{}: {}", what, std::strerror(error));
 }
 
+std::uint64_t cookie_of(const AttachRequest& request, std::size_t site) {
+    return request.flags & DJPROBE_ATTACH_COUNT ? counter_name(request.cookie + site)
+                                                : request.cookie;
+}
+
 }  // namespace
 
 void check_abi(std::uint32_t module_abi) {
@@ -84,7 +89,7 @@ Probe Device::attach(const SiteSpec& site, const AttachRequest& request,
     if (!site.symbol.empty()) attach.symbol = reinterpret_cast<std::uintptr_t>(site.symbol.c_str());
     attach.offset = site.offset;
     attach.address = site.address;
-    attach.cookie = request.cookie;
+    attach.cookie = cookie_of(request, 0);
     attach.prog_fd = request.prog_fd;
     attach.mode = request.mode;
     attach.flags = request.flags;
@@ -103,18 +108,14 @@ std::optional<Probe> Device::attach_many(const std::vector<ManySite>& sites,
     for (std::size_t i = 0; i < sites.size(); ++i) {
         named[i].address = sites[i].address;
         named[i].flags = sites[i].flags;
-        named[i].cookie = request.cookie;
+        named[i].cookie = cookie_of(request, i);
     }
     djprobe_attach_many attach = {};
-    attach.size = sizeof attach;
-    attach.sites = reinterpret_cast<std::uintptr_t>(named.data());
-    attach.count = static_cast<std::uint32_t>(named.size());
     attach.mode = request.mode;
     attach.prog_fd = request.prog_fd;
     attach.flags = request.flags;
     attach.entry_prog_fd = request.entry_prog_fd;
-    const int fd = ioctl(fd_.get(), DJPROBE_IOC_ATTACH_MANY, &attach);
-    if (fd >= 0) return Probe(UniqueFd(fd));
+    if (UniqueFd fd = attach_sites(named, attach)) return Probe(std::move(fd));
     const int error = errno;
     check_known(error);
     if (attach.failed < sites.size() && attach.reason != DJPROBE_REASON_NONE &&
@@ -128,17 +129,38 @@ std::optional<Probe> Device::attach_many(const std::vector<ManySite>& sites,
     throw refusal(site, request.prog_name, reason_of(attach), error, symbolizer);
 }
 
-djprobe_explain Device::explain(const SiteSpec& site, Symbolizer& symbolizer,
-                                std::uint32_t flags) const {
-    djprobe_explain explain = {};
+UniqueFd Device::attach_sites(std::vector<djprobe_site>& sites,
+                              djprobe_attach_many& request) const {
+    request.size = sizeof request;
+    request.sites = reinterpret_cast<std::uintptr_t>(sites.data());
+    request.count = static_cast<std::uint32_t>(sites.size());
+    return UniqueFd(ioctl(fd_.get(), DJPROBE_IOC_ATTACH_MANY, &request));
+}
+
+UniqueFd Device::make_event(djprobe_event_kind kind) const {
+    return UniqueFd(ioctl(fd_.get(), DJPROBE_IOC_EVENT, static_cast<unsigned long>(kind)));
+}
+
+bool Device::ask(const SiteSpec& site, std::uint32_t flags, djprobe_explain& explain) const {
     explain.size = sizeof explain;
     explain.flags = flags;
     if (!site.symbol.empty())
         explain.symbol = reinterpret_cast<std::uintptr_t>(site.symbol.c_str());
     explain.offset = site.offset;
     explain.address = site.address;
-    if (ioctl(fd_.get(), DJPROBE_IOC_EXPLAIN, &explain) < 0)
-        throw refusal(site, "", reason_of(explain), errno, symbolizer);
+    return ioctl(fd_.get(), DJPROBE_IOC_EXPLAIN, &explain) == 0;
+}
+
+djprobe_explain Device::judge(const SiteSpec& site, std::uint32_t flags) const {
+    djprobe_explain explain = {};
+    if (!ask(site, flags, explain)) explain.verdict = DJPROBE_VERDICT_REFUSED;
+    return explain;
+}
+
+djprobe_explain Device::explain(const SiteSpec& site, Symbolizer& symbolizer,
+                                std::uint32_t flags) const {
+    djprobe_explain explain = {};
+    if (!ask(site, flags, explain)) throw refusal(site, "", reason_of(explain), errno, symbolizer);
     return explain;
 }
 
@@ -151,6 +173,19 @@ std::uint32_t Device::set_switches(std::uint32_t change, std::uint32_t on) const
     if (request.reason == DJPROBE_REASON_LOCKDOWN)
         fail(ExitCode::kNoPermission, "kernel lockdown forbids probes: they stay off");
     fail_request("switching", errno);
+}
+
+std::optional<std::uint64_t> event_number(const UniqueFd& event) {
+    std::uint64_t number = 0;
+    if (ioctl(event.get(), DJPROBE_IOC_NUMBER, &number) != 0) return std::nullopt;
+    return number;
+}
+
+bool hold(const UniqueFd& event, const Probe& probe) {
+    djprobe_hold request = {};
+    request.size = sizeof request;
+    request.probe_fd = probe.fd();
+    return ioctl(event.get(), DJPROBE_IOC_HOLD, &request) == 0;
 }
 
 std::vector<std::string> what_is_off(std::uint32_t on) {

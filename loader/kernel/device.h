@@ -32,16 +32,27 @@ class Probe {
     /// State and counters now, of all its probes, in one call: code that it runs may be probed.
     /// Names take time, and the kernel's code that finds them may be probed as well.
     [[nodiscard]] std::vector<djprobe_query> queries(bool names) const;
+    /// For poll().
+    [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
   private:
     UniqueFd fd_;
 };
 
+/// Counters lie one behind the other in the values of their map, so many in each: a value per CPU
+/// has room for four times as many.
+inline constexpr std::size_t kCountersPerValue = 1024;
+/// What the module calls the counter of this index.
+constexpr std::uint64_t counter_name(std::size_t index) {
+    return DJPROBE_COUNTER(index / kCountersPerValue,
+                           index % kCountersPerValue * sizeof(std::uint64_t));
+}
+
 /// What DJPROBE_IOC_ATTACH wants to know beside the site.
 struct AttachRequest {
-    int prog_fd;
+    int prog_fd;                 ///< with DJPROBE_ATTACH_COUNT the counters' map
     std::string_view prog_name;  ///< for messages
-    std::uint64_t cookie;
+    std::uint64_t cookie;        ///< with DJPROBE_ATTACH_COUNT the index of the first counter
     djprobe_mode mode;
     std::uint32_t flags = 0;  ///< enum djprobe_attach_flags
     int entry_prog_fd = 0;    ///< with DJPROBE_ATTACH_SESSION
@@ -80,6 +91,17 @@ class Device {
                                      const AttachRequest& request, RefusedSite& refused,
                                      Symbolizer& symbolizer) const;
 
+    /// DJPROBE_IOC_ATTACH_MANY: the probe fd, or none with errno and what the module has written
+    /// into the request and the sites. Sets the list's pointer and count.
+    UniqueFd attach_sites(std::vector<djprobe_site>& sites, djprobe_attach_many& request) const;
+
+    /// An event fd, see DJPROBE_IOC_EVENT; none with errno.
+    [[nodiscard]] UniqueFd make_event(djprobe_event_kind kind) const;
+
+    /// The module's decision about a site, as explain() asks for it, without an error: a place that
+    /// is none is refused, too.
+    [[nodiscard]] djprobe_explain judge(const SiteSpec& site, std::uint32_t flags) const;
+
     /// The module's own decision about a site, or with flags about a function's returns; nothing
     /// is touched. Throws as attach() where there is no such site.
     [[nodiscard]] djprobe_explain explain(const SiteSpec& site, Symbolizer& symbolizer,
@@ -91,9 +113,15 @@ class Device {
 
   private:
     explicit Device(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
+    bool ask(const SiteSpec& site, std::uint32_t flags, djprobe_explain& explain) const;
 
     UniqueFd fd_;
 };
+
+/// The number of an event fd, which no other one has.
+std::optional<std::uint64_t> event_number(const UniqueFd& event);
+/// Lets an event fd hold a probe fd's probes; false with errno.
+bool hold(const UniqueFd& event, const Probe& probe);
 
 /// A line for each of `on`'s switches (enum djprobe_switches) that is off, with what puts it on.
 std::vector<std::string> what_is_off(std::uint32_t on);

@@ -22,6 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kLink = "anon_inode:[djprobe]";
+// What a tool has under `probeload run`: the tool owns the probes, though probeload has their fd.
+constexpr std::string_view kEventLink = "anon_inode:[djprobe-event]";
 
 [[noreturn]] void not_allowed(const fs::path& what) {
     fail(ExitCode::kNoPermission, "{}: {}: probes of another process: {}", what.string(),
@@ -68,28 +70,42 @@ bool read_fdinfo(const fs::path& path, OpenProbe& file) {
         if (!value) continue;
         if (name == "attachment") file.attachment = *value;
         if (name == "prog_id") file.program_id = static_cast<std::uint32_t>(*value);
+        if (name == "map_id") file.map_id = static_cast<std::uint32_t>(*value);
         if (name == "entry_prog_id") file.entry_program_id = static_cast<std::uint32_t>(*value);
     }
     return file.attachment != 0;
 }
 
+template <class Info>
+std::string name_by(const UniqueFd& object) {
+    Info info = {};
+    __u32 size = sizeof info;
+    if (!object || bpf_obj_get_info_by_fd(object.get(), &info, &size) != 0) return "";
+    return {info.name, strnlen(info.name, sizeof info.name)};
+}
+
 }  // namespace
 
 std::vector<OpenProbe> find_open_probes(const fs::path& proc) {
-    std::vector<OpenProbe> files;
+    std::vector<OpenProbe> files, plain;
     std::set<std::uint64_t> known;
     for (const int pid : numbers_in(proc)) {
         const fs::path process = proc / std::to_string(pid);
         for (const int fd : numbers_in(process / "fd")) {
             std::error_code error;
             const fs::path to = fs::read_symlink(process / "fd" / std::to_string(fd), error);
-            if (error || to != kLink) continue;
+            if (error || (to != kLink && to != kEventLink)) continue;
             OpenProbe file{pid, fd, line_of(process / "comm"), 0, 0, 0};
-            if (read_fdinfo(process / "fdinfo" / std::to_string(fd), file) &&
-                known.insert(file.attachment).second)
+            if (!read_fdinfo(process / "fdinfo" / std::to_string(fd), file)) continue;
+            if (to == kLink)
+                plain.push_back(std::move(file));
+            else if (known.insert(file.attachment).second)
                 files.push_back(std::move(file));
         }
     }
+    for (OpenProbe& file : plain)
+        if (known.insert(file.attachment).second) files.push_back(std::move(file));
+    std::ranges::stable_sort(files, {}, &OpenProbe::pid);
     return files;
 }
 
@@ -108,11 +124,11 @@ std::optional<Probe> borrow(const OpenProbe& file) {
 }
 
 std::string program_name(std::uint32_t id) {
-    const UniqueFd program(bpf_prog_get_fd_by_id(id));
-    bpf_prog_info info = {};
-    __u32 size = sizeof info;
-    if (!program || bpf_obj_get_info_by_fd(program.get(), &info, &size) != 0) return "";
-    return {info.name, strnlen(info.name, sizeof info.name)};
+    return name_by<bpf_prog_info>(UniqueFd(bpf_prog_get_fd_by_id(id)));
+}
+
+std::string map_name(std::uint32_t id) {
+    return name_by<bpf_map_info>(UniqueFd(bpf_map_get_fd_by_id(id)));
 }
 
 }  // namespace djprobe::loader

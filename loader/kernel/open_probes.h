@@ -22,9 +22,11 @@ struct OpenProbe {
     std::uint64_t attachment;
     std::uint32_t program_id;
     std::uint32_t entry_program_id;  ///< of a session, else 0
+    std::uint32_t map_id = 0;        ///< of what only counts, else 0
 };
 
-/// All probe fds, by process; one that several processes share (by fork, or sent) once. Leaves out
+/// All probe fds, by process; one that several processes share (by fork, or sent) once, that of a
+/// tool under `probeload run` as the tool's. Leaves out
 /// processes that end meanwhile. Throws Error(kNoPermission) when /proc hides some.
 std::vector<OpenProbe> find_open_probes(const std::filesystem::path& proc = "/proc");
 
@@ -33,5 +35,7 @@ std::optional<Probe> borrow(const OpenProbe& file);
 
 /// "on_hit", or "" for a program that is gone.
 std::string program_name(std::uint32_t id);
+/// "djprobe_count", or "" for a map that is gone.
+std::string map_name(std::uint32_t id);
 
 }  // namespace djprobe::loader

@@ -11,6 +11,9 @@
 namespace djprobe::loader {
 namespace {
 
+// The kernel's own limit, KSYM_NAME_LEN, less the NUL.
+constexpr std::size_t kLongestName = 511;
+
 bool starts_hex(std::string_view text) {
     return text.starts_with("0x") || text.starts_with("0X");
 }
@@ -62,6 +65,9 @@ SiteSpec parse_function(std::string_view text) {
         fail(ExitCode::kUsage, "'{}' is not a function: write SYM, SYM+OFFSET or MODULE:SYM", text);
     }
 
+    if (symbol.size() > kLongestName)
+        fail(ExitCode::kUsage, "'{}...' is not a function: its name has {} letters, more than {}",
+             symbol.substr(0, 32), symbol.size(), kLongestName);
     reject_source_place(text);
     if (starts_hex(text)) {
         fail(ExitCode::kUsage, "'{}' is an address, not a function: give it with --address", text);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "object/object.h"
 
-#include <fmt/core.h>
-#include <fmt/ranges.h>
+#include <sys/resource.h>
 
-#include <algorithm>
 #include <cerrno>
-#include <iterator>
+#include <optional>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/temp_dir.h"
@@ -17,6 +16,7 @@
 #include "object/crash_guard.h"
 #include "object/elf_check.h"
 #include "object/from_stdin.h"
+#include "object/tail_calls.h"
 
 namespace djprobe::loader {
 namespace {
@@ -24,8 +24,6 @@ namespace {
 constexpr std::size_t kVerifierLines = 8;
 // Opening takes milliseconds.
 constexpr int kSecondsToOpen = 30;
-// libbpf gives uprobes and sessions the same program type; only the section tells them apart.
-constexpr std::string_view kSections[] = {"kprobe", "kretprobe", "kprobe.multi", "kretprobe.multi"};
 
 std::string libbpf_error(int error) {
     char text[256];
@@ -33,71 +31,32 @@ std::string libbpf_error(int error) {
     return text;
 }
 
-std::string program_list(const std::vector<Program>& programs) {
-    std::vector<std::string> items;
-    items.reserve(programs.size());
-    for (const Program& program : programs) {
-        items.push_back(fmt::format("{} (SEC \"{}\")", program.name, program.section));
-    }
-    return fmt::format("{}", fmt::join(items, ", "));
+// Tools set the sizes of some maps by themselves, before they load their object.
+std::string missing_size(const bpf_map& map) {
+    const std::string name = bpf_map__name(&map);
+    const bool no_room = bpf_map__max_entries(&map) == 0, no_size = bpf_map__value_size(&map) == 0;
+    if (no_room && no_size)
+        return fmt::format("it has no size: give --map {0}.max_entries=N --map {0}.value_size=N",
+                           name);
+    if (no_room)
+        return fmt::format("it has no room for any entry: give --map {}.max_entries=N", name);
+    return no_size ? fmt::format("its values have no size: give --map {}.value_size=N", name) : "";
 }
 
-// A section is "TYPE" or "TYPE/PLACE".
-std::string_view type_of(std::string_view section) {
-    return section.substr(0, section.find('/'));
+rlim_t open_files() {
+    rlimit limit = {};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    return limit.rlim_cur;
 }
 
-bool is_section(std::string_view type) {
-    return std::ranges::find(kSections, type) != std::end(kSections);
-}
-
-void check_section(const Program& program) {
-    const std::string_view type = type_of(program.section);
-    // Older libbpf does not know the section, and gives it no type.
-    if (type == "kprobe.session") {
-        fail(ExitCode::kWrongProgram,
-             "program '{}' has SEC \"{}\": write two, SEC \"kprobe\" and SEC \"kretprobe\", and "
-             "attach them with --session",
-             program.name, program.section);
-    }
-    if (bpf_program__type(program.handle) != BPF_PROG_TYPE_KPROBE) {
-        fail(ExitCode::kWrongProgram,
-             "program '{}': not a program of type kprobe, as its SEC \"{}\" says: use SEC "
-             "\"kprobe\" or \"kretprobe\"",
-             program.name, program.section);
-    }
-    if (is_section(type)) return;
-    const std::string_view place =
-        std::string_view(program.section).substr(std::min(type.size() + 1, program.section.size()));
-    if ((type == "ksyscall" || type == "kretsyscall") && !place.empty()) {
-        fail(ExitCode::kWrongProgram, "program '{}' has SEC \"{}\": use SEC \"{}/__x64_sys_{}\"",
-             program.name, program.section, type == "ksyscall" ? "kprobe" : "kretprobe", place);
-    }
-    fail(ExitCode::kWrongProgram,
-         "program '{}' has SEC \"{}\", which is not for a probe in the kernel: use SEC "
-         "\"kprobe\" or \"kretprobe\"",
-         program.name, program.section);
-}
-
-bool can_run(const Program& program) {
-    try {
-        check_section(program);
-    } catch (const Error&) {
-        return false;
-    }
-    return true;
-}
-
-// One program that cannot run does not stand for several.
-void check_one_of(const std::vector<Program>& programs, const Program& program) {
-    try {
-        check_section(program);
-    } catch (const Error& error) {
-        std::vector<Program> good;
-        std::ranges::copy_if(programs, std::back_inserter(good), can_run);
-        if (good.empty()) throw;
-        fail(error.code(), "{}; or choose one that can run with --prog: {}", error.what(),
-             program_list(good));
+// libbpf names the map that the kernel has refused.
+void explain_map(const bpf_object* object, const std::string& log) {
+    const bpf_map* map = nullptr;
+    bpf_object__for_each_map(map, object) {
+        const std::string name = bpf_map__name(map);
+        if (log.find("map '" + name + "': failed to create") == log.npos) continue;
+        const std::string why = missing_size(*map);
+        if (!why.empty()) fail(ExitCode::kRejected, "map '{}' cannot be made: {}", name, why);
     }
 }
 
@@ -119,6 +78,9 @@ Object::Object(std::string name, bool verbose)
     : name_(std::move(name)), verbose_(verbose), log_(std::make_unique<LibbpfLog>(verbose)) {}
 
 Object Object::open(const std::filesystem::path& file, bool verbose) {
+    if (file.empty())
+        fail(ExitCode::kUsage,
+             "FILE is '': name an object (.bpf.o) or its source (.bpf.c), or - for stdin");
     const bool from_stdin = is_stdin(file);
     Object object(from_stdin ? "stdin" : file.string(), verbose);
     std::optional<TempDir> directory;
@@ -133,6 +95,7 @@ Object Object::open(const std::filesystem::path& file, bool verbose) {
     check_bpf_elf(path, object.name_);
     const CrashGuard guard(object.name_, kSecondsToOpen);
     check_types(path, object.name_);
+    object.tail_called_ = tail_called_programs(path);
     object.object_.reset(bpf_object__open_file(path.c_str(), nullptr));
     if (!object.object_) {
         const int error = errno;
@@ -153,52 +116,17 @@ std::vector<Program> Object::programs() const {
     return programs;
 }
 
-std::vector<Program> Object::select(const std::string& name, Several several) const {
-    std::vector<Program> all = programs();
-    if (all.empty()) fail(ExitCode::kBadFile, "{}: no BPF program in it", name_);
-    if (!name.empty()) {
-        for (const Program& program : all)
-            if (program.name == name) return {program};
-        fail(ExitCode::kUsage, "{}: no program '{}'; it has: {}", name_, name, program_list(all));
-    }
-    if (all.size() == 1) return all;
-    std::vector<Program> chosen;
-    for (const Program& program : all)
-        if (bpf_program__autoload(program.handle)) chosen.push_back(program);
-    if (chosen.size() > 1 && several == Several::kRefuse) {
-        fail(ExitCode::kUsage, "{}: several programs, choose one with --prog: {}", name_,
-             program_list(all));
-    }
-    for (const Program& program : chosen) {
-        check_one_of(chosen, program);
-        if (chosen.size() > 1 && several == Several::kTakeAll &&
-            !site_of_section(program.section)) {
-            fail(ExitCode::kUsage,
-                 "{}: several programs, and the section of '{}' names no function; choose one with "
-                 "--prog: {}",
-                 name_, program.name, program_list(all));
-        }
-    }
-    if (chosen.empty()) {
-        fail(ExitCode::kUsage,
-             "{}: all its programs are optional (SEC \"?...\"): choose one with --prog: {}", name_,
-             program_list(all));
-    }
-    return chosen;
-}
-
-std::vector<Program> Object::choose(const std::string& name, Several several) {
-    std::vector<Program> chosen = select(name, several);
-    for (const Program& program : programs())
-        bpf_program__set_autoload(program.handle, false);
-    for (const Program& program : chosen) {
-        check_section(program);
-        // The kernel would give a program of SEC("kprobe.multi") helpers that find cookie and
-        // address where only its own attachment leaves them. The context is the same.
-        bpf_program__set_expected_attach_type(program.handle, static_cast<bpf_attach_type>(0));
+void Object::take(const std::vector<Program>& programs) {
+    for (const Program& program : this->programs())
+        // libbpf fills the slots of each PROG_ARRAY, and needs the programs for that.
+        bpf_program__set_autoload(program.handle, is_tail_called(program));
+    for (const Program& program : programs)
         bpf_program__set_autoload(program.handle, true);
-    }
-    return chosen;
+    // The kernel would give a program of SEC("kprobe.multi") helpers that find cookie and address
+    // where only its own attachment leaves them. The context is the same.
+    for (const Program& program : this->programs())
+        if (runner_of(program) == Runner::kDjprobe)
+            bpf_program__set_expected_attach_type(program.handle, static_cast<bpf_attach_type>(0));
 }
 
 void Object::load() {
@@ -224,20 +152,14 @@ void Object::load() {
         fail(ExitCode::kNoPermission, "{}: the kernel does not permit to load BPF: {}", name_,
              why_denied(Capability::kSysAdmin));
     }
+    if (error == -EMFILE)
+        fail(ExitCode::kFailure,
+             "{}: too many open files: this process may have {} (ulimit -n): raise that", name_,
+             open_files());
+    explain_map(object_.get(), log_->text());
     const std::string warning = first_warning(log_->text());
     fail(ExitCode::kRejected, "{}: cannot be loaded: {}", name_,
          warning.empty() ? libbpf_error(error) : warning);
-}
-
-bool is_return_section(std::string_view section) {
-    const std::string_view type = type_of(section);
-    return type == "kretprobe" || type == "kretprobe.multi";
-}
-
-std::optional<SiteSpec> site_of_section(std::string_view section) {
-    const std::string_view type = type_of(section);
-    if (!is_section(type) || section.size() <= type.size() + 1) return std::nullopt;
-    return parse_function(section.substr(type.size() + 1));
 }
 
 }  // namespace djprobe::loader

@@ -1,37 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
-// A BPF object file: opened, its programs chosen, loaded.
+// A BPF object file: opened, and loaded with the programs that are wanted.
 #pragma once
 
 #include <bpf/libbpf.h>
 
 #include <filesystem>
 #include <memory>
-#include <optional>
+#include <set>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "kernel/site_spec.h"
 #include "object/libbpf_log.h"
+#include "object/program.h"
 
 namespace djprobe::loader {
-
-/// A program of the object, by its function's name and its section.
-struct Program {
-    bpf_program* handle;
-    std::string name;
-    std::string section;
-
-    /// The file descriptor, once loaded.
-    [[nodiscard]] int fd() const { return bpf_program__fd(handle); }
-};
-
-/// What to do with several programs where none is named.
-enum class Several {
-    kRefuse,
-    kTakeAll,        ///< their sections must say where
-    kTakeAllNoPlace  ///< where is said elsewhere
-};
 
 class Object {
   public:
@@ -39,12 +21,16 @@ class Object {
     /// reaches the kernel yet. Throws Error: kBadFile, kCompile.
     static Object open(const std::filesystem::path& file, bool verbose);
 
+    /// For messages.
+    [[nodiscard]] const std::string& name() const noexcept { return name_; }
     [[nodiscard]] std::vector<Program> programs() const;
-    /// The program of this name; if the name is empty the only one, or all (those of
-    /// SEC("?...") excepted). The others will not be loaded.
-    /// Throws Error: kUsage, kWrongProgram.
-    std::vector<Program> choose(const std::string& name, Several several);
-    /// Creates the maps and loads the chosen programs. Throws Error: kRejected, kNoPermission.
+    /// Whether the program stands in a PROG_ARRAY from the start.
+    [[nodiscard]] bool is_tail_called(const Program& program) const {
+        return tail_called_.contains(program.name);
+    }
+    /// Only these programs will be loaded, and those that stand in a PROG_ARRAY.
+    void take(const std::vector<Program>& programs);
+    /// Creates the maps and loads the programs. Throws Error: kRejected, kNoPermission.
     void load();
 
     [[nodiscard]] bpf_object* handle() const noexcept { return object_.get(); }
@@ -57,18 +43,12 @@ class Object {
     };
 
     Object(std::string name, bool verbose);
-    std::vector<Program> select(const std::string& name, Several several) const;
 
     std::string name_;
     bool verbose_;  ///< libbpf's log has been shown
     std::unique_ptr<LibbpfLog> log_;
     std::unique_ptr<bpf_object, Close> object_;
+    std::set<std::string> tail_called_;
 };
-
-/// The site in SEC("kprobe/vfs_read+4"), SEC("kretprobe/vfs_read") or SEC("kprobe.multi/vfs_*");
-/// none for SEC("kprobe"). Throws Error(kUsage).
-std::optional<SiteSpec> site_of_section(std::string_view section);
-/// True for SEC("kretprobe") and SEC("kretprobe/SYM"), with or without ".multi".
-bool is_return_section(std::string_view section);
 
 }  // namespace djprobe::loader

@@ -17,13 +17,20 @@
 #include "base/say.h"
 #include "base/snapshot_signal.h"
 #include "base/stop_signals.h"
-#include "events/map_dump.h"
+#include "base/ticker.h"
 #include "events/reader.h"
+#include "events/stack_dump.h"
 #include "kernel/device.h"
+#include "object/assign.h"
 #include "object/object.h"
 #include "session/attachment.h"
+#include "session/choice.h"
+#include "session/command.h"
 #include "session/event_loop.h"
-#include "session/session_watch.h"
+#include "session/loss_watch.h"
+#include "session/others.h"
+#include "session/results.h"
+#include "session/running.h"
 #include "session/site_names.h"
 #include "session/summary.h"
 #include "session/targets.h"
@@ -35,14 +42,6 @@ using namespace std::chrono_literals;
 
 // After so many seconds a jump is there or never will be.
 constexpr double kSettled = 5;
-
-Child start_command(const std::string& command) {
-    try {
-        return Child::start({"/bin/sh", "-c", command});
-    } catch (const std::system_error& error) {
-        fail(ExitCode::kCommandFailed, "cannot start '{}': {}", command, error.code().message());
-    }
-}
 
 [[noreturn]] void fail_before_command(const AttachOptions& options, const StopSignals& stop) {
     if (stop.sent())
@@ -97,40 +96,13 @@ std::optional<int> end_of(std::optional<Child>& child, bool ended, EventReader& 
     return ended ? child->wait() : child->end([&events] { events.drain(); });
 }
 
-// No program runs any more: counters and records are of one moment.
-void stop_probes(const std::vector<Attachment>& attachments, Summary& summary,
-                 Symbolizer& symbolizer) {
-    for (const Attachment& attachment : attachments)
-        summary.attachments.push_back(attachment.report());
-    for (const Attachment& attachment : attachments)
-        attachment.disable();
-    run_out();
-    for (std::size_t i = 0; i < attachments.size(); ++i)
-        attachments[i].complete(summary.attachments[i], symbolizer);
-}
-
-std::uint64_t total_hits(const std::vector<AttachmentReport>& reports) {
-    std::uint64_t hits = 0;
-    for (const AttachmentReport& report : reports)
-        hits += report.total.hits;
-    return hits;
-}
-
-Loss find_loss(const Object& object, const EventReader& events, std::uint64_t hits) {
-    if (!events.has_ring_buffer()) return Loss{events.lost_by_perf(), 0};
-    if (const auto counted = counted_by_program(object.handle())) {
-        return Loss{*counted + events.lost_by_perf(), 0};
+std::vector<Program> programs_of(const std::vector<Target>& targets,
+                                 std::vector<Program> programs) {
+    for (const Target& target : targets) {
+        programs.push_back(target.program);
+        if (target.entry) programs.push_back(*target.entry);
     }
-    return Loss{std::nullopt, hits > events.received() ? hits - events.received() : 0};
-}
-
-// What the maps and the events tell so far.
-void add_results(const Object& object, const EventReader& events, Summary& summary) {
-    summary.received = events.received();
-    if (events.has_sources())
-        summary.loss = find_loss(object, events, total_hits(summary.attachments));
-    summary.maps =
-        dump_maps(object.handle(), events.has_sources() ? MapValues::kCounters : MapValues::kAny);
+    return programs;
 }
 
 // As a shell has it.
@@ -138,14 +110,14 @@ int status_of_command(int status) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int exit_status(const AttachOptions& options, const std::optional<int>& command_status) {
-    if (!command_status) return static_cast<int>(ExitCode::kOk);
-    const int status = status_of_command(*command_status);
-    if (options.exit_status) return status;
-    // The shell's words for what it could not run.
-    const bool not_run = WIFEXITED(*command_status) && (status == 126 || status == 127);
-    return static_cast<int>(not_run ? ExitCode::kCommandFailed : ExitCode::kOk);
+int exit_status(const AttachOptions& options, const Summary& summary) {
+    if (options.strict && !is_complete(summary)) return static_cast<int>(ExitCode::kIncomplete);
+    if (summary.command_status && options.exit_status)
+        return status_of_command(*summary.command_status);
+    return command_exit_status(summary.command_status);
 }
+
+}  // namespace
 
 void note_untested_kernel() {
     utsname name;
@@ -153,8 +125,6 @@ void note_untested_kernel() {
         say("probeload: {} is none of the kernels that djprobe's tests have run on\n",
             name.release);
 }
-
-}  // namespace
 
 int run_attach(const AttachOptions& options) {
     StopSignals stop;
@@ -164,26 +134,30 @@ int run_attach(const AttachOptions& options) {
 
     // Cheap and certain errors first: the command line, the file, then the kernel.
     Object object = Object::open(options.file, options.verbose);
-    const Several several = options.sites.empty() ? Several::kTakeAll
-                            : options.session     ? Several::kTakeAllNoPlace
-                                                  : Several::kRefuse;
-    const std::vector<Target> targets =
-        choose_targets(options, object.choose(options.program, several));
+    const Choice choice = choose_programs(options, object);
+    const std::vector<Target> targets = choose_targets(options, choice.probes);
+    for (const std::string& text : options.globals)
+        assign_global(object.handle(), text);
+    for (const std::string& text : options.maps)
+        assign_map(object.handle(), text);
+    for (const std::string& line : choice.left_out)
+        say("probeload: {}\n", line);
     const Device device = Device::open();
     note_untested_kernel();
     stop.check();
+    const std::vector<Program> others = aim_others(options, choice.others, symbolizer);
+    object.take(programs_of(targets, others));
+    if (options.buffer) set_ring_sizes(object.handle(), *options.buffer);
     object.load();
 
-    EventReader events(object.handle(), options.format, output, stop);
+    EventReader events(object.handle(), options.format, output, stop, options.buffer);
     if (options.format == Format::kRaw) check_raw(events, output);
+    // What probeload reads for their frames would else be hits of its own.
+    if (has_stacks(object.handle())) symbolizer.kallsyms();
+    if (options.limit != 0) events.set_limit(options.limit);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
-    std::vector<Attachment> attachments;
-    attachments.reserve(targets.size());
-    SessionWatch sessions(options.session);
-    for (const Target& target : targets) {
-        attachments.push_back(Attachment::attach(target, options, device, symbolizer, stop));
-        if (target.entry) sessions.add(*target.entry, target.program, attachments.back());
-    }
+    Running running(options, targets, others, device, symbolizer, stop);
+    const std::vector<Attachment>& attachments = running.attachments();
     // Events come already, and the reader of stdout may take none.
     if (options.seconds) stop.request_after(*options.seconds + kSettled);
     print_attached(attachments, events, output, stop, symbolizer);
@@ -194,29 +168,33 @@ int run_attach(const AttachOptions& options) {
     if (options.command && stop.requested()) fail_before_command(options, stop);
     if (options.command) child.emplace(start_command(*options.command));
     if (options.seconds) stop.request_after(*options.seconds);
+    Ticker ticker = options.interval ? Ticker(*options.interval) : Ticker();
     const auto show = [&, since = std::chrono::steady_clock::now()] {
-        if (!wish.take()) return;
+        const bool ticked = ticker.take(), wished = wish.take();
+        if (!ticked && !wished) return;
         events.read();
         Summary snapshot;
         snapshot.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
-        for (const Attachment& attachment : attachments)
-            snapshot.attachments.push_back(attachment.snapshot(symbolizer));
-        add_results(object, events, snapshot);
+        snapshot.attachments = running.snapshot(symbolizer);
+        add_results(object, events, running, symbolizer, snapshot);
         print_summary(snapshot, options.format, output, symbolizer);
+        if (ticked && options.clear) clear_results(object.handle());
     };
-    const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1,
-                                          {sessions.watched(), {wish.fd(), show}});
+    LossWatch losses([&] { return count_losses(object, events, running); });
+    const EndCause cause = run_event_loop(
+        events, output, stop, child ? child->fd() : -1,
+        {running.sessions().watched(), losses.watched(), {wish.fd(), show}, {ticker.fd(), show}});
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand, events);
-    stop_probes(attachments, summary, symbolizer);
+    summary.attachments = running.stop(symbolizer);
     events.drain();
-    sessions.end();
-    attachments.clear();
-    add_results(object, events, summary);
+    running.sessions().end();
+    running.detach();
+    add_results(object, events, running, symbolizer, summary);
     print_summary(summary, options.format, output, symbolizer);
-    return exit_status(options, summary.command_status);
+    return exit_status(options, summary);
 }
 
 }  // namespace djprobe::loader

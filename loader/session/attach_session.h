@@ -9,4 +9,7 @@ namespace djprobe::loader {
 /// Returns the exit status. Throws Error; whatever was attached is then detached.
 int run_attach(const AttachOptions& options);
 
+/// Says so where no test has run on this kernel.
+void note_untested_kernel();
+
 }  // namespace djprobe::loader

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/memory_limit.h"
 #include "base/progress.h"
 #include "kernel/glob.h"
 #include "kernel/reason.h"
@@ -20,6 +21,9 @@ std::string function_name(const SiteSpec& site, Symbolizer& symbolizer) {
     if (name.ends_with("+0x0")) name.resize(name.size() - 4);
     return name;
 }
+
+// In the kernel, measured: 5 to 8 KiB.
+constexpr std::uint64_t kBytesPerSite = 8192;
 
 constexpr std::uint32_t kExact = DJPROBE_ATTACH_RETURN;
 constexpr std::uint32_t kShadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
@@ -77,6 +81,17 @@ std::vector<ManySite> probeable(const std::string& pattern, const std::vector<Sy
     return sites;
 }
 
+// The kernel would look for memory among the processes, this one first.
+void check_memory(const std::string& pattern, std::size_t sites) {
+    const std::uint64_t fit = available_memory() / 4 * 3 / kBytesPerSite;
+    if (sites <= fit) return;
+    fail(
+        ExitCode::kFailure,
+        "'{}': {} functions need about {} MiB of memory, which is short: {} fit: choose a narrower "
+        "pattern",
+        pattern, sites, sites * kBytesPerSite >> 20, fit);
+}
+
 Probe attach_like(const Target& target, const AttachOptions& options, const AttachRequest& request,
                   const Device& device, Symbolizer& symbolizer, const StopSignals& stop,
                   AttachmentReport& about) {
@@ -97,6 +112,7 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
         fail(ExitCode::kUsage, "'{}': {} functions, more than {}: choose a narrower pattern",
              pattern, sites.size(), DJPROBE_MANY_MAX);
     }
+    check_memory(pattern, sites.size());
     while (!sites.empty()) {
         stop.check();
         RefusedSite refused{};
@@ -178,6 +194,21 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
         return {std::move(about), std::move(probe)};
     }
     return {std::move(about), device.attach(target.site, request, symbolizer)};
+}
+
+Attachment Attachment::attach_counters(const SiteSpec& site, const Counters& counters,
+                                       djprobe_mode mode, const Device& device,
+                                       Symbolizer& symbolizer, const StopSignals& stop) {
+    stop.check();
+    AttachRequest request{counters.map_fd, "", counters.first, mode, DJPROBE_ATTACH_COUNT};
+    AttachmentReport about;
+    if (!site.is_glob()) return {std::move(about), device.attach(site, request, symbolizer)};
+    about.scope = Scope::kGlob;
+    about.name = site.symbol;
+    request.pattern = about.name;
+    const Target target{{}, site, false};
+    Probe probe = attach_like(target, {}, request, device, symbolizer, stop, about);
+    return {std::move(about), std::move(probe)};
 }
 
 bool Attachment::settling() const {

@@ -13,6 +13,12 @@
 
 namespace djprobe::loader {
 
+/// Where counters are: from which one of their map on; see counter_name().
+struct Counters {
+    int map_fd;
+    std::size_t first;
+};
+
 /// Lives until it is destroyed, as its probes do.
 class Attachment {
   public:
@@ -21,6 +27,11 @@ class Attachment {
     /// too.
     static Attachment attach(const Target& target, const AttachOptions& options,
                              const Device& device, Symbolizer& symbolizer, const StopSignals& stop);
+
+    /// The same with probes that only count, whose counters lie one behind the other.
+    static Attachment attach_counters(const SiteSpec& site, const Counters& counters,
+                                      djprobe_mode mode, const Device& device,
+                                      Symbolizer& symbolizer, const StopSignals& stop);
 
     /// Sleeps until the optimizer has made up its mind, or until a signal comes.
     void wait(const StopSignals& stop) const { probe_.wait(stop); }

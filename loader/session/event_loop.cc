@@ -42,7 +42,7 @@ EndCause run_event_loop(EventReader& events, Output& output, const StopSignals& 
         const bool gather = events.has_room() && last_read && Clock::now() - *last_read < kGather;
         last_read = Clock::now();
         if (output.closed()) return EndCause::kOutputClosed;
-        if (stop.requested()) return EndCause::kStop;
+        if (stop.requested() || events.at_limit()) return EndCause::kStop;
         // Without the ring buffers' fds the first event does not end the wait.
         const auto watched = gather ? always : polled.size();
         const int idle = events.has_ring_buffer() ? kLookMs : -1;

@@ -12,6 +12,7 @@
 #include "decode/format.h"
 #include "djprobe.h"
 #include "kernel/site_spec.h"
+#include "session/place_option.h"
 
 namespace djprobe::loader {
 
@@ -27,16 +28,26 @@ enum class ReturnMode {
 
 struct AttachOptions {
     std::filesystem::path file;
-    std::vector<SiteSpec> sites;  ///< empty: the sites that the programs' sections name
-    std::string program;          ///< empty: the only one; without sites all
-    bool at_returns = false;      ///< also where the section does not say so
+    std::vector<SiteSpec> sites;        ///< empty: the sites that the programs' sections name
+    std::vector<std::string> programs;  ///< empty: all
+    std::vector<PlaceOption> places;
+    bool others_too = true;            ///< libbpf attaches what djprobe cannot
+    bool skip_unsupported = false;     ///< where a part of the object cannot run, the others do
+    std::vector<std::string> globals;  ///< NAME=VALUE
+    std::vector<std::string> maps;     ///< NAME.max_entries=N, NAME.value_size=N
+    bool at_returns = false;           ///< also where the section does not say so
     std::optional<ReturnMode> return_mode;
     bool session = false;  ///< programs at entry and return of a function belong together
     std::uint64_t cookie = 0;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
     std::optional<double> seconds;
+    std::optional<double> interval;  ///< seconds from one snapshot to the next
+    bool clear = false;              ///< after each of them
+    std::uint64_t limit = 0;         ///< stop after so many events; 0: never
     std::optional<std::string> command;
-    bool exit_status = false;  ///< end with the command's
+    bool exit_status = false;           ///< end with the command's
+    bool strict = false;                ///< an incomplete result has an exit status of its own
+    std::optional<std::size_t> buffer;  ///< bytes of each buffer for events
     Format format = Format::kText;
     std::size_t top = kTopSites;  ///< of a pattern's sites so many are told of
     bool verbose = false;

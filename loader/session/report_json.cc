@@ -31,8 +31,12 @@ Json probe_json(const djprobe_query& probe, const std::string& program, Symboliz
     json["kind"] = "site";
     json["site"] = site_name(probe);
     json["address"] = fmt::format("{:#x}", probe.address);
-    json["program"] = program;
-    json["cookie"] = probe.cookie;
+    if (probe.flags & DJPROBE_ATTACH_COUNT) {
+        json["counter"] = {{"key", probe.cookie >> 32}, {"offset", probe.cookie & 0xffffffff}};
+    } else {
+        json["program"] = program;
+        json["cookie"] = probe.cookie;
+    }
     if (probe.flags & DJPROBE_ATTACH_RETURN)
         json["ret_mode"] = probe.flags & DJPROBE_ATTACH_SHADOW ? "shadow" : "exact";
     json["state"] = state_name(probe);
@@ -59,7 +63,7 @@ Json report_json(const AttachmentReport& report, Symbolizer& symbolizer) {
     const char* const kind = returns ? "function" : "glob";
     json["kind"] = kind;
     json[kind] = report.name;
-    json["program"] = report.program;
+    if (!report.program.empty()) json["program"] = report.program;
     if (returns) json["ret_mode"] = report.shadow ? "shadow" : "exact";
     if (returns && !report.shadow) json["returns"] = report.probes.size();
     if (!returns) json["functions"] = report.functions;

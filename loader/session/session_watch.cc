@@ -3,8 +3,6 @@
 
 #include <bpf/bpf.h>
 #include <fmt/core.h>
-#include <sys/timerfd.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <numeric>
@@ -15,7 +13,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr time_t kLookSeconds = 2;
+constexpr double kLookSeconds = 2;
 
 std::uint64_t runs_of(int program_fd) {
     bpf_prog_info info = {};
@@ -42,9 +40,7 @@ std::string no_return_selected(const std::string& at_entry, const std::string& a
 SessionWatch::SessionWatch(bool on) {
     if (!on) return;
     statistics_ = UniqueFd(bpf_enable_stats(BPF_STATS_RUN_TIME));
-    timer_ = UniqueFd(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
-    const itimerspec each = {{kLookSeconds, 0}, {kLookSeconds, 0}};
-    if (!statistics_ || !timer_ || timerfd_settime(timer_.get(), 0, &each, nullptr) != 0) stop();
+    if (statistics_) ticker_ = Ticker(kLookSeconds);
 }
 
 void SessionWatch::add(const Program& entry, const Program& program, const Attachment& attachment) {
@@ -52,9 +48,8 @@ void SessionWatch::add(const Program& entry, const Program& program, const Attac
 }
 
 Watched SessionWatch::watched() {
-    return {timer_.get(), [this] {
-                std::uint64_t ticks = 0;
-                if (read(timer_.get(), &ticks, sizeof ticks) > 0) look();
+    return {ticker_.fd(), [this] {
+                if (ticker_.take()) look();
             }};
 }
 
@@ -86,9 +81,7 @@ void SessionWatch::look() {
 
 void SessionWatch::stop() {
     statistics_ = UniqueFd();
-    // The loop goes on polling it.
-    const itimerspec never = {};
-    if (timer_) timerfd_settime(timer_.get(), 0, &never, nullptr);
+    ticker_.stop();
 }
 
 }  // namespace djprobe::loader

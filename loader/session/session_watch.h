@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/ticker.h"
 #include "base/unique_fd.h"
 #include "object/object.h"
 #include "session/attachment.h"
@@ -43,7 +44,7 @@ class SessionWatch {
     void stop();
 
     UniqueFd statistics_;
-    UniqueFd timer_;
+    Ticker ticker_;
     std::vector<Session> sessions_;
 };
 

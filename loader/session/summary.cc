@@ -25,9 +25,11 @@ std::string command_text(int status) {
 std::string summary_text(const Summary& summary, Symbolizer& symbolizer) {
     std::string text;
     if (summary.seconds) text += fmt::format("snapshot after {:.1f} s:\n", *summary.seconds);
-    for (const MapEntry& entry : summary.maps.entries) {
-        text += fmt::format("{}[{}] = {}\n", entry.map, entry.key_text, entry.value_text);
-    }
+    for (const Variable& variable : summary.variables)
+        text += fmt::format("{} = {}\n{}", variable.name, variable.text, variable.chart);
+    for (const MapEntry& entry : summary.maps.entries)
+        text += fmt::format("{}[{}] = {}\n{}", entry.map, entry.key_text, entry.value_text,
+                            entry.chart);
     for (const MapDump::LeftOut& more : summary.maps.left_out)
         text += fmt::format("{}: {} more {}{}\n", more.map, more.entries,
                             more.entries == 1 ? "entry" : "entries",
@@ -48,6 +50,8 @@ nlohmann::ordered_json summary_json(const Summary& summary, Symbolizer& symboliz
     json["probes"] = nlohmann::ordered_json::array();
     for (const AttachmentReport& report : summary.attachments)
         json["probes"].push_back(report_json(report, symbolizer));
+    for (const Program& other : summary.others)
+        json["others"].push_back({{"program", other.name}, {"section", other.section}});
     if (summary.loss) {
         json["events"]["received"] = summary.received;
         json["events"]["lost"] = nullptr;
@@ -57,6 +61,8 @@ nlohmann::ordered_json summary_json(const Summary& summary, Symbolizer& symboliz
             json["events"]["lost_at_most"] = summary.loss->at_most;
         }
     }
+    for (const Variable& variable : summary.variables)
+        json["variables"][variable.name] = variable.value;
     for (const MapEntry& entry : summary.maps.entries) {
         json["maps"][entry.map].push_back({{"key", entry.key}, {"value", entry.value}});
     }

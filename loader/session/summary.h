@@ -12,7 +12,9 @@
 #include "decode/format.h"
 #include "events/loss.h"
 #include "events/map_dump.h"
+#include "events/variables.h"
 #include "kernel/symbolizer.h"
+#include "object/program.h"
 #include "session/report.h"
 
 namespace djprobe::loader {
@@ -20,8 +22,10 @@ namespace djprobe::loader {
 struct Summary {
     std::optional<double> seconds;  ///< of a snapshot: since the probes were in
     std::vector<AttachmentReport> attachments;
+    std::vector<Program> others;  ///< that libbpf has attached
     std::uint64_t received = 0;
     std::optional<Loss> loss;  ///< none: the object has no event map
+    std::vector<Variable> variables;
     MapDump maps;
     std::optional<int> command_status;  ///< as of waitpid()
 };

@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "session/targets.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
+#include "base/say.h"
 
 namespace djprobe::loader {
 namespace {
 
-std::vector<SiteSpec> sites_of(const AttachOptions& options, const Program& program) {
-    if (!options.sites.empty()) return options.sites;
-    if (const auto site = site_of_section(program.section)) return {*site};
-    fail(ExitCode::kUsage,
-         "program '{}': its SEC(\"{}\") names no function: give --func SYM, or write "
-         "SEC(\"{}/SYM\")",
-         program.name, program.section, program.section.substr(0, program.section.find('/')));
+SiteSpec parse_site(const std::string& text) {
+    return text.starts_with("0x") ? parse_address(text) : parse_function(text);
+}
+
+std::vector<SiteSpec> sites_given(const AttachOptions& options, const Program& program) {
+    if (program.places.empty()) return options.sites;
+    std::vector<SiteSpec> sites;
+    for (const std::string& place : program.places)
+        sites.push_back(parse_site(place));
+    return sites;
 }
 
 void check_returns(const SiteSpec& site) {
@@ -23,6 +30,41 @@ void check_returns(const SiteSpec& site) {
         fail(ExitCode::kUsage, "{}: returns are those of a whole function: name it without +{:#x}",
              site.str(), site.offset);
     }
+}
+
+void add_target(const AttachOptions& options, const Program& program, const SiteSpec& site,
+                bool by_section, std::vector<Target>& targets) {
+    const bool at_returns = options.at_returns || is_return_section(program.section);
+    if (at_returns) check_returns(site);
+    targets.push_back({program, site, at_returns, by_section});
+}
+
+void add_by_section(const AttachOptions& options, const Program& program,
+                    std::vector<Target>& targets) {
+    if (const auto site = site_of_section(program.section))
+        return add_target(options, program, *site, true, targets);
+    const std::string why = fmt::format("program '{}': its SEC(\"{}\") names no function",
+                                        program.name, program.section);
+    if (!options.skip_unsupported)
+        fail(ExitCode::kUsage, "{0}: give --func SYM or --at {1}=SYM, or write SEC(\"{2}/SYM\")",
+             why, program.name, type_of_section(program.section));
+    say("probeload: left out: {}\n", why);
+}
+
+// Of programs that nothing binds to its own place only the two ends of a function go to one.
+void check_several(const AttachOptions& options, const std::vector<Program>& programs) {
+    if (options.sites.empty() || options.session || !options.programs.empty()) return;
+    std::vector<Program> unbound;
+    std::ranges::copy_if(programs, std::back_inserter(unbound),
+                         [](const Program& program) { return program.places.empty(); });
+    const auto returns = std::ranges::count_if(
+        unbound, [](const Program& program) { return is_return_section(program.section); });
+    const bool is_pair = unbound.size() == 2 && returns == 1 && !options.at_returns;
+    if (unbound.size() < 2 || is_pair) return;
+    fail(ExitCode::kUsage,
+         "several programs: choose one with --prog, or bind each to its place with --at "
+         "PROG=SITE: {}",
+         program_list(unbound));
 }
 
 // What runs at the entry of a function belongs to what runs at its returns.
@@ -59,13 +101,13 @@ std::vector<Target> choose_targets(const AttachOptions& options,
         fail(ExitCode::kUsage,
              "--session has a program at the entry and one at the returns: leave out --ret, which "
              "makes all of them programs for returns");
+    check_several(options, programs);
     std::vector<Target> targets;
     for (const Program& program : programs) {
-        const bool at_returns = options.at_returns || is_return_section(program.section);
-        for (const SiteSpec& site : sites_of(options, program)) {
-            if (at_returns) check_returns(site);
-            targets.push_back({program, site, at_returns});
-        }
+        const std::vector<SiteSpec> sites = sites_given(options, program);
+        for (const SiteSpec& site : sites)
+            add_target(options, program, site, false, targets);
+        if (sites.empty()) add_by_section(options, program, targets);
     }
     if (options.return_mode &&
         std::ranges::none_of(targets, [](const Target& target) { return target.at_returns; })) {

@@ -15,6 +15,7 @@ struct Target {
     Program program;
     SiteSpec site;
     bool at_returns;
+    bool by_section = false;         ///< no option has said where
     std::optional<Program> entry{};  ///< of a session: runs first
 };
 

@@ -313,13 +313,7 @@ TEST_P(DirectTest, WhatIsLiveSurvivesWhateverHappens) {
         if (!live.system_flags) start.flags &= ~u64{test::kDirection};
         const Machine end = run(start);
         SCOPED_TRACE(testing::Message() << "round " << round);
-        for (u8 reg = 0; reg < Machine::kRegisters; ++reg) {
-            const RegisterSet bit = register_bit(reg);
-            if (live.registers & bit || !(kCallerSaved & bit)) {
-                EXPECT_EQ(end.registers[reg], start.registers[reg]) << int{reg};
-            }
-            changed += end.registers[reg] != start.registers[reg];
-        }
+        changed += test::expect_kept(start, end, live.registers);
         if (live.flags || live.system_flags) {
             EXPECT_EQ(end.flags, start.flags);
         }

@@ -150,6 +150,14 @@ Shape make_direct(const char* name, u64 program, RegisterSet clobbers, FieldSet 
     });
 }
 
+/// A counter in place of a program.
+Shape make_counter(const char* name, bool flags) {
+    const CountConfig config = {.counter = GS(hits), .lahf = true};
+    return make_shape(name, [&](const Plan& plan, u64 slot, Span<u8> out, DetourLayout& layout) {
+        return emit_counting_detour(plan, config, {kSixLive, flags, false}, slot, out, layout);
+    });
+}
+
 // --- the shape for handlers in C ---
 
 /// As the module keeps its handlers: a list, programs by address.
@@ -213,6 +221,8 @@ std::vector<Shape> make_shapes() {
         make_direct("one field", counter, counter_clobbers, argument, false),
         make_direct("lean, counter", counter, counter_clobbers, 0, false),
         make_direct("lean, empty", empty, register_bit(kRax), 0, false),
+        make_counter("no program, live flags", true),
+        make_counter("no program", false),
     };
 }
 
@@ -246,7 +256,7 @@ int cores() {
     return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
 }
 
-constexpr int kShapes = 10;
+constexpr int kShapes = 12;
 
 BENCHMARK(run_shape)->DenseRange(0, kShapes - 1)->ThreadRange(1, cores());
 

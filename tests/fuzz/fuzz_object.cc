@@ -17,6 +17,8 @@
 #include "memory_file.h"
 #include "object/object.h"
 #include "require.h"
+#include "session/choice.h"
+#include "session/targets.h"
 
 namespace {
 
@@ -25,7 +27,9 @@ using test::require;
 
 void use(const std::string& path) {
     loader::Object object = loader::Object::open(path, false);
-    object.choose("", loader::Several::kTakeAll);
+    const loader::Choice choice = loader::choose_programs({}, object);
+    loader::choose_targets({}, choice.probes);
+    object.take(choice.probes);
     const bpf_map* map = nullptr;
     bpf_object__for_each_map(map, object.handle()) {
         for (const loader::Format format : {loader::Format::kText, loader::Format::kJson})

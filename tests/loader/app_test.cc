@@ -122,10 +122,10 @@ TEST(App, misspelt_options_are_told_with_what_was_meant) {
     expect_usage_error({"list", "--frobnicate"}, "unknown option --frobnicate (see --help)");
     expect_usage_error({"attach", "-jx", "f.o"}, "unknown option -x (see --help)");
     expect_usage_error({"atach", "f.o"}, "unknown command 'atach'; did you mean attach?");
-    expect_usage_error({"frobnicate"},
-                       "'frobnicate' is none of attach, list, off, on, explain, survey, functions, "
-                       "bench, doctor (see "
-                       "--help)");
+    expect_usage_error(
+        {"frobnicate"},
+        "'frobnicate' is none of attach, run, count, list, off, on, explain, survey, "
+        "functions, bench, doctor (see --help)");
 }
 
 TEST(App, values_and_what_stands_behind_two_dashes_are_no_options) {
@@ -306,10 +306,11 @@ TEST(App, raw_and_json_exclude_each_other) {
 }
 
 TEST(App, bench_takes_lists_of_known_names) {
-    expect_usage_error({"bench", "--mechanism", "fentry,uprobe"},
-                       "--mechanism: 'uprobe' is none of: djprobe-jump, djprobe-int3, "
-                       "djprobe-return, djprobe-shadow, kprobe-optimized, kprobe-int3, "
-                       "kprobe-ftrace, kretprobe, kprobe-multi, fentry, fexit, raw-tracepoint");
+    expect_usage_error(
+        {"bench", "--mechanism", "fentry,uprobe"},
+        "--mechanism: 'uprobe' is none of: djprobe-count, djprobe-jump, "
+        "djprobe-int3, djprobe-return, djprobe-shadow, kprobe-optimized, "
+        "kprobe-int3, kprobe-ftrace, kretprobe, kprobe-multi, fentry, fexit, raw-tracepoint");
     expect_usage_error({"bench", "--program", "full"},
                        "--program: 'full' is none of: empty, counter, ringbuf");
 }
@@ -366,7 +367,7 @@ TEST(App, explain_succeeds_with_any_verdict) {
 TEST(App, no_site_given_and_none_in_the_section) {
     expect_usage_error({"attach", DJPROBE_BPF_DIR "/count.bpf.o"},
                        "program 'on_hit': its SEC(\"kprobe\") names no function: give --func "
-                       "SYM, or write SEC(\"kprobe/SYM\")");
+                       "SYM or --at on_hit=SYM, or write SEC(\"kprobe/SYM\")");
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "base/snapshot_signal.h"
 #include "base/stop_signals.h"
 #include "expect_error.h"
+#include "temp_file.h"
 
 namespace djprobe::loader {
 namespace {
@@ -154,6 +155,17 @@ TEST(OutOfMemory, tells_which_limit_it_was) {
     EXPECT_EQ(out_of_memory(RLIM_INFINITY, RLIM_INFINITY),
               "out of memory: the machine, or this process' control group, has no more: free some, "
               "or choose fewer functions");
+}
+
+TEST(AvailableMemory, is_what_the_kernel_says) {
+    const Files files;
+    const auto path = files.write("meminfo",
+                                  "MemTotal:        2000 kB\n"
+                                  "HugePages_Total:       0\n"
+                                  "MemAvailable:    1000 kB\n");
+    EXPECT_EQ(available_memory(path.c_str()), 1000U << 10);
+    EXPECT_EQ(available_memory("/nonexistent"), ~std::uint64_t{0});
+    EXPECT_GT(available_memory(), 0U);
 }
 
 TEST(SnapshotSignal, is_seen_once_and_ends_nothing) {

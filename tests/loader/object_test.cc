@@ -27,31 +27,9 @@ SEC("kretprobe/vfs_read") int second(void *ctx) { return 0; }
 SEC("?kprobe/vfs_write") int third(void *ctx) { return 0; }
 )";
 
-constexpr const char* kBareProgram = R"(
-#define SEC(name) __attribute__((section(name), used))
-SEC("kprobe/vfs_read") int placed(void *ctx) { return 0; }
-SEC("kprobe") int bare(void *ctx) { return 0; }
-)";
-
 constexpr const char* kMultiProbe = R"(
 #define SEC(name) __attribute__((section(name), used))
 SEC("kprobe.multi/vfs_*") int many(void *ctx) { return 0; }
-)";
-
-constexpr const char* kSessionProbe = R"(
-#define SEC(name) __attribute__((section(name), used))
-SEC("kprobe.session/vfs_*") int both(void *ctx) { return 0; }
-)";
-
-constexpr const char* kUserProbe = R"(
-#define SEC(name) __attribute__((section(name), used))
-SEC("uprobe") int user(void *ctx) { return 0; }
-)";
-
-constexpr const char* kKprobeAndTracepoint = R"(
-#define SEC(name) __attribute__((section(name), used))
-SEC("tracepoint/sched/sched_switch") int traced(void *ctx) { return 0; }
-SEC("kprobe/vfs_read") int probed(void *ctx) { return 0; }
 )";
 
 std::string read_file(const std::filesystem::path& path) {
@@ -166,7 +144,7 @@ TEST(ObjectFile, types_that_refer_to_nowhere) {
 
 TEST(ObjectFile, example_has_its_program_and_site) {
     Object object = Object::open(kExamples / "vfs_read.bpf.o", false);
-    const Program program = object.choose("", Several::kRefuse).front();
+    const Program program = object.programs().front();
     EXPECT_EQ(program.name, "on_vfs_read");
     const auto site = site_of_section(program.section);
     ASSERT_TRUE(site);
@@ -183,6 +161,7 @@ TEST(ObjectSection, names_a_site_or_none) {
     EXPECT_FALSE(site_of_section("kretprobe"));
     EXPECT_TRUE(site_of_section("kprobe/vfs_*")->is_glob());
     EXPECT_TRUE(site_of_section("kprobe.multi/vfs_*")->is_glob());
+    EXPECT_EQ(site_of_section("ksyscall/openat")->symbol, "__x64_sys_openat");
     EXPECT_FALSE(site_of_section("raw_tracepoint/sys_enter"));
 }
 
@@ -191,6 +170,7 @@ TEST(ObjectSection, says_whether_it_is_for_returns) {
     EXPECT_TRUE(is_return_section("kretprobe/vfs_read"));
     EXPECT_FALSE(is_return_section("kprobe/vfs_read"));
     EXPECT_TRUE(is_return_section("kretprobe.multi/vfs_read"));
+    EXPECT_TRUE(is_return_section("kretsyscall/openat"));
 }
 
 // While it lives, stdin is this file.
@@ -233,93 +213,17 @@ TEST_F(CompileIn, object_from_stdin_or_nothing) {
               "stdin: empty: give a program's source, or an object (.bpf.o)");
 }
 
-TEST_F(CompileIn, several_programs_are_listed) {
+TEST_F(CompileIn, only_programs_that_are_taken_are_loaded) {
     Object object = Object::open(files_.write("two.bpf.c", kTwoPrograms), false);
-    EXPECT_EQ(expect_error(ExitCode::kUsage, [&] { object.choose("", Several::kRefuse); }),
-              (files_.path() / "two.bpf.c").string() +
-                  ": several programs, choose one with --prog: first (SEC \"kprobe/vfs_read\"), "
-                  "second (SEC \"kretprobe/vfs_read\"), third (SEC \"kprobe/vfs_write\")");
-    EXPECT_EQ(object.choose("first", Several::kRefuse).front().name, "first");
-}
-
-TEST_F(CompileIn, chosen_program_is_the_only_one_to_be_loaded) {
-    Object object = Object::open(files_.write("two.bpf.c", kTwoPrograms), false);
-    const Program chosen = object.choose("first", Several::kRefuse).front();
-    for (const Program& program : object.programs()) {
-        EXPECT_EQ(bpf_program__autoload(program.handle), program.name == chosen.name);
-    }
-}
-
-TEST_F(CompileIn, unknown_program_is_answered_with_the_list) {
-    Object object = Object::open(files_.write("two.bpf.c", kTwoPrograms), false);
-    const std::string message =
-        expect_error(ExitCode::kUsage, [&] { object.choose("fourth", Several::kTakeAll); });
-    EXPECT_NE(message.find("no program 'fourth'; it has: first (SEC "), message.npos);
-}
-
-TEST_F(CompileIn, user_probe_is_refused) {
-    Object object = Object::open(files_.write("user.bpf.c", kUserProbe), false);
-    EXPECT_EQ(expect_error(ExitCode::kWrongProgram, [&] { object.choose("", Several::kRefuse); }),
-              "program 'user' has SEC \"uprobe\", which is not for a probe in the kernel: use SEC "
-              "\"kprobe\" or \"kretprobe\"");
-}
-
-TEST_F(CompileIn, of_several_programs_those_that_can_run_are_named) {
-    Object object = Object::open(files_.write("both.bpf.c", kKprobeAndTracepoint), false);
-    EXPECT_EQ(expect_error(ExitCode::kWrongProgram, [&] { object.choose("", Several::kTakeAll); }),
-              "program 'traced': not a program of type kprobe, as its SEC "
-              "\"tracepoint/sched/sched_switch\" says: use SEC \"kprobe\" or \"kretprobe\"; or "
-              "choose one that can run with --prog: probed (SEC \"kprobe/vfs_read\")");
-    EXPECT_EQ(object.choose("probed", Several::kTakeAll).front().name, "probed");
+    object.take({object.programs()[1]});
+    for (const Program& program : object.programs())
+        EXPECT_EQ(bpf_program__autoload(program.handle), program.name == "second");
 }
 
 TEST_F(CompileIn, program_of_kprobe_multi_is_loaded_as_one_of_kprobe) {
     Object object = Object::open(files_.write("multi.bpf.c", kMultiProbe), false);
-    const Program program = object.choose("", Several::kTakeAll).front();
-    EXPECT_EQ(bpf_program__expected_attach_type(program.handle), 0);
-}
-
-TEST_F(CompileIn, program_of_kprobe_session_is_refused_with_a_way_round) {
-    Object object = Object::open(files_.write("session.bpf.c", kSessionProbe), false);
-    EXPECT_EQ(expect_error(ExitCode::kWrongProgram, [&] { object.choose("", Several::kRefuse); }),
-              "program 'both' has SEC \"kprobe.session/vfs_*\": write two, SEC \"kprobe\" and SEC "
-              "\"kretprobe\", and attach them with --session");
-}
-
-TEST_F(CompileIn, all_programs_are_taken_but_optional_ones) {
-    Object object = Object::open(files_.write("two.bpf.c", kTwoPrograms), false);
-    const std::vector<Program> chosen = object.choose("", Several::kTakeAll);
-    ASSERT_EQ(chosen.size(), 2U);
-    EXPECT_EQ(chosen[0].name, "first");
-    EXPECT_EQ(chosen[1].name, "second");
-    for (const Program& program : object.programs())
-        EXPECT_EQ(bpf_program__autoload(program.handle), program.name != "third");
-}
-
-TEST_F(CompileIn, optional_program_is_taken_by_its_name) {
-    Object object = Object::open(files_.write("two.bpf.c", kTwoPrograms), false);
-    ASSERT_EQ(object.choose("third", Several::kTakeAll).size(), 1U);
-    for (const Program& program : object.programs())
-        EXPECT_EQ(bpf_program__autoload(program.handle), program.name == "third");
-}
-
-TEST_F(CompileIn, program_whose_section_names_no_function_needs_to_be_chosen) {
-    Object object = Object::open(files_.write("bare.bpf.c", kBareProgram), false);
-    EXPECT_EQ(expect_error(ExitCode::kUsage, [&] { object.choose("", Several::kTakeAll); }),
-              (files_.path() / "bare.bpf.c").string() +
-                  ": several programs, and the section of 'bare' names no function; choose one "
-                  "with --prog: placed (SEC \"kprobe/vfs_read\"), bare (SEC \"kprobe\")");
-}
-
-TEST_F(CompileIn, no_section_needs_to_name_a_function_where_the_command_line_does) {
-    Object object = Object::open(files_.write("bare.bpf.c", kBareProgram), false);
-    EXPECT_EQ(object.choose("", Several::kTakeAllNoPlace).size(), 2U);
-}
-
-TEST_F(CompileIn, object_without_a_program) {
-    Object object = Object::open(files_.write("none.bpf.c", "int unused;\n"), false);
-    EXPECT_EQ(expect_error(ExitCode::kBadFile, [&] { object.choose("", Several::kRefuse); }),
-              (files_.path() / "none.bpf.c").string() + ": no BPF program in it");
+    object.take(object.programs());
+    EXPECT_EQ(bpf_program__expected_attach_type(object.programs().front().handle), 0);
 }
 
 TEST_F(CompileIn, sources_own_headers_are_found) {
@@ -333,7 +237,7 @@ TEST_F(CompileIn, kernels_types_are_there_when_none_lie_beside) {
     const auto path =
         files_.write("vfs_read.bpf.c", read_file(DJPROBE_BPF_SOURCES "/vfs_read.bpf.c"));
     Object object = Object::open(path, false);
-    EXPECT_EQ(object.choose("", Several::kRefuse).front().name, "on_vfs_read");
+    EXPECT_EQ(object.programs().front().name, "on_vfs_read");
 }
 
 TEST_F(CompileIn, clangs_errors_are_shown_as_they_are) {

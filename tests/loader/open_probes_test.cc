@@ -53,6 +53,14 @@ TEST_F(OpenProbes, are_found_by_process_and_number) {
     EXPECT_EQ(files[2].pid, 200);
 }
 
+TEST_F(OpenProbes, tell_of_the_map_of_what_only_counts) {
+    process(30, "probeload");
+    fd(30, 3, "anon_inode:[djprobe]", "attachment:\t7\nprobes:\t2\nmap_id:\t21\n");
+    ASSERT_EQ(found().size(), 1U);
+    EXPECT_EQ(found()[0].map_id, 21U);
+    EXPECT_EQ(found()[0].program_id, 0U);
+}
+
 TEST_F(OpenProbes, other_files_and_names_are_passed_over) {
     process(30, "cat");
     fd(30, 0, "/dev/null", "");
@@ -69,6 +77,16 @@ TEST_F(OpenProbes, one_that_several_have_is_told_of_once) {
     }
     ASSERT_EQ(found().size(), 1U);
     EXPECT_EQ(found()[0].pid, 30);
+}
+
+TEST_F(OpenProbes, that_a_tool_has_under_run_are_the_tools) {
+    process(30, "probeload");
+    fd(30, 3, "anon_inode:[djprobe]", "attachment:\t7\nprog_id:\t11\n");
+    process(31, "bpftrace");
+    fd(31, 9, "anon_inode:[djprobe-event]", "attachment:\t7\nprog_id:\t11\n");
+    fd(31, 10, "anon_inode:[djprobe-event]", "");  // it has no program yet
+    ASSERT_EQ(found().size(), 1U);
+    EXPECT_EQ(found()[0].comm, "bpftrace");
 }
 
 TEST(OpenProbe, that_is_another_file_by_now_is_not_borrowed) {

@@ -29,8 +29,8 @@ TEST(Readme, hello_compiles_and_says_where_and_what) {
     const std::vector<std::string> blocks = blocks_of_c();
     ASSERT_EQ(blocks.size(), 1U);
     const Files files;
-    Object object = Object::open(files.write("hello.bpf.c", blocks.front()), false);
-    const std::vector<Program> programs = object.choose("", Several::kTakeAll);
+    const Object object = Object::open(files.write("hello.bpf.c", blocks.front()), false);
+    const std::vector<Program> programs = object.programs();
     ASSERT_EQ(programs.size(), 1U);
     EXPECT_EQ(programs.front().section, "kprobe/vfs_write");
     // Its records are shown by field, and what did not fit is counted.

@@ -93,5 +93,12 @@ TEST(SiteSpec, what_is_no_address) {
     }
 }
 
+TEST(SiteSpec, name_that_no_function_can_have) {
+    EXPECT_EQ(parse_function(std::string(511, 'a')).symbol.size(), 511U);
+    EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_function(std::string(512, 'a')); }),
+              "'" + std::string(32, 'a') +
+                  "...' is not a function: its name has 512 letters, more than 511");
+}
+
 }  // namespace
 }  // namespace djprobe::loader

@@ -70,6 +70,16 @@ TEST(Summary, maps_of_a_program_that_sends_nothing) {
     EXPECT_FALSE(json(summary).contains("events"));
 }
 
+TEST(Summary, variables_and_what_is_drawn_of_them) {
+    Summary summary;
+    summary.variables = {{"hist", "[0, 2]", "  2 -> 3 |**|\n", {0, 2}}};
+    summary.maps.entries = {{"stacks", "7", "1 frame", 7, {"vfs_read+0x1"}, "    vfs_read+0x1\n"}};
+    EXPECT_EQ(text(summary),
+              "hist = [0, 2]\n  2 -> 3 |**|\nstacks[7] = 1 frame\n    vfs_read+0x1\n");
+    EXPECT_EQ(json(summary)["variables"]["hist"][1], 2);
+    EXPECT_EQ(json(summary)["maps"]["stacks"][0]["value"][0], "vfs_read+0x1");
+}
+
 TEST(Summary, command_by_status_and_by_signal) {
     Summary summary;
     summary.command_status = 3 << 8;

@@ -39,9 +39,10 @@ TEST(Targets, ret_makes_any_program_one_for_returns) {
 }
 
 TEST(Targets, bare_section_needs_a_function) {
-    EXPECT_EQ(error({}, kBareReturn),
-              "program 'bare_return': its SEC(\"kretprobe\") names no function: give --func SYM, "
-              "or write SEC(\"kretprobe/SYM\")");
+    EXPECT_EQ(
+        error({}, kBareReturn),
+        "program 'bare_return': its SEC(\"kretprobe\") names no function: give --func SYM or --at "
+        "bare_return=SYM, or write SEC(\"kretprobe/SYM\")");
 }
 
 TEST(Targets, returns_are_those_of_one_whole_function) {
@@ -102,6 +103,61 @@ TEST(Targets, sessions_of_many_functions_and_where_the_command_line_says) {
     EXPECT_EQ(error(options, kBareReturn),
               "--session: no program for the entry of 'vfs_write', to go with 'bare_return': "
               "SEC(\"kprobe\")");
+}
+
+std::string sites(const std::vector<Target>& targets) {
+    std::string text;
+    for (const Target& target : targets)
+        text += (text.empty() ? "" : " ") + target.program.name + "@" + target.site.str() +
+                (target.at_returns ? "(ret)" : "");
+    return text;
+}
+
+TEST(Targets, both_ends_of_a_function_go_to_one_place) {
+    AttachOptions options;
+    options.sites = {parse_function("vfs_write"), parse_function("tcp_*")};
+    EXPECT_EQ(sites(choose_targets(options, {kEntry, kBareReturn})),
+              "on_entry@vfs_write on_entry@tcp_* bare_return@vfs_write(ret) "
+              "bare_return@tcp_*(ret)");
+}
+
+TEST(Targets, several_programs_for_one_place_are_to_be_chosen_or_bound) {
+    AttachOptions options;
+    options.sites = {parse_function("vfs_write")};
+    const auto refused = [&](const std::vector<Program>& programs) {
+        return expect_error(ExitCode::kUsage, [&] { choose_targets(options, programs); });
+    };
+    EXPECT_EQ(refused({kEntry, kEntry}),
+              "several programs: choose one with --prog, or bind each to its place with --at "
+              "PROG=SITE: on_entry (SEC \"kprobe/vfs_read\"), on_entry (SEC "
+              "\"kprobe/vfs_read\")");
+    EXPECT_EQ(refused({kEntry, kEntry, kReturn}).find("several programs"), 0U);
+    options.at_returns = true;
+    EXPECT_EQ(refused({kEntry, kReturn}).find("several programs"), 0U);
+    // Who names them means it.
+    options.at_returns = false;
+    options.programs = {"on_entry"};
+    EXPECT_EQ(choose_targets(options, {kEntry, kEntry}).size(), 2U);
+}
+
+TEST(Targets, places_of_a_program_come_before_all_others) {
+    AttachOptions options;
+    options.sites = {parse_function("vfs_write")};
+    const Program bound{nullptr, "bound", "kprobe/vfs_read", {"vfs_open+0x10", "0xffff0000"}};
+    EXPECT_EQ(sites(choose_targets(options, {bound, kEntry})),
+              "bound@vfs_open+0x10 bound@0xffff0000 on_entry@vfs_write");
+    EXPECT_FALSE(choose_targets({}, {bound}).front().by_section);
+    EXPECT_TRUE(choose_targets({}, {kEntry}).front().by_section);
+}
+
+TEST(Targets, what_has_no_place_is_left_out_where_that_is_asked_for) {
+    AttachOptions options;
+    options.skip_unsupported = true;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(sites(choose_targets(options, {kBareReturn, kEntry})), "on_entry@vfs_read");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "probeload: left out: program 'bare_return': its SEC(\"kretprobe\") names no "
+              "function\n");
 }
 
 TEST(Targets, mode_of_returns_without_returns) {

@@ -14,7 +14,7 @@ said() {
 attach() { said probeload attach -j "$@"; }
 read_once='head -n 1 /etc/passwd'
 
-for handler in types untyped maps uncounted perf; do
+for handler in types untyped maps uncounted perf results; do
     attach -c "$read_once" handlers/$handler.bpf.o
 done
 attach --func vfs_read -c 'exit 3' bpf/count.bpf.o
@@ -28,16 +28,22 @@ attach --func vfs_read --ret --ret-mode shadow -c "$read_once" bpf/count.bpf.o
 attach --func 'vfs_*' -c "$read_once" bpf/count.bpf.o
 attach --func 'vfs_*' --ret -c "$read_once" bpf/count.bpf.o
 attach -c "$read_once" bpf/vfs_latency.bpf.o
+attach --skip-unsupported -c "$read_once" handlers/mixed.bpf.o
 
 said probeload attach --func vfs_read -c 'probeload list -j >/tmp/list' bpf/count.bpf.o
 cat /tmp/list
 said probeload attach --session -c 'probeload list -j >/tmp/list' bpf/vfs_session.bpf.o
 cat /tmp/list
 
+said probeload count 'vfs_*' vfs_read -j -i 0.2 -c "$read_once; sleep 1; probeload list -j >/tmp/list"
+cat /tmp/list
+
 # A jump, no instruction, init text, hand-written code.
 for site in vfs_read vfs_read+1 start_kernel notify_die memcpy; do
     said probeload explain -j $site
 done
+# Its summary goes to stderr: the tool's stdout is the tool's.
+probeload run -j -- true 2>&1
 said probeload functions -j 'vfs_r*'
 said probeload doctor -j
 said probeload survey -j --functions 'vfs_r*'

@@ -142,12 +142,22 @@ class Lines:
             rest = {name: value for name, value in line.items() if name not in own and name != "type"}
             self.check("list", {name: line[name] for name in line if name in own}, own)
             self.site("a site of list", rest, ["kind"])
+        elif kind == "counts":
+            fields = fields_of(self.page.sections["count"].split("With `-i` a line of `counts`")[1])
+            counter = {name: fields.pop(name) for name in ["site", "count", "new"]}
+            self.check("counts", line, {name: fields[name] for name in ["seconds", "total", "top"]},
+                       ["type"])
+            for entry in line["top"]:
+                self.check("a counter of counts", entry, counter)
         elif kind == "prototype":
             prose = self.page.sections["functions"].split("A line is a `prototype`:")[1]
             self.check("functions", line, fields_of(prose), ["type"])
         elif kind == "finding":
             prose = self.page.sections["doctor"].split("A line is a `finding`:")[1]
             self.check("doctor", line, fields_of(prose), ["type"])
+        elif kind == "run":
+            self.check("run", line, self.page.by_row("run"), ["type"])
+            self.missed(line)
         elif kind == "snapshot":
             self.attach_summary(line, "snapshot of attach", ["type", "seconds"], ["command"])
         elif kind == "explain":

@@ -60,6 +60,15 @@ struct DirectOnly : NothingAfter {
     void emit_cold(Emitter& out) { call.emit_cold(out); }
 };
 
+struct CountOnly : NothingAfter {
+    Count count;
+
+    void emit(Emitter& out) { count.emit(out); }
+    size_t handler() const { return count.handler(); }
+    size_t restore() const { return count.restore(); }
+    void emit_cold(Emitter&) {}
+};
+
 /// Continue behind `insn` in the original text, unless its relocated form never falls through: a
 /// relocated call returns to the original text by itself.
 void jump_back(const Insn& insn, Emitter& out) {
@@ -146,6 +155,14 @@ Refusal emit_direct_detour(const Plan& plan, const DirectConfig& config, const L
     Emitter out(buffer, address);
     out.return_through(config.return_thunk);
     DirectOnly call{{}, ProgramCall(config, live, plan.site)};
+    return emit_with(call, plan, out, layout);
+}
+
+Refusal emit_counting_detour(const Plan& plan, const CountConfig& config, const Live& live,
+                             u64 address, Span<u8> buffer, DetourLayout& layout) {
+    Emitter out(buffer, address);
+    out.return_through(config.return_thunk);
+    CountOnly call{{}, Count(config, live)};
     return emit_with(call, plan, out, layout);
 }
 

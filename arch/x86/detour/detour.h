@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../analysis/plan.h"
+#include "count.h"
 #include "program_call.h"
 #include "relocate.h"
 
@@ -32,7 +33,7 @@ struct DetourConfig {
 enum class DetourPart : u8 {
     Before,     ///< displaced instructions that run before the handler (Slide)
     Save,       ///< saves what the handler may change, and prepares its arguments
-    Call,       ///< calls the handler
+    Call,       ///< calls the handler, or counts
     Restore,    ///< restores what was saved
     Displaced,  ///< the displaced instructions from the IA on, and the jump back
     OutOfLine,  ///< the probed instruction alone
@@ -44,8 +45,8 @@ enum class DetourPart : u8 {
 struct DetourLayout {
     u16 entry = 0;        ///< target of the site's jump; an int3 at the anchor resumes here (Slide)
     u16 call = 0;         ///< where the handler's call begins: saving
-    u16 handler = 0;      ///< the instruction that calls the handler
-    u16 restore = 0;      ///< the instruction behind that one
+    u16 handler = 0;      ///< the instruction that calls the handler, or those that count
+    u16 restore = 0;      ///< the instruction behind
     u16 displaced = 0;    ///< the displaced instructions from the IA on: where an int3 hit resumes
                           ///< once optimizing
     u16 out_of_line = 0;  ///< the probed instruction alone: where an int3 hit resumes before
@@ -76,6 +77,10 @@ Refusal emit_detour(const Plan& plan, const DetourConfig& config, u64 address, S
 /// The same with a program that the detour calls itself; `live` is what is live at the site.
 Refusal emit_direct_detour(const Plan& plan, const DirectConfig& config, const Live& live,
                            u64 address, Span<u8> out, DetourLayout& layout);
+
+/// The same with a counter in place of a call.
+Refusal emit_counting_detour(const Plan& plan, const CountConfig& config, const Live& live,
+                             u64 address, Span<u8> out, DetourLayout& layout);
 
 /// Only the out-of-line copy, followed by the call behind it if there is one: all that a site at
 /// int3 needs.

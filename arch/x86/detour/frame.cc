@@ -55,7 +55,7 @@ void store_constant(u64 value, size_t offset, Emitter& out) {
     out.imm32(static_cast<u32>(value >> 32));
 }
 
-void pop_registers(Emitter& out) {
+void pop_all_registers(Emitter& out) {
     out.code(0x41, 0x5f, 0x41, 0x5e, 0x41, 0x5d, 0x41, 0x5c);  // pop r15 r14 r13 r12
     out.code(0x5d, 0x5b);                                      // pop bp bx
     out.code(0x41, 0x5b, 0x41, 0x5a, 0x41, 0x59, 0x41, 0x58);  // pop r11 r10 r9 r8
@@ -63,6 +63,22 @@ void pop_registers(Emitter& out) {
 }
 
 }  // namespace
+
+void push_registers(RegisterSet registers, Emitter& out) {
+    for (u8 reg = 0; reg < 16; ++reg) {
+        if (!(registers & register_bit(reg))) continue;
+        if (reg > 7) out.byte(0x41);
+        out.byte(0x50 | (reg & 7));
+    }
+}
+
+void pop_registers(RegisterSet registers, Emitter& out) {
+    for (u8 reg = 16; reg-- > 0;) {
+        if (!(registers & register_bit(reg))) continue;
+        if (reg > 7) out.byte(0x41);
+        out.byte(0x58 | (reg & 7));
+    }
+}
 
 void push_record(u64 ip, Emitter& out) {
     out.push(ip + 1);
@@ -97,7 +113,7 @@ void push_frame(const FrameConstants& constants, Emitter& out) {
 }
 
 void pop_frame(Emitter& out) {
-    pop_registers(out);
+    pop_all_registers(out);
     // lea, not add: from here on nothing may change flags.
     out.code(0x48, 0x8d, 0x64, 0x24, 24);            // over orig_ax, ip, cs
     out.code(0x9d);                                  // popf
@@ -105,7 +121,7 @@ void pop_frame(Emitter& out) {
 }
 
 void resume_frame(Emitter& out) {
-    pop_registers(out);
+    pop_all_registers(out);
     out.code(0x48, 0x8d, 0x64, 0x24, 8);  // over orig_ax
     // A kernel that is a PV guest of Xen runs in ring 3: iretq cannot return to what the frame's
     // constants name.

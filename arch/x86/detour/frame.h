@@ -30,6 +30,10 @@ struct FrameConstants {
     u16 ss = 0;
 };
 
+/// Push registers, and pop the same ones. Changes no flag.
+void push_registers(RegisterSet registers, Emitter& out);
+void pop_registers(RegisterSet registers, Emitter& out);
+
 /// [ip + 1][rbp] below the stack, rbp on it: an unwinder that meets the detour, for which no ORC
 /// data can exist, falls back to frame pointers and finds through rbp the caller's rbp, its exact
 /// stack pointer, and ip + 1 as "return address" - which it looks up as ip.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "program_call.h"
 
+#include "count.h"
+
 namespace djprobe::x86 {
 namespace {
 
@@ -19,34 +21,6 @@ void add_per_cpu(u8 operation, i32 offset, i8 value, Emitter& out) {
     out.code(0x65, 0x83, 0x04 | operation << 3, 0x25);  // gs: absolute
     out.imm32(static_cast<u32>(offset));
     out.byte(static_cast<u8>(value));
-}
-
-void count_hit(i64 offset, Emitter& out) {
-    if (!offset) return;
-    if (fits_i32(offset)) {
-        out.code(0x65, 0x48, 0xff, 0x04, 0x25);  // incq %gs:offset
-        out.imm32(static_cast<u32>(offset));
-        return;
-    }
-    out.code(0x48, 0xb8);  // movabs $offset, %rax
-    out.imm64(static_cast<u64>(offset));
-    out.code(0x65, 0x48, 0xff, 0x00);  // incq %gs:(%rax)
-}
-
-void push_registers(RegisterSet registers, Emitter& out) {
-    for (u8 reg = 0; reg < 16; ++reg) {
-        if (!(registers & register_bit(reg))) continue;
-        if (reg > 7) out.byte(0x41);
-        out.byte(0x50 | (reg & 7));
-    }
-}
-
-void pop_registers(RegisterSet registers, Emitter& out) {
-    for (u8 reg = 16; reg-- > 0;) {
-        if (!(registers & register_bit(reg))) continue;
-        if (reg > 7) out.byte(0x41);
-        out.byte(0x58 | (reg & 7));
-    }
 }
 
 /// What changes on the hot path, whatever is live.
@@ -134,7 +108,7 @@ void ProgramCall::guard(Emitter& out) {
     out.call(config_.program);
     after_ = out.size();
     add_per_cpu(kSubtract, config_.active, config_.mark, out);
-    count_hit(config_.hits, out);
+    if (config_.hits) increment_per_cpu(config_.hits, kRax, out);
     join_ = out.here();
     count_per_cpu(kDecrement, config_.preempt_count, out);
     if (config_.preempt_count && config_.resched) out.jump_if(Condition::Zero, resched_);

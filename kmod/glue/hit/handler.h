@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One handler on one site, a BPF program or a function in C, as the C side keeps it. */
+/* One handler on one site, a BPF program, a function in C or a counter, as the C side keeps it. */
 #ifndef DJPROBE_KMOD_HANDLER_H
 #define DJPROBE_KMOD_HANDLER_H
 
@@ -9,6 +9,7 @@
 #include "../../../uapi/djprobe.h"
 #include "../kernel.h"
 
+struct bpf_map;
 struct bpf_prog;
 struct djk_shadow;
 struct djprobe;
@@ -25,15 +26,20 @@ struct djk_full_handler {
 	struct bpf_prog *prog;	     /* what runs: this, */
 	struct bpf_prog *entry_prog; /* a session's program for the entry, or NULL */
 	struct djprobe *c_probe;     /* or this, */
-	struct djretprobe *c_return; /* or this */
+	struct djretprobe *c_return; /* or this; */
+	struct bpf_map *map;	     /* or it only counts: the map that holds link.counter */
 	struct djk_shadow *shadow;   /* not NULL: it runs at the return, the site is the entry */
 	bool begins;		     /* it decides at the entry whether to see the return */
 	bool needs_context;	     /* it calls helpers that read its cookie or its kprobe */
 	bool asks_where;	     /* it calls bpf_get_func_ip(), or a program that may */
 	bool plain;		     /* a program that runs at the site and needs no context */
+	bool as_kprobe;		     /* the program sees `ip` as at a kprobe of the kernel's own */
+	bool inside;		     /* with as_kprobe: the kernel sees no function's entry there */
+	bool as_returned;	     /* it sees `ip` and `sp` as they are behind the return */
+	unsigned long shown_ip;	     /* with as_kprobe: at an entry, else 0 */
 	u64 cookie;
-	struct djk_counters __percpu *counters;
-	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */
+	struct djk_counters __percpu *counters; /* of what it runs; NULL: it only counts */
+	struct kprobe identity;			/* never registered: what bpf_get_func_ip() reads */
 };
 
 /* What a session keeps about a call: its cookie, and the time of its entry in nanoseconds. */

@@ -31,13 +31,18 @@ static __always_inline struct djk_full_handler *next_handler(const struct djk_fu
 	return (struct djk_full_handler *)smp_load_acquire(&handler->link.next);
 }
 
-/* Not traced, like djk_hit(): a site in the tracer would be hit again, and miss, without end. */
+/* No program may run now: those are missed, and what counts does. Not traced, like djk_hit(): a
+ * site in the tracer would be hit again, and miss, without end. */
 static notrace void miss(const struct djk_site *site, enum djprobe_miss cause)
 {
 	struct djk_full_handler *handler;
 
-	for (handler = first_handler(site); handler; handler = next_handler(handler))
-		djk_count_miss(handler, cause);
+	for (handler = first_handler(site); handler; handler = next_handler(handler)) {
+		if (handler->link.counter)
+			djk_count_hit(handler);
+		else
+			djk_count_miss(handler, cause);
+	}
 }
 NOKPROBE_SYMBOL(miss);
 
@@ -62,8 +67,14 @@ static bool run_special_handler(struct djk_full_handler *handler, struct pt_regs
 {
 	const unsigned long ip = regs->ip;
 
+	if (handler->link.counter) {
+		djk_count_hit(handler);
+		return false;
+	}
 	if (handler->c_probe)
 		return run_c_handler(handler, regs);
+	if (handler->as_kprobe || handler->as_returned)
+		return djk_run_as_kernel(handler, regs);
 	if (handler->shadow)
 		djk_shadow_enter(handler, regs, nmi);
 	else

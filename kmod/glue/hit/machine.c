@@ -81,6 +81,7 @@ void djk_get_machine(struct djk_machine *machine)
 	machine->cs = __KERNEL_CS;
 	machine->ss = __KERNEL_DS;
 	machine->smap = boot_cpu_has(X86_FEATURE_SMAP);
+	machine->lahf = boot_cpu_has(X86_FEATURE_LAHF_LM);
 	/* With either option the kernel's Makefile says -fno-jump-tables. */
 	machine->no_jump_tables = IS_ENABLED(CONFIG_RETPOLINE) ||
 				  IS_ENABLED(CONFIG_MITIGATION_RETPOLINE) ||

@@ -5,12 +5,14 @@
 #include <linux/bpf.h>
 #include <linux/file.h>
 #include <linux/filter.h>
+#include <linux/ftrace.h>
 #include <linux/percpu.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "../../api/djprobe_api.h"
 #include "../kernel/imports.h"
+#include "counter.h"
 #include "handler.h"
 #include "shadow.h"
 
@@ -70,39 +72,53 @@ static void give_back(struct bpf_prog *prog)
 	bpf_prog_put(prog);
 }
 
-static unsigned int refuse_program(const struct bpf_prog *prog, unsigned long *detail)
-{
-	if (is_sleepable(prog))
-		return DJPROBE_REASON_PROG_SLEEPABLE;
-	/*
-	 * kprobe.multi and its kin read their cookie and address from a context that only their
-	 * own attachment makes.
-	 */
-	if (prog->expected_attach_type != 0) {
-		*detail = prog->expected_attach_type;
-		return DJPROBE_REASON_PROG_ATTACH_TYPE;
-	}
-	return DJPROBE_REASON_NONE;
-}
-
 /*
- * Whether the program may call bpf_get_func_ip(). After verification a call of a helper holds the
- * helper's distance from a base, and subprograms stand behind the program. A tail call may lead to
- * any program.
+ * Whether the program may call the helper. After verification a call of a helper holds the helper's
+ * distance from a base, and subprograms stand behind the program. A tail call may lead to any
+ * program.
  */
-static bool may_ask_where(const struct bpf_prog *prog)
+static bool may_call(const struct bpf_prog *prog, const char *helper)
 {
-	const unsigned long func_ip = djk_lookup("bpf_get_func_ip_kprobe");
+	const unsigned long address = djk_lookup(helper);
 	const struct bpf_insn *insn;
 
 	for (insn = prog->insnsi; insn < prog->insnsi + prog->len; insn++) {
 		if (insn->code == (BPF_JMP | BPF_TAIL_CALL))
 			return true;
 		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
-		    djk_imports.__bpf_call_base + insn->imm == func_ip)
+		    djk_imports.__bpf_call_base + insn->imm == address)
 			return true;
 	}
 	return false;
+}
+
+static bool may_ask_where(const struct bpf_prog *prog)
+{
+	return may_call(prog, "bpf_get_func_ip_kprobe");
+}
+
+/*
+ * kprobe.multi and its kin read their cookie and address from a context that only their own
+ * attachment makes.
+ */
+static bool is_fit_attach_type(const struct bpf_prog *prog, enum djk_shown_as shown_as)
+{
+	if (shown_as != DJK_AS_MULTI)
+		return !prog->expected_attach_type;
+	return prog->expected_attach_type == BPF_TRACE_KPROBE_MULTI &&
+	       !may_call(prog, "bpf_get_func_ip_kprobe_multi") &&
+	       !may_call(prog, "bpf_get_attach_cookie_kprobe_multi");
+}
+
+static unsigned int refuse_program(const struct bpf_prog *prog, enum djk_shown_as shown_as,
+				   unsigned long *detail)
+{
+	if (is_sleepable(prog))
+		return DJPROBE_REASON_PROG_SLEEPABLE;
+	if (is_fit_attach_type(prog, shown_as))
+		return DJPROBE_REASON_NONE;
+	*detail = prog->expected_attach_type;
+	return DJPROBE_REASON_PROG_ATTACH_TYPE;
 }
 
 static struct djk_full_handler *new_handler(void)
@@ -120,7 +136,8 @@ static struct djk_full_handler *new_handler(void)
 }
 
 /* Take a reference to a program, for give_back(). NULL with the reason. */
-static struct bpf_prog *take_program(int prog_fd, unsigned int *reason, unsigned long *detail)
+static struct bpf_prog *take_program(int prog_fd, enum djk_shown_as shown_as, unsigned int *reason,
+				     unsigned long *detail)
 {
 	struct bpf_prog *prog = bpf_prog_get_type_dev(prog_fd, BPF_PROG_TYPE_KPROBE, false);
 
@@ -128,7 +145,7 @@ static struct bpf_prog *take_program(int prog_fd, unsigned int *reason, unsigned
 		*reason = is_program(prog_fd) ? DJPROBE_REASON_PROG_TYPE : DJPROBE_REASON_PROG_FD;
 		return NULL;
 	}
-	*reason = refuse_program(prog, detail);
+	*reason = refuse_program(prog, shown_as, detail);
 	if (!*reason && !keep_extensions_off(prog))
 		*reason = DJPROBE_REASON_PROG_EXTENDED;
 	if (!*reason)
@@ -143,8 +160,8 @@ static bool make_shadow(struct djk_full_handler *handler, const struct djk_progr
 			struct djp_request *request)
 {
 	if (source->entry_fd) {
-		handler->entry_prog =
-			take_program(*source->entry_fd, &request->reason, request->detail);
+		handler->entry_prog = take_program(*source->entry_fd, source->shown_as,
+						   &request->reason, request->detail);
 		if (!handler->entry_prog)
 			return false;
 		handler->begins = true;
@@ -166,7 +183,8 @@ static struct djk_handler *make_of_program(const struct djk_source *base,
 {
 	const struct djk_program_source *const source =
 		container_of(base, struct djk_program_source, source);
-	struct bpf_prog *const prog = take_program(source->fd, &request->reason, request->detail);
+	struct bpf_prog *const prog =
+		take_program(source->fd, source->shown_as, &request->reason, request->detail);
 	struct djk_full_handler *handler;
 
 	if (!prog)
@@ -180,6 +198,9 @@ static struct djk_handler *make_of_program(const struct djk_source *base,
 	handler->prog = prog;
 	handler->cookie = request->cookie;
 	handler->asks_where = may_ask_where(prog);
+	handler->as_kprobe = source->shown_as == DJK_AS_KPROBE && request->where == DJP_SITE;
+	handler->inside = handler->as_kprobe && request->inside;
+	handler->as_returned = source->shown_as != DJK_AS_PROBE && request->where == DJP_RETURNS;
 	/* bpf_override_return() makes the function return at once. */
 	handler->link.wants = prog->kprobe_override ? DJK_WANTS_REDIRECT : 0;
 	if (request->where != DJP_SHADOW_ENTRY || make_shadow(handler, source, request))
@@ -190,7 +211,9 @@ static struct djk_handler *make_of_program(const struct djk_source *base,
 
 struct djk_program_source djk_source_of_program(int fd, const int *entry_fd, size_t shadows)
 {
-	return (struct djk_program_source){ { make_of_program }, fd, entry_fd, shadows };
+	return (struct djk_program_source){
+		{ make_of_program }, fd, entry_fd, shadows, DJK_AS_PROBE
+	};
 }
 
 static struct djk_handler *make_of_c(const struct djk_source *base, struct djp_request *request)
@@ -262,13 +285,27 @@ bool djk_handler_program(const struct djk_handler *link, struct djk_program *pro
 	return true;
 }
 
+bool djk_handler_shows_other(const struct djk_handler *link)
+{
+	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
+
+	return handler->as_kprobe || handler->as_returned;
+}
+
+void djk_handler_show_own(struct djk_handler *link)
+{
+	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
+
+	handler->as_kprobe = handler->as_returned = false;
+}
+
 void djk_handler_set_plain(struct djk_handler *link)
 {
 	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
 	handler->needs_context = false;
 	/* In shadow mode it does not run at the site. */
-	handler->plain = !handler->shadow;
+	handler->plain = !handler->shadow && !djk_handler_shows_other(link);
 }
 
 bool djk_handler_may_be_at(const struct djk_handler *link, unsigned long address, bool entry)
@@ -283,12 +320,23 @@ bool djk_handler_may_be_at(const struct djk_handler *link, unsigned long address
 	return entry && list && djk_bool(djk_call(list, address, 0, 0, 0, 0));
 }
 
+/* A kprobe of the kernel's own at a function goes to its ftrace call, if it has one. */
+static unsigned long ip_at_kprobe(unsigned long function)
+{
+	const unsigned long entry = djk_function_entry(function);
+
+	return (djk_is_compiled(function) ? entry - MCOUNT_INSN_SIZE : entry) + 1;
+}
+
 void djk_handler_set_function(struct djk_handler *link, unsigned long function)
 {
 	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
+	if (handler->inside)
+		function = 0;
 	handler->identity.addr = (kprobe_opcode_t *)function;
 	handler->identity.flags = function ? KPROBE_FLAG_ON_FUNC_ENTRY : 0;
+	handler->shown_ip = function ? ip_at_kprobe(function) : 0;
 }
 
 bool djk_handler_is_shadow(const struct djk_handler *link)
@@ -330,6 +378,8 @@ void djk_handler_destroy(struct djk_handler *link)
 		give_back(handler->prog);
 	if (handler->entry_prog)
 		give_back(handler->entry_prog);
+	if (handler->map)
+		bpf_map_put(handler->map);
 	free_percpu(handler->counters);
 	kfree(handler);
 }
@@ -338,7 +388,10 @@ void djk_handler_show(const struct djk_handler *link, struct seq_file *out)
 {
 	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
-	seq_printf(out, "prog_id:\t%u\n", handler->prog->aux->id);
+	if (handler->map)
+		seq_printf(out, "map_id:\t%u\n", handler->map->id);
+	if (handler->prog)
+		seq_printf(out, "prog_id:\t%u\n", handler->prog->aux->id);
 	if (handler->entry_prog)
 		seq_printf(out, "entry_prog_id:\t%u\n", handler->entry_prog->aux->id);
 }
@@ -350,6 +403,10 @@ void djk_handler_count(const struct djk_handler *link, unsigned long *hits, unsi
 
 	*hits = 0;
 	memset(missed, 0, 8 * sizeof(*missed));
+	if (link->counter) {
+		*hits = djk_sum_counter(handler);
+		return;
+	}
 	for_each_possible_cpu(cpu)
 	{
 		const struct djk_counters *counters = per_cpu_ptr(handler->counters, cpu);

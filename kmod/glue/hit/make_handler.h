@@ -16,6 +16,9 @@ struct djk_source {
 	struct djk_handler *(*make)(const struct djk_source *source, struct djp_request *request);
 };
 
+/* As what the program sees itself, in `ip` and `sp`: DJPROBE_ATTACH_AS_KPROBE, AS_MULTI. */
+enum djk_shown_as { DJK_AS_PROBE, DJK_AS_KPROBE, DJK_AS_MULTI };
+
 /* Makes handlers that run a BPF program, each with the request's cookie and a reference of its own.
  */
 struct djk_program_source {
@@ -23,8 +26,17 @@ struct djk_program_source {
 	int fd;
 	const int *entry_fd; /* a session's program for the entry; NULL: no session */
 	size_t shadows;	     /* how many requests are about shadow entries */
+	enum djk_shown_as shown_as;
 };
 struct djk_program_source djk_source_of_program(int fd, const int *entry_fd, size_t shadows);
+
+/* Makes handlers that count: the request's cookie says in which counter of the map (see
+ * DJPROBE_COUNTER). Each holds a reference to the map. */
+struct djk_counter_source {
+	struct djk_source source;
+	int map_fd;
+};
+struct djk_counter_source djk_source_of_counters(int map_fd);
 
 /* Makes the one handler that runs a function in C. The probe must outlive it by a quiescence. */
 struct djk_c_source {
@@ -35,8 +47,8 @@ struct djk_c_source {
 struct djk_c_source djk_source_of_c(struct djprobe *probe);
 struct djk_c_source djk_source_of_c_return(struct djretprobe *probe);
 
-/* Print the ids of its BPF programs, as fdinfo of a BPF link does. Only for handlers that run one.
- */
+/* Print the ids of its BPF programs, as fdinfo of a BPF link does, or of its map. Not for handlers
+ * in C. */
 void djk_handler_show(const struct djk_handler *handler, struct seq_file *out);
 
 #endif

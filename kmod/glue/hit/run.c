@@ -120,3 +120,24 @@ u64 djk_run_with_context(struct djk_full_handler *handler, bool entry, struct pt
 	return result;
 }
 NOKPROBE_SYMBOL(djk_run_with_context);
+
+bool djk_run_as_kernel(struct djk_full_handler *handler, struct pt_regs *regs)
+{
+	const unsigned long ip = regs->ip, sp = regs->sp;
+	unsigned long shown = ip + 1;
+
+	if (handler->as_returned) {
+		shown = *(const unsigned long *)sp;
+		regs->sp = sp + sizeof(sp);
+	} else if (handler->shown_ip) {
+		shown = handler->shown_ip;
+	}
+	regs->ip = shown;
+	djk_run_program(handler, regs);
+	regs->sp = sp;
+	if (regs->ip != shown)
+		return true;
+	regs->ip = ip;
+	return false;
+}
+NOKPROBE_SYMBOL(djk_run_as_kernel);

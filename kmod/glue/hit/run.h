@@ -23,6 +23,16 @@ static __always_inline int __percpu *djk_bpf_active(void)
 	return (int __percpu *)djk_imports.bpf_prog_active;
 }
 
+/*
+ * A handler that counts has been hit. In any context, with preemption or without: one instruction
+ * increments the counter of the CPU that runs it. It needs no guard, since nothing is called that
+ * could be hit again. So it counts also where a program would be missed.
+ */
+static __always_inline void djk_count_hit(const struct djk_full_handler *handler)
+{
+	this_cpu_inc(*(u64 __percpu *)handler->link.counter);
+}
+
 /* Why no handler may run on this CPU now, whose djk_bpf_active() is `active`. Preemption is off, in
  * any context. It calls nothing that may be a site, because the caller does not hold the guard. */
 enum djprobe_miss djk_why_missed(int active);
@@ -66,5 +76,9 @@ static __always_inline void djk_run_program(struct djk_full_handler *handler, st
 		bpf_prog_run(handler->prog, regs);
 	this_cpu_inc(handler->counters->hits);
 }
+
+/* The same for one that sees `ip` and `sp` as a probe of the kernel's own shows them. True: it has
+ * set another `ip` (bpf_override_return()), which stays. */
+bool djk_run_as_kernel(struct djk_full_handler *handler, struct pt_regs *regs);
 
 #endif

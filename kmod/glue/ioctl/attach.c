@@ -33,6 +33,7 @@ int djk_install(int fd, struct file *file, int error)
 
 struct file *djk_attach_file(struct djp_attachment *attachment, struct djk_programs programs)
 {
+	const struct djk_counter_source counters = djk_source_of_counters(programs.fd);
 	struct djk_program_source source;
 	struct djk_group *group;
 	size_t i, shadows = 0;
@@ -48,8 +49,9 @@ struct file *djk_attach_file(struct djp_attachment *attachment, struct djk_progr
 	for (i = 0; i < attachment->count; i++)
 		shadows += attachment->requests[i].where == DJP_SHADOW_ENTRY;
 	source = djk_source_of_program(programs.fd, programs.entry_fd, shadows);
+	source.shown_as = programs.shown_as;
 	for (i = 0; i < attachment->count; i++)
-		attachment->requests[i].source = &source.source;
+		attachment->requests[i].source = programs.count ? &counters.source : &source.source;
 	attachment->reason = DJPROBE_REASON_NONE;
 	if (!djp_attach(attachment)) {
 		kfree(group);
@@ -84,6 +86,8 @@ static bool are_flags(const struct djprobe_attach *wanted)
 
 	if (wanted->flags == session)
 		return !wanted->offset;
+	if (wanted->flags == DJPROBE_ATTACH_COUNT)
+		return !wanted->entry_prog_fd;
 	return !wanted->entry_prog_fd && djk_are_site_flags(wanted->flags, wanted->offset);
 }
 
@@ -107,6 +111,7 @@ int djk_attach(void __user *argument, bool addresses)
 	request.where = djk_where(wanted.flags);
 
 	programs.fd = wanted.prog_fd;
+	programs.count = wanted.flags & DJPROBE_ATTACH_COUNT;
 	if (wanted.flags & DJPROBE_ATTACH_SESSION)
 		programs.entry_fd = &wanted.entry_prog_fd;
 	fd = get_unused_fd_flags(O_CLOEXEC);

@@ -5,17 +5,21 @@
 
 #include <linux/types.h>
 
+#include "../hit/make_handler.h"
+
 struct djp_attachment;
 struct file;
 
-/* The programs that run. */
+/* What happens on a hit. */
 struct djk_programs {
 	int fd;
 	const int *entry_fd; /* a session's program for the entry; NULL: no session */
+	bool count;	     /* run none: `fd` is that of the map that holds the counters */
+	enum djk_shown_as shown_as;
 };
 
-/* Attach one program for all requests and make a file that owns the probes; or an error pointer.
- * Sets each request's source. */
+/* Attach one program, or a counter each, for all requests and make a file that owns the probes; or
+ * an error pointer. Sets each request's source. */
 struct file *djk_attach_file(struct djp_attachment *attachment, struct djk_programs programs);
 
 /* Give the file to the caller as `fd`, and return that. Where the file is an error pointer, or

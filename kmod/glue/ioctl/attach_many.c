@@ -23,6 +23,8 @@ struct many {
 static int read_sites(struct many *many)
 {
 	const u32 returns_by_shadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
+	const bool session = many->wanted.flags & DJPROBE_ATTACH_SESSION;
+	const bool count = many->wanted.flags & DJPROBE_ATTACH_COUNT;
 	u32 i;
 	int error = 0;
 
@@ -31,7 +33,7 @@ static int read_sites(struct many *many)
 		struct djp_request *request = &many->asked[i];
 
 		if (!djk_are_site_flags(site->flags, site->offset) ||
-		    (many->wanted.flags && site->flags != returns_by_shadow))
+		    (session && site->flags != returns_by_shadow) || (count && site->flags))
 			return -EINVAL;
 		error = djk_read_site(request, site->symbol, site->offset, site->address);
 		request->cookie = site->cookie;
@@ -69,12 +71,21 @@ static u32 find_forbidden(struct many *many)
 	return i;
 }
 
+static enum djk_shown_as shown_as(u32 flags)
+{
+	if (flags == DJPROBE_ATTACH_AS_KPROBE)
+		return DJK_AS_KPROBE;
+	return flags == DJPROBE_ATTACH_AS_MULTI ? DJK_AS_MULTI : DJK_AS_PROBE;
+}
+
 static struct file *attach_sites(struct many *many, struct djp_attachment *attachment)
 {
 	struct djprobe_attach_many *const wanted = &many->wanted;
 	const struct djk_programs programs = {
 		.fd = wanted->prog_fd,
-		.entry_fd = wanted->flags ? &wanted->entry_prog_fd : NULL,
+		.entry_fd = wanted->flags == DJPROBE_ATTACH_SESSION ? &wanted->entry_prog_fd : NULL,
+		.count = wanted->flags == DJPROBE_ATTACH_COUNT,
+		.shown_as = shown_as(wanted->flags),
 	};
 	struct file *file;
 
@@ -112,10 +123,20 @@ static int attach_and_tell(struct many *many, void __user *argument)
 
 static bool are_in_order(const struct djprobe_attach_many *wanted)
 {
-	const bool session = wanted->flags == DJPROBE_ATTACH_SESSION;
-
-	return (session || (!wanted->flags && !wanted->entry_prog_fd)) &&
-	       wanted->mode <= DJPROBE_MODE_INT3 && wanted->count &&
+	switch (wanted->flags) {
+	case DJPROBE_ATTACH_SESSION:
+		break;
+	case 0:
+	case DJPROBE_ATTACH_COUNT:
+	case DJPROBE_ATTACH_AS_KPROBE:
+	case DJPROBE_ATTACH_AS_MULTI:
+		if (!wanted->entry_prog_fd)
+			break;
+		fallthrough;
+	default:
+		return false;
+	}
+	return wanted->mode <= DJPROBE_MODE_INT3 && wanted->count &&
 	       wanted->count <= DJPROBE_MANY_MAX;
 }
 

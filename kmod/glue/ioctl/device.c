@@ -12,6 +12,7 @@
 #include "../../../uapi/djprobe.h"
 #include "abi.h"
 #include "attach.h"
+#include "event_file.h"
 #include "../kernel.h"
 #include "request.h"
 #include "switch.h"
@@ -90,6 +91,8 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 		return djk_attach_many((void __user *)argument, djk_may_see_addresses(file));
 	case DJPROBE_IOC_SWITCH:
 		return djk_switch((void __user *)argument);
+	case DJPROBE_IOC_EVENT:
+		return djk_event(argument);
 	default:
 		return -ENOTTY;
 	}

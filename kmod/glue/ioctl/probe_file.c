@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/kallsyms.h>
 #include <linux/module.h>
+#include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
@@ -43,7 +44,8 @@ static void fill_query(struct djprobe_query *answer, const struct djp_status *st
 	BUILD_BUG_ON(sizeof(answer->displaced) != sizeof(status->displaced));
 	answer->state = status->state;
 	answer->flags = (status->at_return ? DJPROBE_ATTACH_RETURN : 0) |
-			(status->shadow ? DJPROBE_ATTACH_SHADOW : 0);
+			(status->shadow ? DJPROBE_ATTACH_SHADOW : 0) |
+			(status->counts ? DJPROBE_ATTACH_COUNT : 0);
 	answer->mechanism = status->mechanism;
 	answer->reason = status->reason;
 	answer->cookie = status->cookie;
@@ -227,10 +229,9 @@ static int total(const struct djk_group *group, void __user *argument)
 	return djk_write_struct(argument, &answer, sizeof(answer));
 }
 
-static long probe_ioctl(struct file *file, unsigned int command, unsigned long argument)
+long djk_group_ioctl(struct djk_group *group, const struct file *file, unsigned int command,
+		     unsigned long argument)
 {
-	struct djk_group *group = file->private_data;
-
 	if (!djk_may_probe())
 		return -EPERM;
 	switch (command) {
@@ -249,6 +250,28 @@ static long probe_ioctl(struct file *file, unsigned int command, unsigned long a
 	}
 }
 
+static long probe_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	return djk_group_ioctl(file->private_data, file, command, argument);
+}
+
+static __poll_t probe_poll(struct file *file, struct poll_table_struct *table)
+{
+	struct djk_group *group = file->private_data;
+
+	poll_wait(file, &group->watchers, table);
+	return READ_ONCE(group->let_go) ? EPOLLHUP : 0;
+}
+
+void djk_group_let_go(struct djk_group *group)
+{
+	mutex_lock(&group->switching);
+	djp_disable(group->probes, group->count);
+	mutex_unlock(&group->switching);
+	WRITE_ONCE(group->let_go, true);
+	wake_up_poll(&group->watchers, EPOLLHUP);
+}
+
 static void detach(struct djk_group *group)
 {
 	djp_detach(group->probes, group->count);
@@ -262,21 +285,30 @@ static int probe_release(struct inode *inode, struct file *file)
 	return 0;
 }
 
-static void probe_show_fdinfo(struct seq_file *out, struct file *file)
+void djk_group_show(const struct djk_group *group, struct seq_file *out)
 {
-	const struct djk_group *group = file->private_data;
-
 	seq_printf(out, "attachment:\t%llu\nprobes:\t%zu\n", group->number, group->count);
 	djk_handler_show(djp_handler(group->probes[0]), out);
+}
+
+static void probe_show_fdinfo(struct seq_file *out, struct file *file)
+{
+	djk_group_show(file->private_data, out);
 }
 
 static const struct file_operations probe_operations = {
 	.owner = THIS_MODULE,
 	.release = probe_release,
+	.poll = probe_poll,
 	.show_fdinfo = probe_show_fdinfo,
 	.unlocked_ioctl = probe_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };
+
+struct djk_group *djk_group_of(const struct file *file)
+{
+	return file->f_op == &probe_operations ? file->private_data : NULL;
+}
 
 struct file *djk_probe_file(struct djk_group *group)
 {
@@ -284,6 +316,7 @@ struct file *djk_probe_file(struct djk_group *group)
 	struct file *file;
 
 	mutex_init(&group->switching);
+	init_waitqueue_head(&group->watchers);
 	group->number = atomic64_inc_return(&last);
 	file = anon_inode_getfile("[djprobe]", &probe_operations, group, O_RDONLY | O_CLOEXEC);
 

@@ -38,6 +38,7 @@
 	X(recover_probed_instruction)                                                              \
 	X(bpf_prog_active)                                                                         \
 	X(bpf_prog_fops)                                                                           \
+	X(bpf_map_get)                                                                             \
 	X(current_kprobe)                                                                          \
 	X(kprobe_ctlblk)                                                                           \
 	X(die_chain)                                                                               \

@@ -33,11 +33,20 @@ Detoured::Detoured(Bench& bench, const Bytes& code, size_t offset, bool smap)
     Bytes bytes(x86::kMaxDetour, x86::kInt3);
     EXPECT_EQ(x86::emit_detour(plan_, config, slot_, {bytes.data(), bytes.size()}, layout_),
               Refusal());
-    EXPECT_EQ(x86::make_jump_site(plan_, entry(), patch_), Refusal());
-    if (plan_.tactic == x86::Tactic::Springboard) {
-        EXPECT_EQ(x86::make_board(plan_, entry(), board_), Refusal());
-    }
     bench.arena().write(slot_, bytes);
+    make_patches(entry());
+}
+
+void Detoured::make_patches(u64 entry) {
+    EXPECT_EQ(x86::make_jump_site(plan_, entry, patch_), Refusal());
+    if (plan_.tactic == x86::Tactic::Springboard) {
+        EXPECT_EQ(x86::make_board(plan_, entry, board_), Refusal());
+    }
+}
+
+void Detoured::write_jump_to(u64 entry) {
+    make_patches(entry);
+    write_jump();
 }
 
 void Detoured::write_jump() {

@@ -25,6 +25,8 @@ class Detoured {
     u64 out_of_line() const { return slot_ + layout_.out_of_line; }
 
     void write_jump();
+    /// The same to a detour that another emitter has made for the plan.
+    void write_jump_to(u64 entry);
     void write_original();
 
     /// Expects that from `machine` at the function's start, the original, the detour and both of
@@ -36,6 +38,7 @@ class Detoured {
     /// Whether a run from `start` reaches the site, and what it comes with.
     bool reaches_site(const Machine& start, Machine& at_site);
     void expect_hit(const Machine& at_site);
+    void make_patches(u64 entry);
 
     Bench& bench_;
     u64 slot_;

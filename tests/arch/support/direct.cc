@@ -124,6 +124,18 @@ i32 offset_of(const void* field) {
 
 }  // namespace
 
+size_t expect_kept(const Machine& start, const Machine& end, x86::RegisterSet live) {
+    size_t changed = 0;
+    for (u8 reg = 0; reg < Machine::kRegisters; ++reg) {
+        const x86::RegisterSet bit = x86::register_bit(reg);
+        if (live & bit || !(x86::kCallerSaved & bit)) {
+            EXPECT_EQ(end.registers[reg], start.registers[reg]) << int{reg};
+        }
+        changed += end.registers[reg] != start.registers[reg];
+    }
+    return changed;
+}
+
 PerCpuBase::PerCpuBase() {
     syscall(SYS_arch_prctl, ARCH_GET_GS, &old_gs_);
     set_gs(reinterpret_cast<u64>(&per_cpu_data));

@@ -33,6 +33,10 @@ struct Seen {
     u64 return_address = 0;
 };
 
+/// Expects that a detour has kept the registers that are live, and those that a C function keeps.
+/// Returns how many of the others it has changed.
+size_t expect_kept(const Machine& start, const Machine& end, x86::RegisterSet live);
+
 /// %gs points to the per-CPU data as long as it lives.
 class PerCpuBase {
   public:

@@ -262,6 +262,7 @@ void djk_get_machine(djk_machine* machine) {
     machine->cs = 0x10;
     machine->ss = 0x18;
     machine->smap = true;
+    machine->lahf = true;
     machine->pad = pad_size;
     machine->hit_handler = outside;
     machine->slow_thunk = outside + 16;
@@ -320,6 +321,12 @@ bool djk_handler_program(const djk_handler* handler, djk_program* program) {
 void djk_handler_set_plain(djk_handler* handler) {
     if (handler_of(handler).needs_context) fail("a program is called plain that needs its context");
 }
+
+bool djk_handler_shows_other(const djk_handler*) {
+    return false;
+}
+
+void djk_handler_show_own(djk_handler*) {}
 
 bool djk_handler_is_shadow(const djk_handler*) {
     return false;

@@ -52,6 +52,10 @@ Handler* Kernel::make_handler(int kind, unsigned int wants) {
     auto handler = std::make_unique<Handler>();
     handler->link.wants = wants;
     handler->hits_field = next_field_ += 8;
+    // A displacement reaches every other one.
+    if (kind == kCounter)
+        handler->link.counter = static_cast<long>((next_field_ & 8 ? 0x41'4200'0000 : 0x4344'0000) +
+                                                  handler->hits_field);
     for (size_t i = 0; kind >= 0 && i < programs_.size(); ++i) {
         if (programs_[i].kind >= 0) continue;
         programs_[i].kind = kind;

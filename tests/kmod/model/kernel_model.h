@@ -75,8 +75,10 @@ class Kernel {
     size_t exec_frees = 0;  ///< chunks that have been given back, ever
     size_t handlers = 0;
 
-    /// A handler, a BPF program's (of one of kPrograms kinds) or a C function with wishes.
+    /// A handler, a BPF program's (of one of kPrograms kinds), a C function with wishes, or one
+    /// that counts.
     static constexpr int kPrograms = 4;
+    static constexpr int kCFunction = -1, kCounter = -2;
     Handler* make_handler(int kind, unsigned int wants);
     void destroy(Handler& handler);
 

@@ -92,8 +92,10 @@ Wish Walk::any_wish() {
     wish.address = any_address();
     wish.int3_only = one_in(8);
     if (!one_in(4)) wish.program = static_cast<int>(random_() % Kernel::kPrograms);
-    if (wish.program < 0 && one_in(3)) wish.wants |= DJK_WANTS_REDIRECT;
-    if (wish.program < 0 && one_in(3)) wish.wants |= DJK_WANTS_AFTER;
+    if (one_in(4)) wish.program = Kernel::kCounter;
+    const bool in_c = wish.program == Kernel::kCFunction;
+    if (in_c && one_in(3)) wish.wants |= DJK_WANTS_REDIRECT;
+    if (in_c && one_in(3)) wish.wants |= DJK_WANTS_AFTER;
     wish.by_symbol = one_in(4);
     return wish;
 }

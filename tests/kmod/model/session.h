@@ -15,7 +15,7 @@ namespace djprobe::model {
 struct Wish {
     u64 address = 0;
     bool int3_only = false;
-    int program = -1;  ///< -1: a C handler
+    int program = Kernel::kCFunction;  ///< or which kind of program, or Kernel::kCounter
     unsigned int wants = 0;
     bool by_symbol = false;
 };

@@ -15,10 +15,10 @@
 
 namespace djprobe::model {
 
-/// A BPF program or a C handler.
+/// A BPF program, a C handler or a counter.
 struct Handler {
     djk_handler link{};
-    int program = -1;  ///< what it runs, by its place among the programs; -1: a C handler
+    int program = -1;  ///< what it runs, by its place among the programs; -1: none of them
     bool needs_context = false;
     u64 hits_field = 0;
     u64 last_reached = 0;
@@ -118,6 +118,7 @@ class Watch {
     void reach_site(const djk_site* site, u64 address);
     void reach_detour(const Blob& blob, u64 anchor);
     void reach_handler(const djk_handler* handler);
+    const Handler* counter_in(const Blob& blob) const;
     Blob& blob_at(u64 address, u64 from);
     Allocation& allocation_of(const void* memory, const char* what);
     void check_tail(u64 address, size_t size) const;

@@ -191,7 +191,10 @@ void Watch::reach_site(const djk_site* site, u64 address) {
     allocation_of(site, "a site").last_reached = now_;
     std::vector<const Handler*>& handlers = reached_[address];
     handlers.clear();
+    bool counts = true;
     for (const djk_handler* handler = site->handlers; handler; handler = handler->next) {
+        if (handler->counter && !counts) fail("%#lx: counts behind other handlers", address);
+        counts = handler->counter != 0;
         reach_handler(handler);
         handlers.push_back(handlers_.at(handler));
     }
@@ -208,10 +211,26 @@ void Watch::reach_handler(const djk_handler* handler) {
     last = now_;
 }
 
-/// Whose detour is it? It holds the site's address, or that of the one handler that it calls.
+/// The handler whose counter the code increments, or null.
+const Handler* Watch::counter_in(const Blob& blob) const {
+    const auto holds = [&](auto counter) {
+        for (u64 at = blob.begin; at + sizeof(counter) <= blob.end; ++at)
+            if (load<decltype(counter)>(at) == counter) return true;
+        return false;
+    };
+    for (const auto& [link, handler] : handlers_) {
+        const i64 counter = link->counter;
+        if (!counter) continue;
+        if (fits_i32(counter) ? holds(static_cast<i32>(counter)) : holds(counter)) return handler;
+    }
+    return nullptr;
+}
+
+/// Whose detour is it? It holds the site's address, or that of the one handler that it calls, or
+/// its counter's.
 void Watch::reach_detour(const Blob& blob, u64 anchor) {
     const djk_site* site = nullptr;
-    const Handler* direct = nullptr;
+    const Handler* direct = counter_in(blob);
     for (u64 at = blob.begin; at < blob.end; ++at)
         if (djk_find_trap(at)) return;
     for (u64 at = blob.begin; at + 8 <= blob.end; ++at) {
@@ -234,7 +253,8 @@ void Watch::reach_detour(const Blob& blob, u64 anchor) {
     }
     if (direct) {
         reach_handler(&direct->link);
-        if (direct->program < 0 || direct->needs_context || direct->link.wants)
+        const bool callable = direct->program >= 0 && !direct->needs_context;
+        if ((!callable && !direct->link.counter) || direct->link.wants)
             fail("%#lx: its detour calls what cannot be called directly", anchor);
         // Under an address that no check expects: while its handler leaves, a site has none
         // already.

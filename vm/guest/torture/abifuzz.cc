@@ -65,6 +65,7 @@ struct World {
 
     World() {
         around.good_program = count.program("on_hit");
+        around.good_map = count.map("count");
         const auto own = [&](int fd) {
             if (fd >= 0) owned.emplace_back(fd);
             around.bad_programs.push_back(fd);
@@ -160,11 +161,17 @@ class Fuzzer {
         const Command& command = choose();
         const bool costly = command.costly && !dice_.one_in(kCostly);
         const bool mistake = costly || dice_.one_in(2);
+        around_.probe = probes_.empty() ? -1 : any_probe();
         Model model = fill(command, page_, mistake, around_, dice_);
         // Another kind of file; with right arguments that would take long it must be one.
         const bool other = dice_.one_in(20) || (costly && model.success);
         const auto [fd, own] = fd_for(command, other, model);
         const void* argument = page_;
+        if (command.number == DJPROBE_IOC_EVENT && own) {
+            const uint64_t kind = dice_.below(DJPROBE_EVENT_LINK + 2);
+            argument = reinterpret_cast<const void*>(kind);
+            if (kind > DJPROBE_EVENT_LINK) model.must_fail(EINVAL);
+        }
         const bool racing = own && !costly && command.size && dice_.one_in(200);
         if (racing) {
             std::memcpy(racing_bytes_, page_, kPage);
@@ -188,7 +195,11 @@ class Fuzzer {
         }
         const int result = call_ioctl(fd, command.number, argument);
         judge(command, result, model, racing);
-        if (result >= 0 && command.makes_fd) keep(result);
+        if (result < 0 || !command.makes_fd) return;
+        if (command.number == DJPROBE_IOC_EVENT)
+            event_ = Fd(result);
+        else
+            keep(result);
     }
 
     /// Where to ask. The model becomes that of the fd where it is not one of the command's own.
@@ -198,13 +209,14 @@ class Fuzzer {
     };
     Asked fd_for(const Command& command, bool other, Model& model) {
         const bool probe = command.side == Side::Probe;
+        if (command.side == Side::Event && event_ && !other) return {event_.get(), true};
         const bool has_probe = !probes_.empty();
-        if (command.side != Side::Neither && !other && (!probe || has_probe))
+        const bool known = probe || command.side == Side::Control;
+        if (known && !other && (!probe || has_probe))
             return {probe ? any_probe() : world_.device.fd(), true};
         model = {};
         model.must_fail(ENOTTY);
-        if (command.side == Side::Neither)
-            return {dice_.one_in(2) && has_probe ? any_probe() : world_.device.fd(), false};
+        if (!known) return {dice_.one_in(2) && has_probe ? any_probe() : world_.device.fd(), false};
         if (dice_.one_in(2) && (probe || has_probe))
             return {probe ? world_.device.fd() : any_probe(), false};
         model.errors.insert({EBADF, EINVAL});  // some files say so
@@ -269,6 +281,7 @@ class Fuzzer {
                 break;
             case 3:
                 probes_.clear();
+                event_.reset();
                 break;
         }
     }
@@ -360,6 +373,7 @@ class Fuzzer {
     uint8_t* racing_page_;   // what the module is given
     uint8_t* racing_bytes_;  // the same memory
     std::vector<Fd> probes_;
+    Fd event_;  ///< the last one
     std::atomic<int> racing_fd_{-1};
     std::atomic<bool> stop_{false};
 };

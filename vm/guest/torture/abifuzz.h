@@ -32,9 +32,10 @@ class Dice {
 /// What a field of an argument means: which values are tried in it, and what is wrong with them.
 enum class FieldKind : uint8_t {
     Return,     ///< a set of DJPROBE_ATTACH_* that makes sense, else EINVAL
+    ManyFlags,  ///< DJPROBE_ATTACH_AS_KPROBE, _AS_MULTI or none, else EINVAL
     Zero,       ///< must be zero, else EINVAL
     Site,       ///< __u64 symbol, offset, address, in this order
-    Program,    ///< fd of a BPF program
+    Program,    ///< fd of a BPF program; or of a map, with DJPROBE_ATTACH_COUNT
     Entry,      ///< another of them, with DJPROBE_ATTACH_SESSION and what goes with it in the flags
     EntryMany,  ///< the same of DJPROBE_IOC_ATTACH_MANY: the sites have what goes with it
     Mode,       ///< enum djprobe_mode
@@ -43,6 +44,7 @@ enum class FieldKind : uint8_t {
     Switches,   ///< __u32 change, on: sets of DJPROBE_SWITCH_*, on within change, else EINVAL
     Index,      ///< of a probe
     SiteList,   ///< pointer to djprobe_site, then a __u32 count
+    ProbeFd,    ///< a probe fd, else EBADF; EBUSY where an event holds it
     Answers,    ///< __u32 count and bytes of each, then a pointer to where they go
 };
 
@@ -53,7 +55,7 @@ struct Field {
 };
 
 /// Whose ioctl it is.
-enum class Side : uint8_t { Control, Probe, Neither };
+enum class Side : uint8_t { Control, Probe, Event, Neither };
 
 struct Command {
     const char* name;
@@ -82,6 +84,8 @@ struct Model {
 /// Things that calls refer to.
 struct Surroundings {
     int good_program = -1;
+    int good_map = -1;  ///< for counters
+    int probe = -1;
     std::vector<int> bad_programs;  ///< fds that are no kprobe program
     std::vector<int> other_files;   ///< fds that are not djprobe's
     std::vector<uint64_t> bad_pointers;

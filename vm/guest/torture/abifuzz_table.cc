@@ -30,9 +30,12 @@ constexpr Field kExplain[] = {
     FIELD(Zero, djprobe_explain, reserved),
 };
 constexpr Field kMany[] = {
-    FIELD(Zero, djprobe_attach_many, flags), FIELD(SiteList, djprobe_attach_many, sites),
-    FIELD(Mode, djprobe_attach_many, mode),  FIELD(Program, djprobe_attach_many, prog_fd),
-    FIELD(Any, djprobe_attach_many, failed), FIELD(EntryMany, djprobe_attach_many, entry_prog_fd),
+    FIELD(ManyFlags, djprobe_attach_many, flags),
+    FIELD(SiteList, djprobe_attach_many, sites),
+    FIELD(Mode, djprobe_attach_many, mode),
+    FIELD(Program, djprobe_attach_many, prog_fd),
+    FIELD(Any, djprobe_attach_many, failed),
+    FIELD(EntryMany, djprobe_attach_many, entry_prog_fd),
 };
 constexpr Field kQuery[] = {
     FIELD(Index, djprobe_query, index),
@@ -49,6 +52,7 @@ constexpr Field kQueryMany[] = {
     FIELD(Index, djprobe_query_many, first),
     FIELD(Answers, djprobe_query_many, count),
 };
+constexpr Field kHold[] = {FIELD(ProbeFd, djprobe_hold, probe_fd)};
 constexpr Field kSwitch[] = {
     {FieldKind::Switches, offsetof(djprobe_switch, change), 8},
     FIELD(Any, djprobe_switch, reason),
@@ -107,6 +111,8 @@ const Command kCommands[] = {
      false,
      kSwitch,
      {}},
+    {"EVENT", DJPROBE_IOC_EVENT, Side::Control, 0, 10, false, true, {}, {}},
+    {"HOLD", DJPROBE_IOC_HOLD, Side::Event, sizeof(djprobe_hold), 10, false, false, kHold, {EBUSY}},
     {"number 99", _IO('j', 99), Side::Neither, 8, 2, false, false, {}, {}},
     {"another driver's", 0x5401, Side::Neither, 64, 2, false, false, {}, {}},
     {"with a direction",
@@ -266,14 +272,41 @@ uint32_t a_program(bool mistake, const Surroundings& around, Dice& dice, Model& 
     return static_cast<uint32_t>(around.bad_programs[dice.below(around.bad_programs.size())]);
 }
 
-/// A session, or none. The flags are there already: both structs begin with size and flags.
-void fill_session(const Field& field, uint8_t* bytes, bool mistake, const Surroundings& around,
-                  Dice& dice, Model& model) {
-    constexpr size_t kFlags = offsetof(djprobe_attach, flags);
-    static_assert(kFlags == offsetof(djprobe_attach_many, flags));
-    const uint32_t others = field.kind == FieldKind::Entry ? kShadow : 0;
+// Both structs begin with size and flags.
+constexpr size_t kFlags = offsetof(djprobe_attach, flags);
+static_assert(kFlags == offsetof(djprobe_attach_many, flags));
+
+uint32_t flags_of(const uint8_t* bytes) {
     uint32_t flags = 0;
     std::memcpy(&flags, bytes + kFlags, sizeof flags);
+    return flags;
+}
+
+/// No map, but a program.
+uint32_t no_map(const Surroundings& around, Dice& dice, Model& model) {
+    a_program(true, around, dice, model);
+    return static_cast<uint32_t>(around.good_program);
+}
+
+/// A program, or a counter. The flags and the sites are there already.
+uint32_t fill_program(const Field& field, uint8_t* bytes, bool mistake, const Surroundings& around,
+                      Dice& dice, Model& model) {
+    // A mistake that has hit the mark.
+    if (flags_of(bytes) == DJPROBE_ATTACH_COUNT) return no_map(around, dice, model);
+    if (flags_of(bytes) || !dice.one_in(3)) return a_program(mistake, around, dice, model);
+    put(bytes, kFlags, 4, DJPROBE_ATTACH_COUNT);
+    model.errors.insert({EINVAL, ERANGE});  // a site with flags; no such counter
+    // The map has one counter, whose name is 0; that is what the cookies of many sites are.
+    if (field.offset == offsetof(djprobe_attach, prog_fd) && dice.one_in(2))
+        put(bytes, offsetof(djprobe_attach, cookie), 8, 0);
+    return mistake ? no_map(around, dice, model) : static_cast<uint32_t>(around.good_map);
+}
+
+/// A session, or none.
+void fill_session(const Field& field, uint8_t* bytes, bool mistake, const Surroundings& around,
+                  Dice& dice, Model& model) {
+    const uint32_t others = field.kind == FieldKind::Entry ? kShadow : 0;
+    const uint32_t flags = flags_of(bytes);
     if (flags == others && dice.one_in(2)) {
         put(bytes, kFlags, 4, others | DJPROBE_ATTACH_SESSION);
         put(bytes, field.offset, field.width, a_program(mistake, around, dice, model));
@@ -302,6 +335,16 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
         case FieldKind::Zero:
             if (mistake) value = nonzero(dice, field.width), model.must_fail(EINVAL);
             break;
+        case FieldKind::ManyFlags: {
+            static constexpr uint64_t kGood[] = {0, 0, DJPROBE_ATTACH_AS_KPROBE,
+                                                 DJPROBE_ATTACH_AS_MULTI};
+            // The lower ones are flags of a site, or fill_session()'s.
+            value = mistake ? (1 + dice.below(1u << 20)) << 5 | 8 : dice.of(kGood);
+            if (mistake) model.must_fail(EINVAL);
+            // The good program is none of kprobe.multi.
+            if (value == DJPROBE_ATTACH_AS_MULTI) a_program(true, around, dice, model);
+            break;
+        }
         case FieldKind::Mode:
         case FieldKind::OnOff:
             value = mistake ? 2 + dice.below(1u << 31) : dice.below(2);
@@ -330,8 +373,13 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
             if (mistake) model.must_fail(ERANGE);
             model.errors.insert(ERANGE);
             break;
+        case FieldKind::ProbeFd:
+            value = static_cast<uint32_t>(
+                mistake ? around.other_files[dice.below(around.other_files.size())] : around.probe);
+            if (mistake || around.probe < 0) model.must_fail(EBADF);
+            break;
         case FieldKind::Program:
-            value = a_program(mistake, around, dice, model);
+            value = fill_program(field, bytes, mistake, around, dice, model);
             break;
         case FieldKind::Entry:
         case FieldKind::EntryMany:

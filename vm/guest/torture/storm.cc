@@ -2,9 +2,11 @@
 // storm: processes attach and detach the same, overlapping and neighbouring sites while all CPUs
 // hit them, are killed at random moments, and the winds of storm_winds.cc blow.
 //
-// One probe stays through all of it: its count must be that of the calls that were made.
+// Two probes stay through all of it, with a program and with a counter: their counts must be that
+// of the calls that were made.
 #include "storm.h"
 
+#include <bpf/bpf.h>
 #include <getopt.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -40,6 +42,8 @@ constexpr const char* kUsage =
     "exit status: 0; 1 a count or a result is wrong; 2 error\n";
 
 constexpr size_t kMostProbes = 12;
+// Each call of getpgid enters it once, and nothing else does.
+constexpr const char* kCounted = "do_getpgid";
 
 struct Options {
     double seconds = 10;
@@ -54,8 +58,8 @@ StormTotals* totals;
 /// One process that attaches and detaches until it is told or killed.
 class Loader {
   public:
-    Loader(const Device& device, int program, uint64_t seed)
-        : device_(device), program_(program), dice_(seed) {}
+    Loader(const Device& device, int program, int counters, uint64_t seed)
+        : device_(device), program_(program), counters_(counters), dice_(seed) {}
 
     void run() {
         while (!totals->stop) {
@@ -91,6 +95,10 @@ class Loader {
         request.offset = dice_() % 2 ? 0 : 5 + dice_() % 24;
         request.mode = dice_() % 4 ? DJPROBE_MODE_AUTO : DJPROBE_MODE_INT3;
         request.prog_fd = program_;
+        if (dice_() % 3 == 0) {
+            request.prog_fd = counters_;
+            request.flags = DJPROBE_ATTACH_COUNT;
+        }
         Answer answer = device_.attach(request);
         ++(answer.error ? totals->refused : totals->attached);
         if (!answer.error) probes_.push_back(std::move(answer.probe));
@@ -104,7 +112,8 @@ class Loader {
         many.sites = reinterpret_cast<uintptr_t>(sites);
         many.count = 1 + static_cast<uint32_t>(dice_() % 4);
         many.mode = DJPROBE_MODE_AUTO;
-        many.prog_fd = program_;
+        many.flags = dice_() % 3 ? 0 : DJPROBE_ATTACH_COUNT;
+        many.prog_fd = many.flags ? counters_ : program_;
         const int fd = call_ioctl(device_.fd(), DJPROBE_IOC_ATTACH_MANY, &many);
         ++(fd < 0 ? totals->refused : totals->many);
         if (fd >= 0) probes_.emplace_back(Fd(fd));
@@ -129,7 +138,7 @@ class Loader {
     }
 
     const Device& device_;
-    int program_;
+    int program_, counters_;
     std::mt19937_64 dice_;
     std::vector<Probe> probes_;
 };
@@ -227,13 +236,14 @@ void must_have_been_a_storm(const Options& options) {
         must_have_been(totals->gusts[i], options.winds[i]->name);
 }
 
-void report(const Options& options, const djprobe_query& constant) {
+void report(const Options& options, const djprobe_query& constant, uint64_t counted) {
     const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
     std::printf(
-        "storm seed %llu: calls %llu hits %llu missed %llu wrong %llu attached %llu many %llu "
+        "storm seed %llu: calls %llu hits %llu missed %llu counted %llu wrong %llu attached %llu "
+        "many %llu "
         "refused %llu detached %llu toggled %llu waited %llu kills %llu",
         number(options.seed), number(totals->calls), number(constant.hits),
-        number(missed(constant)), number(totals->wrong), number(totals->attached),
+        number(missed(constant)), number(counted), number(totals->wrong), number(totals->attached),
         number(totals->many), number(totals->refused), number(totals->detached),
         number(totals->toggled), number(totals->waited), number(totals->kills));
     for (size_t i = 0; i < options.winds.size(); ++i)
@@ -254,6 +264,15 @@ int run(int argc, char** argv) {
     request.symbol = kGetpgid;
     request.prog_fd = program;
     const Probe constant = device.must_attach(request);
+    // Two counters: what the loaders count is nothing that is looked at.
+    const int counters = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "storm", sizeof(uint32_t),
+                                        2 * sizeof(uint64_t), 1, nullptr);
+    must(counters >= 0, "a map for counters");
+    request.symbol = kCounted;
+    request.prog_fd = counters;
+    request.flags = DJPROBE_ATTACH_COUNT;
+    request.cookie = DJPROBE_COUNTER(0, sizeof(uint64_t));
+    const Probe counter = device.must_attach(request);
 
     std::vector<pid_t> others, loaders;
     for (long cpu = 0; cpu < sysconf(_SC_NPROCESSORS_ONLN); ++cpu)
@@ -261,7 +280,7 @@ int run(int argc, char** argv) {
     for (size_t i = 0; i < options.winds.size(); ++i)
         others.push_back(child([&, seed = dice()] { blow(*options.winds[i], i, seed); }));
     const auto start_loader = [&] {
-        return child([&, seed = dice()] { Loader(device, program, seed).run(); });
+        return child([&, seed = dice()] { Loader(device, program, counters, seed).run(); });
     };
     for (unsigned i = 0; i < options.loaders; ++i)
         loaders.push_back(start_loader());
@@ -286,10 +305,11 @@ int run(int argc, char** argv) {
     for (const Wind* wind : options.winds)
         wind->calm();
     const djprobe_query query = constant.query();
-    report(options, query);
+    const uint64_t counted = counter.query().hits;
+    report(options, query, counted);
     if (!well) throw std::runtime_error("a process of ours failed");
     must_have_been_a_storm(options);
-    return query.hits + missed(query) != totals->calls || totals->wrong;
+    return query.hits + missed(query) != totals->calls || counted != totals->calls || totals->wrong;
 }
 
 }  // namespace

@@ -140,7 +140,14 @@ TEST_F(Refusal, OfWhatMakesNoSenseWritesNothing) {
                                   [&](auto& request) { change(request.known); });
     };
     attach([](djprobe_attach& request) { request.mode = 2; });
-    attach([](djprobe_attach& request) { request.flags = 8; });
+    attach([](djprobe_attach& request) { request.flags = 16; });
+    attach([](djprobe_attach& request) {
+        request.flags = DJPROBE_ATTACH_COUNT | DJPROBE_ATTACH_RETURN;
+    });
+    attach([](djprobe_attach& request) {
+        request.flags = DJPROBE_ATTACH_COUNT;
+        request.entry_prog_fd = 1;
+    });
     attach([](djprobe_attach& request) { request.address = 1; });
     attach([](djprobe_attach& request) { request.entry_prog_fd = 1; });
     const std::string name(600, 'x');
@@ -160,6 +167,8 @@ TEST_F(Refusal, OfWhatMakesNoSenseWritesNothing) {
     many([](djprobe_attach_many& request) { request.flags = DJPROBE_ATTACH_SESSION; });
     site_.flags = DJPROBE_ATTACH_SHADOW;
     many([](djprobe_attach_many&) {});
+    site_.flags = DJPROBE_ATTACH_RETURN;
+    many([](djprobe_attach_many& request) { request.flags = DJPROBE_ATTACH_COUNT; });
     untouched<djprobe_query>("QUERY", -EINVAL, probe.fd(), DJPROBE_IOC_QUERY, query_,
                              [](auto& request) { request.known.flags = 1; });
     untouched<djprobe_enable>("ENABLE", -EINVAL, probe.fd(), DJPROBE_IOC_ENABLE, enable_,

@@ -97,13 +97,14 @@ Explained Device::explain(const Request& request) const {
     return explained;
 }
 
-ManyAnswer Device::attach_many(std::vector<djprobe_site>& sites, int prog_fd,
-                               djprobe_mode mode) const {
+ManyAnswer Device::attach_many(std::vector<djprobe_site>& sites, int prog_fd, djprobe_mode mode,
+                               uint32_t flags) const {
     ManyAnswer answer;
     answer.request.size = sizeof answer.request;
     answer.request.sites = reinterpret_cast<uint64_t>(sites.data());
     answer.request.count = static_cast<uint32_t>(sites.size());
     answer.request.mode = mode;
+    answer.request.flags = flags;
     answer.request.prog_fd = prog_fd;
     const int result = call_ioctl(fd(), DJPROBE_IOC_ATTACH_MANY, &answer.request);
     if (result < 0)

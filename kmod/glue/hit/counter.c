@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Making handlers that only count, in a counter of a BPF map. */
+#include "counter.h"
+
+#include <linux/bpf.h>
+#include <linux/err.h>
+#include <linux/percpu.h>
+#include <linux/slab.h>
+
+#include "../../../uapi/djprobe.h"
+#include "../kernel/imports.h"
+#include "handler.h"
+#include "make_handler.h"
+
+/* The counter that a cookie names; see DJPROBE_COUNTER(). */
+struct place {
+	u32 key, offset;
+};
+
+static u64 __percpu *counter_at(const struct bpf_map *map, struct place place)
+{
+	struct bpf_array *const array = container_of(map, struct bpf_array, map);
+
+	return array->pptrs[place.key & array->index_mask] + place.offset;
+}
+
+/* Whether its values hold pointers of the kernel's, for which only the verifier knows the rules. */
+static bool holds_pointers(const struct bpf_map *map)
+{
+#ifdef DJK_MAP_RECORD
+	return !IS_ERR_OR_NULL(map->record);
+#else
+	return !IS_ERR_OR_NULL(map->kptr_off_tab);
+#endif
+}
+
+static unsigned int refuse_map(const struct bpf_map *map)
+{
+	/* The verifier may rely on it that nothing writes to such a map. */
+	const bool constant = map->map_flags & BPF_F_RDONLY_PROG;
+	const bool plain = map->map_type == BPF_MAP_TYPE_PERCPU_ARRAY && !holds_pointers(map);
+
+	return plain && !constant ? DJPROBE_REASON_NONE : DJPROBE_REASON_MAP_KIND;
+}
+
+static unsigned int refuse_place(const struct bpf_map *map, struct place place)
+{
+	/* Over a boundary of pages or cache lines an increment would take longer. */
+	if (place.offset % sizeof(u64))
+		return DJPROBE_REASON_ODD_COUNTER;
+	/* A value's size may be odd: what the kernel has behind it is no counter. */
+	if (place.key >= map->max_entries || map->value_size < sizeof(u64) ||
+	    place.offset > map->value_size - sizeof(u64))
+		return DJPROBE_REASON_NO_COUNTER;
+	return DJPROBE_REASON_NONE;
+}
+
+/* Take a reference to the map. NULL with the reason. */
+static struct bpf_map *take_map(int fd, unsigned int *reason)
+{
+	struct bpf_map *const map = (void *)djk_call1(bpf_map_get, fd);
+
+	if (IS_ERR(map)) {
+		*reason = DJPROBE_REASON_NO_MAP;
+		return NULL;
+	}
+	*reason = refuse_map(map);
+	if (!*reason)
+		return map;
+	bpf_map_put(map);
+	return NULL;
+}
+
+static struct djk_handler *make_counter(const struct djk_source *base, struct djp_request *request)
+{
+	const int fd = container_of(base, struct djk_counter_source, source)->map_fd;
+	const struct place place = { request->cookie >> 32, (u32)request->cookie };
+	struct bpf_map *const map = take_map(fd, &request->reason);
+	struct djk_full_handler *handler;
+
+	if (!map)
+		return NULL;
+	request->reason = refuse_place(map, place);
+	handler = request->reason ? NULL : kzalloc(sizeof(*handler), GFP_KERNEL);
+	if (!handler) {
+		if (!request->reason)
+			request->reason = DJPROBE_REASON_NO_MEMORY;
+		bpf_map_put(map);
+		return NULL;
+	}
+	handler->map = map;
+	handler->link.counter = (long)counter_at(map, place);
+	return &handler->link;
+}
+
+struct djk_counter_source djk_source_of_counters(int map_fd)
+{
+	return (struct djk_counter_source){ { make_counter }, map_fd };
+}
+
+unsigned long djk_sum_counter(const struct djk_full_handler *handler)
+{
+	const u64 __percpu *const counter = (const u64 __percpu *)handler->link.counter;
+	unsigned long sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu) sum += READ_ONCE(*per_cpu_ptr(counter, cpu));
+	return sum;
+}

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Handlers that only count. djk_source_of_counters() makes them. */
+#ifndef DJPROBE_KMOD_COUNTER_H
+#define DJPROBE_KMOD_COUNTER_H
+
+struct djk_full_handler;
+
+/* The handler's counter, summed over all CPUs. In any context. */
+unsigned long djk_sum_counter(const struct djk_full_handler *handler);
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cli/count.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "cli/checks.h"
+#include "cli/number_option.h"
+#include "count/count_session.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  probeload count 'vfs_*'
+      calls of each function of such a name, a live table until Ctrl-C
+  probeload count 'tcp_*' 'ip_*' -c 'curl -s example.com >/dev/null'
+      while the command runs
+  probeload count vfs_read vfs_read+0x2b -d 10 -i 1
+      an entry and an instruction for ten seconds, a table each second
+  probeload count 'ext4:*' -d 5 -j | jq -c '.probes[].top[]'
+      a module's functions, as JSON
+
+No program runs: the code that a hit leads to increments a counter itself, in
+two to ten instructions, and calls nothing. So hits count wherever they come
+from, also from NMIs and from within BPF programs, and none is missed; only at
+instructions where the kernel has a kprobe of its own it may skip some. Recursive
+and interrupted calls count like all others.
+
+The counters are a BPF map of type percpu_array named djprobe_count: 'bpftool
+map dump name djprobe_count' shows it meanwhile.
+
+The table goes to stdout, all else to stderr (also the output of COMMAND).
+)";
+
+SiteSpec parse_site(const std::string& text) {
+    return text.starts_with("0x") ? parse_address(text) : parse_function(text);
+}
+
+void add_options(CLI::App& command, CountOptions& options) {
+    command
+        .add_option_function<std::vector<std::string>>(
+            "SITE",
+            [&options](const std::vector<std::string>& texts) {
+                for (const std::string& text : texts) {
+                    const SiteSpec site = parse_site(text);
+                    if (std::ranges::find(options.sites, site) == options.sites.end())
+                        options.sites.push_back(site);
+                }
+            },
+            "SYM, SYM+OFFSET, MODULE:SYM, 0xADDRESS, or a GLOB: the entries of all functions of "
+            "such a name")
+        ->type_name("")
+        ->required();
+    command.add_option("-d,--duration", options.seconds, "Stop after so many seconds")
+        ->type_name("SECONDS")
+        ->check(positive);
+    command
+        .add_option("-c,--command", options.command,
+                    "Run by /bin/sh once all is counted; stop at its end")
+        ->type_name("COMMAND")
+        ->check(not_empty);
+    command
+        .add_option("-i,--interval", options.interval,
+                    "A table so often (default: each second on a terminal, else only at the end)")
+        ->type_name("SECONDS")
+        ->check(positive);
+    add_number(command, "--top", options.top, "Show so many, the highest counts (default 20)", 1,
+               1'000'000);
+    command.add_flag_callback(
+        "--int3", [&options] { options.mode = DJPROBE_MODE_INT3; }, "Never a jump");
+    command.add_flag("-j,--json", options.json, "Counts and summary as NDJSON");
+}
+
+}  // namespace
+
+Command add_count(CLI::App& app) {
+    CLI::App* const command =
+        app.add_subcommand("count", "Count the calls of functions, or hits of instructions");
+    command->footer(kFooter);
+    const auto options = std::make_shared<CountOptions>();
+    add_options(*command, *options);
+    return {command,
+            [options] { return run_count(*options); },
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
+             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite,
+             ExitCode::kRefusedSite, ExitCode::kBusySite, ExitCode::kCommandFailed}};
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cli/run.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "cli/modes.h"
+#include "run/run_session.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  probeload run -- bpftrace -e 'kprobe:vfs_read { @[comm] = count(); }'
+      the tool as it is, its probes by djprobe; Ctrl-C ends it, and the summary
+      on stderr tells how many of its probes djprobe has placed
+  probeload run --strict -- funclatency-bpfcc vfs_read
+      an error to the tool (EACCES) where the kernel would place a probe
+
+TOOL may be any program: its kprobes and kretprobes of perf_event_open(), with a
+program by PERF_EVENT_IOC_SET_BPF or by a BPF link, and its kprobe.multi links
+go to djprobe, those of its threads and children, too. What djprobe does not
+take the kernel places, as without probeload: tracefs probes, tracepoints,
+fentry, uprobes, refused places, all where the module is not loaded.
+
+The summary goes to stderr. The exit status is TOOL's, 128 and the number of a
+signal that has ended it; 13 and a line of stderr where it cannot be run.
+probeload ends when TOOL and all that it has left behind have ended.
+)";
+
+void add_options(CLI::App& command, RunOptions& options) {
+    command
+        .add_option_function<std::string>(
+            "--mode", [&options](const std::string& text) { options.mode = parse_mode(text); },
+            "auto: a jump where it is safe (default); int3: never a jump")
+        ->type_name("auto|int3");
+    command
+        .add_option_function<std::string>(
+            "--ret-mode",
+            [&options](const std::string& text) { options.return_mode = parse_return_mode(text); },
+            "Of kretprobes, as in attach: exact, shadow, or auto (default)")
+        ->type_name("auto|exact|shadow");
+    command.add_flag("--strict", options.strict,
+                     "A probe that the kernel would place is an error, and so is a missing module");
+    command.add_flag("-j,--json", options.json, "The summary as a line of JSON");
+    command.add_option("TOOL", options.tool, "The command and its arguments, behind --")
+        ->type_name("")
+        ->required();
+}
+
+}  // namespace
+
+Command add_run(CLI::App& app) {
+    CLI::App* const command =
+        app.add_subcommand("run", "Run a tool with its kprobes placed by djprobe");
+    command->footer(kFooter);
+    const auto options = std::make_shared<RunOptions>();
+    add_options(*command, *options);
+    return {command,
+            [options] { return run_tool(*options); },
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
+             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kCommandFailed}};
+}
+
+}  // namespace djprobe::loader

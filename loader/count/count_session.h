@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+// `probeload count`: counters in, a table while they count, a summary.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "djprobe.h"
+#include "kernel/site_spec.h"
+
+namespace djprobe::loader {
+
+struct CountOptions {
+    std::vector<SiteSpec> sites;
+    djprobe_mode mode = DJPROBE_MODE_AUTO;
+    std::optional<double> seconds;
+    std::optional<double> interval;  ///< none: every second on a terminal, else only at the end
+    std::optional<std::string> command;
+    std::size_t top = 20;
+    bool json = false;
+};
+
+/// Returns the exit status. Throws Error.
+int run_count(const CountOptions& options);
+
+}  // namespace djprobe::loader

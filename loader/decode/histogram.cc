@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "decode/histogram.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "decode/btf_util.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr std::uint32_t kMostSlots = 64;
+// A table of them is no result of a human's tool.
+constexpr std::size_t kMostHistograms = 64;
+constexpr int kDeepest = 8;
+constexpr std::uint64_t kWidth = 40;
+
+bool is_name(std::string_view name) {
+    return name == "slots" || name == "hist";
+}
+
+class Search {
+  public:
+    explicit Search(const btf& btf) : btf_(btf) {}
+
+    void look(std::uint32_t type_id, std::string_view name, std::string_view path,
+              std::uint32_t offset, int depth) {
+        const btf_type& type = type_at(btf_, skip_modifiers(btf_, type_id));
+        if (depth == kDeepest || found.size() == kMostHistograms) return;
+        if (btf_is_struct(&type)) return look_at_members(type, path, offset, depth);
+        if (!btf_is_array(&type)) return;
+        const struct btf_array& array = *btf_array(&type);
+        const btf_type& element = type_at(btf_, skip_modifiers(btf_, array.type));
+        const bool counts = btf_is_int(&element) && (element.size == 4 || element.size == 8);
+        if (counts && is_name(name) && array.nelems <= kMostSlots) {
+            found.push_back({std::string(path), offset, element.size, array.nelems});
+        } else if (btf_is_struct(&element)) {
+            for (std::uint32_t i = 0; i < std::min<std::uint32_t>(array.nelems, kMostHistograms);
+                 ++i)
+                look_at_members(element, fmt::format("{}[{}]", path, i), offset + i * element.size,
+                                depth);
+        }
+    }
+
+    std::vector<Histogram> found;
+
+  private:
+    void look_at_members(const btf_type& type, std::string_view path, std::uint32_t offset,
+                         int depth) {
+        for (std::uint32_t i = 0; i < btf_vlen(&type); ++i) {
+            const btf_member& member = btf_members(&type)[i];
+            const std::string_view name = printable_name(btf_, member.name_off);
+            look(member.type, name, fmt::format("{}.{}", path, name),
+                 offset + btf_member_bit_offset(&type, i) / 8, depth + 1);
+        }
+    }
+
+    const btf& btf_;
+};
+
+std::uint64_t slot(const Histogram& histogram, std::span<const std::byte> value,
+                   std::uint32_t index) {
+    std::uint64_t count = 0;
+    const std::size_t at = histogram.offset + std::size_t{index} * histogram.slot_size;
+    if (at + histogram.slot_size <= value.size())
+        std::memcpy(&count, value.data() + at, histogram.slot_size);
+    return count;
+}
+
+}  // namespace
+
+std::vector<Histogram> histograms_in(const btf& btf, std::uint32_t type_id, std::string_view name) {
+    Search search(btf);
+    search.look(type_id, name, "", 0, 0);
+    return std::move(search.found);
+}
+
+std::string draw(const Histogram& histogram, std::span<const std::byte> value) {
+    std::vector<std::uint64_t> counts;
+    for (std::uint32_t i = 0; i < histogram.slots; ++i)
+        counts.push_back(slot(histogram, value, i));
+    const auto is_full = [](std::uint64_t count) { return count != 0; };
+    const auto first = std::ranges::find_if(counts, is_full);
+    if (first == counts.end()) return "";
+    const auto last = std::find_if(counts.rbegin(), counts.rend(), is_full).base();
+    const std::uint64_t most = *std::ranges::max_element(counts);
+    std::string text;
+    for (auto count = first; count != last; ++count) {
+        const auto power = static_cast<unsigned>(count - counts.begin());
+        const std::uint64_t from = power == 0 ? 0 : std::uint64_t{1} << power;
+        const std::uint64_t to = (std::uint64_t{2} << power) - 1;
+        // Counts of 64 bits times the width may not fit, their ratio does.
+        const double share = static_cast<double>(*count) / static_cast<double>(most);
+        text += fmt::format("{:>12} -> {:<12} {:>10} |{:<{}}|\n", from, to, *count,
+                            std::string(static_cast<std::size_t>(share * kWidth), '*'), kWidth);
+    }
+    return text;
+}
+
+}  // namespace djprobe::loader

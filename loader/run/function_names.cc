@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "run/function_names.h"
+
+namespace djprobe::loader {
+
+void FunctionNames::read() {
+    if (kallsyms_) return;
+    kallsyms_ = Kallsyms::read();
+    for (const Symbol& symbol : kallsyms_->symbols()) {
+        if (!symbol.is_text() || !symbol.module.empty()) continue;
+        const auto [known, is_new] = core_.try_emplace(symbol.name, symbol.address);
+        if (!is_new) known->second = 0;
+    }
+}
+
+SiteSpec FunctionNames::by_address(const SiteSpec& site) {
+    read();
+    const auto known = core_.find(site.symbol);
+    if (site.symbol.empty() || known == core_.end() || known->second == 0) return site;
+    return {"", 0, known->second};
+}
+
+bool FunctionNames::has(std::string_view name) {
+    read();
+    return core_.contains(name);
+}
+
+bool FunctionNames::is_start(std::uint64_t address) {
+    read();
+    const Symbol* const symbol = kallsyms_->at_or_below(address);
+    return symbol && symbol->address == address;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0
+// Addresses of the kernel's functions, for requests that name hundreds: the module looks up each
+// name by itself, which takes the kernel milliseconds.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <unordered_map>
+
+#include "kernel/kallsyms.h"
+#include "kernel/site_spec.h"
+
+namespace djprobe::loader {
+
+class FunctionNames {
+  public:
+    /// The place by its address, where its name is that of one function of the core kernel; else as
+    /// it is, so that the module looks.
+    SiteSpec by_address(const SiteSpec& site);
+    /// Whether the core kernel has a function of this name.
+    bool has(std::string_view name);
+    /// Whether a function begins at the address.
+    bool is_start(std::uint64_t address);
+
+  private:
+    void read();
+
+    std::optional<Kallsyms> kallsyms_;
+    std::unordered_map<std::string_view, std::uint64_t> core_;  // 0: of several
+};
+
+}  // namespace djprobe::loader

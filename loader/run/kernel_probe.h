@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a tool asks for, and how the kernel itself places it: for what djprobe does not take.
+#pragma once
+
+#include <linux/perf_event.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "kernel/site_spec.h"
+
+namespace djprobe::loader {
+
+/// A kprobe or kretprobe of perf_event_open().
+struct EventRequest {
+    perf_event_attr attr;
+    SiteSpec site;
+    bool at_returns;
+};
+
+/// One function of kprobe.multi.
+struct MultiTarget {
+    SiteSpec site;
+    std::uint64_t cookie = 0;
+};
+
+/// A link of kprobe.multi.
+struct MultiRequest {
+    bool at_returns = false;
+    std::vector<MultiTarget> targets;
+};
+
+/// Each is none, with errno, where the kernel refuses.
+UniqueFd open_kernel_event(const EventRequest& request);
+bool set_kernel_program(const UniqueFd& event, const UniqueFd& program);
+UniqueFd link_kernel_event(const UniqueFd& event, const UniqueFd& program, std::uint64_t cookie);
+UniqueFd link_kernel_multi(const MultiRequest& request, const UniqueFd& program);
+
+/// 0: the fd is no program's.
+std::uint32_t program_id(const UniqueFd& program);
+
+}  // namespace djprobe::loader

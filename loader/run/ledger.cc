@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "run/ledger.h"
+
+#include <sys/epoll.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "kernel/reason.h"
+
+namespace djprobe::loader {
+
+void RunSums::add(const djprobe_query& probe) {
+    // What is still being optimized gets its jump, unless the text changes.
+    const bool jump =
+        probe.state == DJPROBE_STATE_OPTIMIZED || probe.state == DJPROBE_STATE_OPTIMIZING;
+    if (jump)
+        ++jumps;
+    else if (probe.state == DJPROBE_STATE_ARMED)
+        ++int3s, ++int3_reasons[reason_name(probe.reason)];
+    else
+        ++unarmed;
+    if (probe.flags & DJPROBE_ATTACH_SHADOW)
+        ++shadow;
+    else if (probe.flags & DJPROBE_ATTACH_RETURN)
+        ++exact;
+    hits += probe.hits;
+    for (std::size_t kind = 0; kind < std::size(missed); ++kind)
+        missed[kind] += probe.missed[kind];
+}
+
+Ledger::Ledger() : ended_(epoll_create1(EPOLL_CLOEXEC)) {
+    if (!ended_) throw std::system_error(errno, std::generic_category(), "epoll_create1");
+}
+
+std::uint64_t Ledger::add(Placement placement) {
+    const std::uint64_t number = ++last_;
+    epoll_event event = {};  // the end is always told of
+    event.data.u64 = number;
+    epoll_ctl(ended_.get(), EPOLL_CTL_ADD, placement.probe.fd(), &event);
+    Entry& entry =
+        entries_.try_emplace(number, Entry{std::move(placement), {}, false}).first->second;
+    look_at(entry);
+    return number;
+}
+
+Placement* Ledger::find(std::uint64_t number) {
+    const auto entry = entries_.find(number);
+    return entry == entries_.end() ? nullptr : &entry->second.placement;
+}
+
+void Ledger::count_kernel(const std::string& reason, std::size_t probes) {
+    past_.by_kernel[reason] += probes;
+}
+
+void Ledger::look_at(Entry& entry) {
+    std::vector<djprobe_query> now = entry.placement.probe.queries(false);
+    const auto is = [](std::uint32_t state) {
+        return [state](const djprobe_query& probe) { return probe.state == state; };
+    };
+    entry.settled = std::ranges::none_of(now, is(DJPROBE_STATE_OPTIMIZING));
+    // Those of a closed event are out of the text.
+    const bool out = std::ranges::all_of(now, is(DJPROBE_STATE_DISARMED));
+    if (!out || entry.seen.empty()) entry.seen = std::move(now);
+}
+
+bool Ledger::look() {
+    for (auto& [number, entry] : entries_)
+        if (!entry.settled) look_at(entry);
+    return std::ranges::any_of(entries_, [](const auto& one) { return !one.second.settled; });
+}
+
+// The counters are those of now, all else of the last look.
+void Ledger::add_to(RunSums& sums, const Entry& entry) {
+    std::vector<djprobe_query> now = entry.placement.probe.queries(false);
+    for (std::size_t i = 0; i < now.size(); ++i) {
+        djprobe_query probe = entry.seen[i];
+        probe.hits = now[i].hits;
+        std::copy(std::begin(now[i].missed), std::end(now[i].missed), std::begin(probe.missed));
+        sums.add(probe);
+    }
+}
+
+void Ledger::forget_ended() {
+    std::array<epoll_event, 64> ended{};
+    const int count = epoll_wait(ended_.get(), ended.data(), ended.size(), 0);
+    for (int i = 0; i < count; ++i) {
+        const auto entry = entries_.find(ended[static_cast<std::size_t>(i)].data.u64);
+        add_to(past_, entry->second);
+        entries_.erase(entry);
+    }
+}
+
+RunSums Ledger::sums() {
+    RunSums sums = past_;
+    for (const auto& [number, entry] : entries_)
+        add_to(sums, entry);
+    return sums;
+}
+
+}  // namespace djprobe::loader

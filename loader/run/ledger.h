@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+// What has become of the tool's probes: those that are in, and the sums of all.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "djprobe.h"
+#include "kernel/device.h"
+#include "run/kernel_probe.h"
+
+namespace djprobe::loader {
+
+/// Probes of one request, as long as the tool has their event fd open.
+struct Placement {
+    Probe probe{UniqueFd()};
+    bool is_link = false;  ///< of BPF_LINK_CREATE, not of a perf event
+    EventRequest event{};  ///< what the kernel would have been asked for: this,
+    MultiRequest multi;    ///< or, if it has targets, this
+    std::uint64_t cookie = 0;
+    std::uint32_t program = 0;  ///< its id
+    UniqueFd rest;  ///< the kernel's link for those of its functions that djprobe does not take
+};
+
+/// How many probes, and what they have seen.
+struct RunSums {
+    std::size_t jumps = 0, int3s = 0, unarmed = 0;  ///< by mechanism
+    std::size_t exact = 0, shadow = 0;              ///< of these at returns
+    std::uint64_t hits = 0;
+    std::uint64_t missed[DJPROBE_MISS_MAX] = {};
+    std::map<std::string, std::size_t> int3_reasons;
+    std::map<std::string, std::size_t> by_kernel;  ///< by the reason
+
+    void add(const djprobe_query& probe);
+};
+
+class Ledger {
+  public:
+    Ledger();
+
+    /// Keeps a placement until its event fd is closed. Its number.
+    std::uint64_t add(Placement placement);
+    /// None: it has ended, or never was.
+    Placement* find(std::uint64_t number);
+    void count_kernel(const std::string& reason, std::size_t probes = 1);
+
+    /// Readable when a placement has ended.
+    [[nodiscard]] int fd() const noexcept { return ended_.get(); }
+    void forget_ended();
+    /// Looks how the probes stand, while some may still become jumps: once they are closed that
+    /// cannot be seen. Whether to look again.
+    bool look();
+    /// Of all probes there were. The last look.
+    RunSums sums();
+
+  private:
+    struct Entry {
+        Placement placement;
+        std::vector<djprobe_query> seen;  // at the last look
+        bool settled = false;
+    };
+    static void look_at(Entry& entry);
+    static void add_to(RunSums& sums, const Entry& entry);
+
+    UniqueFd ended_;
+    std::uint64_t last_ = 0;
+    std::map<std::uint64_t, Entry> entries_;
+    RunSums past_;
+};
+
+}  // namespace djprobe::loader

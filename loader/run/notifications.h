@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+// The tool's system calls, as the seccomp filter hands them over, and their answers.
+#pragma once
+
+#include <linux/seccomp.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "base/unique_fd.h"
+
+namespace djprobe::loader {
+
+/// One call, whose thread waits for an answer. Answers to a call that is over, because its thread
+/// has been killed, do nothing.
+class Notification {
+  public:
+    Notification(int listener, const seccomp_notif& call) : listener_(listener), call_(call) {}
+
+    /// The calling thread as this process sees it; 0: not at all.
+    [[nodiscard]] pid_t thread() const { return static_cast<pid_t>(call_.pid); }
+    [[nodiscard]] int number() const { return call_.data.nr; }
+    [[nodiscard]] std::uint64_t argument(int index) const { return call_.data.args[index]; }
+
+    /// False: the thread has gone, and its number may be another's.
+    [[nodiscard]] bool is_valid() const;
+    /// The kernel carries the call out, as if there were no filter.
+    void go_on() const;
+    void fail(int error) const;
+    void succeed(std::int64_t value) const;
+    /// The call returns a new descriptor of the tool's, which has the only copy then: once the tool
+    /// closes it, the file is closed.
+    void give(UniqueFd file, bool close_on_exec) const;
+    /// Puts the file in place of the tool's descriptor `number`. False: it is as before.
+    [[nodiscard]] bool replace(int number, const UniqueFd& file, bool close_on_exec) const;
+
+  private:
+    void answer(std::int64_t value, int error, std::uint32_t flags) const;
+
+    int listener_;
+    seccomp_notif call_;
+};
+
+/// The next call; nothing where there is none any more.
+std::optional<Notification> receive(const UniqueFd& listener);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+// The options of `probeload run`.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "djprobe.h"
+#include "session/options.h"
+
+namespace djprobe::loader {
+
+struct RunOptions {
+    std::vector<std::string> tool;  ///< the command with its arguments
+    djprobe_mode mode = DJPROBE_MODE_AUTO;
+    ReturnMode return_mode = ReturnMode::kAuto;
+    bool strict = false;  ///< what djprobe does not take is an error
+    bool json = false;
+};
+
+}  // namespace djprobe::loader

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+// Which call is what; what the kernel gets.
+#include "run/takeover.h"
+
+#include <linux/bpf.h>
+#include <sys/syscall.h>
+
+#include <cerrno>
+#include <exception>
+
+#include "base/say.h"
+#include "decode/quote.h"
+
+namespace djprobe::loader {
+
+void Takeover::handle(const Notification& call) {
+    // What has been closed before this call, the call must not meet.
+    ledger_.forget_ended();
+    const auto task = ToolTask::of(call.thread());
+    if (!task) return call.go_on();
+    try {
+        dispatch(call, *task);
+    } catch (const std::exception& error) {
+        // The tool is not to suffer from what we lack.
+        leave(call, *task, printable(error.what()));
+    }
+}
+
+void Takeover::dispatch(const Notification& call, const ToolTask& task) {
+    if (call.number() == SYS_perf_event_open) return open_event(call, task);
+    if (call.number() == SYS_ioctl) return set_program(call, task);
+    switch (call.argument(0)) {
+        case BPF_LINK_CREATE:
+            return create_link(call, task);
+        case BPF_OBJ_PIN:
+            return pin_link(call, task);
+        default:
+            return tell_link(call, task);
+    }
+}
+
+bool Takeover::forbid(const Notification& call, const ToolTask& task,
+                      const std::string& reason) const {
+    if (!options_.strict) return false;
+    say("probeload: --strict: {}: the kernel would place a probe itself ({}): refused\n",
+        printable(task.name()), reason);
+    call.fail(EACCES);
+    return true;
+}
+
+void Takeover::leave(const Notification& call, const ToolTask& task, const std::string& reason,
+                     std::size_t probes) {
+    if (forbid(call, task, reason)) return;
+    ledger_.count_kernel(reason, probes);
+    call.go_on();
+}
+
+}  // namespace djprobe::loader

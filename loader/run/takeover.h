@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+// What probeload does about each call of the tool that the filter hands over.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "run/function_names.h"
+#include "run/kernel_probe.h"
+#include "run/ledger.h"
+#include "run/notifications.h"
+#include "run/options.h"
+#include "run/placement.h"
+#include "run/placer.h"
+#include "run/tool_task.h"
+
+namespace djprobe::loader {
+
+class Takeover {
+  public:
+    Takeover(const Device& device, const RunOptions& options, Ledger& ledger)
+        : device_(device),
+          options_(options),
+          ledger_(ledger),
+          placer_(device, options),
+          pmu_(find_kprobe_pmu()) {}
+
+    /// Answers the call. No copy of the tool's descriptors is open here any more when it goes on.
+    void handle(const Notification& call);
+
+  private:
+    /// A perf event of the tool's that djprobe has taken.
+    struct Event {
+        EventRequest request;
+        Way way;
+        std::uint64_t placement = 0;  ///< of the ledger's; 0: none yet
+        std::uint32_t program = 0;    ///< by PERF_EVENT_IOC_SET_BPF: its id
+    };
+    /// The functions of a link that djprobe takes, and the others.
+    struct Shares {
+        MultiRequest ours, rest;
+        std::vector<MultiTarget> resolved;  ///< ours, by address
+        std::vector<Way> ways;              ///< of ours
+        std::map<std::string, std::size_t> reasons;
+
+        void move_to_rest(std::size_t index, const std::string& reason);
+    };
+
+    void dispatch(const Notification& call, const ToolTask& task);
+    void open_event(const Notification& call, const ToolTask& task);
+    void set_program(const Notification& call, const ToolTask& task);
+    void create_link(const Notification& call, const ToolTask& task);
+    void link_event(const Notification& call, const ToolTask& task, const LinkAttributes& link);
+    void link_multi(const Notification& call, const ToolTask& task, const LinkAttributes& link);
+    void pin_link(const Notification& call, const ToolTask& task);
+    void tell_link(const Notification& call, const ToolTask& task);
+
+    /// Why the kernel would refuse this program for an event that has one already: EEXIST, unless
+    /// the program itself is wrong.
+    static int busy_error(const Event& event, const UniqueFd& program, bool by_link);
+    /// Puts the kernel's event in place of the tool's, with the same program if it has one.
+    void hand_back(const Notification& call, const ToolTask& task, int fd);
+    Event* find_event(const ToolTask& task, int fd, UniqueFd& event);
+    /// Places the event's probe; "" or the reason's name.
+    std::string place_event(const Event& event, const UniqueFd& program, std::uint64_t cookie,
+                            std::optional<Probe>& probe) const;
+    /// The link of one of our event fds that stands for a link; its number in `number`.
+    Placement* find_link(const ToolTask& task, int fd, std::uint64_t* number = nullptr);
+    /// Gives the tool the event fd of a link, and keeps the placement. Its number; 0: it was
+    /// refused.
+    std::uint64_t give_link(const Notification& call, Placement placement);
+    Shares share_out(const MultiRequest& request);
+    std::optional<Probe> place_shares(Shares& shares, const UniqueFd& program) const;
+
+    /// The call goes on to the kernel, which places the probe; with --strict it is an error.
+    void leave(const Notification& call, const ToolTask& task, const std::string& reason,
+               std::size_t probes = 1);
+    /// True, with the call answered: --strict forbids what the kernel is to place.
+    bool forbid(const Notification& call, const ToolTask& task, const std::string& reason) const;
+
+    const Device& device_;
+    const RunOptions& options_;
+    Ledger& ledger_;
+    Placer placer_;
+    std::optional<KprobePmu> pmu_;
+    FunctionNames names_;
+    std::map<std::uint64_t, Event> events_;         // by the number of the event fd
+    std::map<std::uint64_t, std::uint64_t> links_;  // placements, by the same
+};
+
+}  // namespace djprobe::loader

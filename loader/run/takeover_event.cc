@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+// perf_event_open() of a kprobe, and the program that comes to it by PERF_EVENT_IOC_SET_BPF or by a
+// link.
+#include <bpf/bpf.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstddef>
+#include <utility>
+
+#include "run/takeover.h"
+
+namespace djprobe::loader {
+namespace {
+
+// What the kernel reads of a name: more has no symbol.
+constexpr std::size_t kNameRoom = 512;
+
+std::optional<perf_event_attr> read_attr(const ToolTask& task, std::uint64_t address) {
+    std::uint32_t size = 0;
+    if (!task.read(address + offsetof(perf_event_attr, size), &size, sizeof size))
+        return std::nullopt;
+    if (size == 0) size = PERF_ATTR_SIZE_VER0;
+    if (size < PERF_ATTR_SIZE_VER0 || size > kMostAttributes) return std::nullopt;
+    std::vector<std::byte> bytes(size);
+    if (!task.read(address, bytes.data(), size)) return std::nullopt;
+    auto attr = parse_attr(bytes);
+    if (attr) attr->size = std::min<std::uint32_t>(size, sizeof *attr);
+    return attr;
+}
+
+// None: its name cannot be read.
+std::optional<EventRequest> read_request(const ToolTask& task, const perf_event_attr& attr) {
+    EventRequest request = {attr, {}, attr.config != 0};
+    if (attr.config1) {
+        auto name = task.read_string(attr.config1, kNameRoom);
+        if (!name) return std::nullopt;
+        request.site.symbol = std::move(*name);
+    }
+    (request.site.symbol.empty() ? request.site.address : request.site.offset) = attr.config2;
+    return request;
+}
+
+}  // namespace
+
+// The leader of a group, and whose buffer an event shares, must be the kernel's.
+void Takeover::hand_back(const Notification& call, const ToolTask& task, int fd) {
+    UniqueFd event;
+    Event* const known = find_event(task, fd, event);
+    if (!known || options_.strict) return;
+    const UniqueFd kernels = open_kernel_event(known->request);
+    if (known->program && ledger_.find(known->placement))
+        set_kernel_program(kernels, UniqueFd(bpf_prog_get_fd_by_id(known->program)));
+    if (kernels && call.replace(fd, kernels, task.closes_on_exec(fd)))
+        ledger_.count_kernel("event-group");
+}
+
+void Takeover::open_event(const Notification& call, const ToolTask& task) {
+    hand_back(call, task, static_cast<int>(call.argument(3)));
+    const auto attr = read_attr(task, call.argument(0));
+    if (!attr) return call.go_on();
+    const EventArguments arguments = {
+        static_cast<std::int32_t>(call.argument(1)), static_cast<std::int32_t>(call.argument(2)),
+        static_cast<std::int32_t>(call.argument(3)), call.argument(4)};
+    const Decision decision = decide_event(*attr, arguments, pmu_);
+    if (decision.side == Side::kOther) return call.go_on();
+    if (decision.side == Side::kKernel) return leave(call, task, std::string(decision.reason));
+    auto request = read_request(task, *attr);
+    if (!request) return call.go_on();
+    if (!task.may_probe()) return leave(call, task, "no-permission");
+    // The kernel takes a function's first byte only, djprobe also what stands for it.
+    const bool inside = request->site.symbol.empty() && !names_.is_start(request->site.address);
+    if (request->at_returns && inside) return leave(call, task, "return-at-offset");
+    Way way = placer_.choose(request->site, request->at_returns);
+    if (!way.refused.empty()) return leave(call, task, way.refused);
+    UniqueFd event = device_.make_event(DJPROBE_EVENT_PERF);
+    const auto number = event ? event_number(event) : std::nullopt;
+    if (!number) return leave(call, task, "no-event-fd");
+    events_.insert_or_assign(*number, Event{std::move(*request), std::move(way)});
+    call.give(std::move(event), (arguments.flags & PERF_FLAG_FD_CLOEXEC) != 0);
+}
+
+Takeover::Event* Takeover::find_event(const ToolTask& task, int fd, UniqueFd& event) {
+    if (!task.has_event(fd)) return nullptr;
+    event = task.copy_fd(fd);
+    const auto number = event_number(event);
+    const auto known = number ? events_.find(*number) : events_.end();
+    return known == events_.end() ? nullptr : &known->second;
+}
+
+std::string Takeover::place_event(const Event& event, const UniqueFd& program, std::uint64_t cookie,
+                                  std::optional<Probe>& probe) const {
+    Placed placed = placer_.place({{event.request.site, cookie}}, {event.way}, program,
+                                  DJPROBE_ATTACH_AS_KPROBE);
+    probe = std::move(placed.probe);
+    return placed.refused;
+}
+
+int Takeover::busy_error(const Event& event, const UniqueFd& program, bool by_link) {
+    const UniqueFd twin = open_kernel_event(event.request);
+    const bool fits = by_link ? static_cast<bool>(link_kernel_event(twin, program, 0))
+                              : set_kernel_program(twin, program);
+    return twin && !fits ? errno : EEXIST;
+}
+
+void Takeover::set_program(const Notification& call, const ToolTask& task) {
+    const auto fd = static_cast<int>(call.argument(0));
+    UniqueFd event;
+    Event* const known = find_event(task, fd, event);
+    if (!known) return call.go_on();
+    const UniqueFd program = task.copy_fd(static_cast<int>(call.argument(2)));
+    if (!call.is_valid()) return;
+    if (!program) return call.fail(EBADF);
+    if (ledger_.find(known->placement)) return call.fail(busy_error(*known, program, false));
+    std::optional<Probe> probe;
+    const std::string refused = place_event(*known, program, 0, probe);
+    if (probe && hold(event, *probe)) {
+        Placement placement;
+        placement.probe = std::move(*probe);
+        known->placement = ledger_.add(std::move(placement));
+        known->program = program_id(program);
+        event = UniqueFd();
+        return call.succeed(0);
+    }
+    // Too late to hand the event over: the kernel's comes in its place.
+    if (forbid(call, task, refused)) return;
+    UniqueFd kernels = open_kernel_event(known->request);
+    if (!kernels || !set_kernel_program(kernels, program)) return call.fail(errno);
+    if (!call.replace(fd, kernels, task.closes_on_exec(fd))) return call.fail(EMFILE);
+    ledger_.count_kernel(refused);
+    kernels = UniqueFd();
+    call.succeed(0);
+}
+
+void Takeover::link_event(const Notification& call, const ToolTask& task,
+                          const LinkAttributes& link) {
+    const auto fd = static_cast<int>(link.target_fd);
+    UniqueFd event;
+    Event* const known = find_event(task, fd, event);
+    event = UniqueFd();
+    const UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
+    if (!call.is_valid()) return;
+    if (!known || !program) return call.fail(EBADF);
+    if (ledger_.find(known->placement)) return call.fail(busy_error(*known, program, true));
+    std::optional<Probe> probe;
+    const std::string refused = place_event(*known, program, link.cookie, probe);
+    if (probe) {
+        Placement placement;
+        placement.probe = std::move(*probe);
+        placement.event = known->request;
+        placement.cookie = link.cookie;
+        placement.program = program_id(program);
+        known->program = 0;
+        known->placement = give_link(call, std::move(placement));
+        return;
+    }
+    if (forbid(call, task, refused)) return;
+    UniqueFd kernels = open_kernel_event(known->request);
+    if (!kernels) return call.fail(errno);
+    UniqueFd kernels_link = link_kernel_event(kernels, program, link.cookie);
+    if (!kernels_link) return call.fail(errno);
+    if (!call.replace(fd, kernels, task.closes_on_exec(fd))) return call.fail(EMFILE);
+    ledger_.count_kernel(refused);
+    kernels = UniqueFd();
+    call.give(std::move(kernels_link), true);
+}
+
+}  // namespace djprobe::loader

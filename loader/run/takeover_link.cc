@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+// bpf()'s commands about links.
+#include <bpf/bpf.h>
+#include <linux/bpf.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include "run/takeover.h"
+
+namespace djprobe::loader {
+namespace {
+
+// As the kernel's, which count from 1.
+constexpr std::uint32_t kFirstLinkId = 1u << 30;
+
+std::optional<std::vector<std::byte>> read_attributes(const Notification& call,
+                                                      const ToolTask& task) {
+    const std::uint64_t size = call.argument(2);
+    if (size > kMostAttributes) return std::nullopt;
+    std::vector<std::byte> bytes(size);
+    if (!task.read(call.argument(1), bytes.data(), size)) return std::nullopt;
+    return bytes;
+}
+
+template <class Struct>
+std::optional<Struct> read_struct(const Notification& call, const ToolTask& task) {
+    const auto bytes = read_attributes(call, task);
+    if (!bytes) return std::nullopt;
+    Struct read = {};
+    std::memcpy(&read, bytes->data(), std::min(bytes->size(), sizeof read));
+    return read;
+}
+
+// None: some of it cannot be read.
+std::optional<MultiRequest> read_targets(const ToolTask& task, const LinkAttributes& link) {
+    const auto& multi = link.multi;
+    const auto places =
+        task.read_numbers(multi.symbols ? multi.symbols : multi.addresses, multi.count);
+    const auto cookies = multi.cookies ? task.read_numbers(multi.cookies, multi.count)
+                                       : std::vector<std::uint64_t>(multi.count);
+    if (!places || !cookies) return std::nullopt;
+    MultiRequest request = {(multi.flags & BPF_F_KPROBE_MULTI_RETURN) != 0, {}};
+    for (std::size_t i = 0; i < places->size(); ++i) {
+        MultiTarget target = {{}, (*cookies)[i]};
+        target.site.address = (*places)[i];
+        if (multi.symbols) {
+            auto name = task.read_string((*places)[i], 512);
+            if (!name) return std::nullopt;
+            target.site = {std::move(*name), 0, 0};
+        }
+        request.targets.push_back(std::move(target));
+    }
+    return request;
+}
+
+// The kernel looks for each name once.
+bool has_twins(const MultiRequest& request) {
+    std::set<std::pair<std::string_view, std::uint64_t>> known;
+    return !std::ranges::all_of(request.targets, [&](const MultiTarget& target) {
+        return known.insert({target.site.symbol, target.site.address}).second;
+    });
+}
+
+}  // namespace
+
+void Takeover::create_link(const Notification& call, const ToolTask& task) {
+    const auto bytes = read_attributes(call, task);
+    const auto link = bytes ? parse_link(*bytes) : std::nullopt;
+    if (!link) return call.go_on();
+    const Decision decision = decide_link(*link, task.has_event(static_cast<int>(link->target_fd)));
+    if (decision.side == Side::kOther) return call.go_on();
+    if (decision.side == Side::kKernel) return leave(call, task, std::string(decision.reason));
+    if (link->attach_type == BPF_PERF_EVENT) return link_event(call, task, *link);
+    link_multi(call, task, *link);
+}
+
+std::uint64_t Takeover::give_link(const Notification& call, Placement placement) {
+    UniqueFd event = device_.make_event(DJPROBE_EVENT_LINK);
+    const auto number = event ? event_number(event) : std::nullopt;
+    if (!number || !hold(event, placement.probe)) {
+        call.fail(ENOMEM);
+        return 0;
+    }
+    const std::uint64_t kept = ledger_.add(std::move(placement));
+    links_.insert_or_assign(*number, kept);
+    call.give(std::move(event), true);
+    return kept;
+}
+
+void Takeover::Shares::move_to_rest(std::size_t index, const std::string& reason) {
+    const auto at = static_cast<std::ptrdiff_t>(index);
+    rest.targets.push_back(std::move(ours.targets[index]));
+    ours.targets.erase(ours.targets.begin() + at);
+    resolved.erase(resolved.begin() + at);
+    ways.erase(ways.begin() + at);
+    ++reasons[reason];
+}
+
+Takeover::Shares Takeover::share_out(const MultiRequest& request) {
+    Shares shares;
+    shares.ours.at_returns = shares.rest.at_returns = request.at_returns;
+    for (const MultiTarget& target : request.targets) {
+        const SiteSpec place = names_.by_address(target.site);
+        const bool function = !place.symbol.empty() || names_.is_start(place.address);
+        Way way = function ? placer_.choose(place, request.at_returns) : Way{0, "no-function"};
+        if (way.refused.empty()) {
+            shares.ours.targets.push_back(target);
+            shares.resolved.push_back({place, target.cookie});
+            shares.ways.push_back(std::move(way));
+        } else {
+            shares.rest.targets.push_back(target);
+            ++shares.reasons[way.refused];
+        }
+    }
+    return shares;
+}
+
+// None: the kernel is to have all.
+std::optional<Probe> Takeover::place_shares(Shares& shares, const UniqueFd& program) const {
+    while (!shares.ours.targets.empty()) {
+        Placed placed =
+            placer_.place(shares.resolved, shares.ways, program, DJPROBE_ATTACH_AS_MULTI);
+        if (placed.probe) return std::move(placed.probe);
+        if (placed.failed) {
+            // What has changed since it was asked.
+            shares.move_to_rest(*placed.failed, placed.refused);
+            continue;
+        }
+        shares.reasons[placed.refused] += shares.ours.targets.size();
+        break;
+    }
+    return std::nullopt;
+}
+
+void Takeover::link_multi(const Notification& call, const ToolTask& task,
+                          const LinkAttributes& link) {
+    const UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
+    auto request = read_targets(task, link);
+    if (!call.is_valid()) return;
+    if (!program || !request) return call.go_on();
+    const std::size_t count = request->targets.size();
+    if (has_twins(*request)) return leave(call, task, "odd-list", count);
+    if (!task.may_probe()) return leave(call, task, "no-permission", count);
+    // Tools ask by trial whether there are such links. What is not ours would have no place.
+    if (!names_.has("register_fprobe_ips")) return call.go_on();
+    Shares shares = share_out(*request);
+    std::optional<Probe> probe = place_shares(shares, program);
+    const std::string first = shares.reasons.empty() ? "" : shares.reasons.begin()->first;
+    if (!first.empty() && forbid(call, task, first)) return;
+    Placement placement;
+    if (probe && !shares.rest.targets.empty()) {
+        placement.rest = link_kernel_multi(shares.rest, program);
+        // The kernel says what is wrong.
+        if (!placement.rest) return call.go_on();
+    }
+    for (const auto& [reason, functions] : shares.reasons)
+        ledger_.count_kernel(reason, functions);
+    if (!probe) return call.go_on();
+    placement.probe = std::move(*probe);
+    placement.program = program_id(program);
+    placement.multi = std::move(*request);
+    give_link(call, std::move(placement));
+}
+
+Placement* Takeover::find_link(const ToolTask& task, int fd, std::uint64_t* number) {
+    if (!task.has_event(fd)) return nullptr;
+    const UniqueFd event = task.copy_fd(fd);
+    const auto own = event_number(event);
+    const auto known = own ? links_.find(*own) : links_.end();
+    if (known == links_.end()) return nullptr;
+    if (number) *number = *own;
+    return ledger_.find(known->second);
+}
+
+// A pinned link outlives the tool: the kernel's own comes in place of ours.
+void Takeover::pin_link(const Notification& call, const ToolTask& task) {
+    struct Pin {
+        std::uint64_t path;
+        std::uint32_t fd, flags;
+    };
+    const auto pin = read_struct<Pin>(call, task);
+    Placement* const placement = pin ? find_link(task, static_cast<int>(pin->fd)) : nullptr;
+    if (!placement) return call.go_on();
+    if (forbid(call, task, "pinned")) return;
+    const UniqueFd program(bpf_prog_get_fd_by_id(placement->program));
+    UniqueFd link;
+    if (placement->multi.targets.empty()) {
+        link = link_kernel_event(open_kernel_event(placement->event), program, placement->cookie);
+    } else {
+        link = link_kernel_multi(placement->multi, program);
+    }
+    const auto fd = static_cast<int>(pin->fd);
+    const bool replaced = link && call.replace(fd, link, true);
+    link = UniqueFd();
+    if (replaced)
+        ledger_.count_kernel("pinned", std::max<std::size_t>(placement->multi.targets.size(), 1));
+    call.go_on();
+}
+
+// BPF_OBJ_GET_INFO_BY_FD and BPF_LINK_DETACH.
+void Takeover::tell_link(const Notification& call, const ToolTask& task) {
+    struct Query {
+        std::uint32_t fd, size;
+        std::uint64_t info;
+    };
+    const auto query = read_struct<Query>(call, task);
+    std::uint64_t number = 0;
+    const Placement* const link =
+        query ? find_link(task, static_cast<int>(query->fd), &number) : nullptr;
+    if (!link) return call.go_on();
+    // Neither kind of link can be detached.
+    if (call.argument(0) == BPF_LINK_DETACH) return call.fail(EOPNOTSUPP);
+    bpf_link_info info = {};
+    const auto size = std::min<std::uint32_t>(query->size, sizeof info);
+    if (!task.read(query->info, &info, size)) return call.fail(EFAULT);
+    info.type = link->multi.targets.empty() ? BPF_LINK_TYPE_PERF_EVENT : BPF_LINK_TYPE_KPROBE_MULTI;
+    info.id = kFirstLinkId + static_cast<std::uint32_t>(number);
+    info.prog_id = link->program;
+    const std::uint64_t size_at = call.argument(1) + offsetof(Query, size);
+    if (!task.write(query->info, &info, size) || !task.write(size_at, &size, sizeof size))
+        return call.fail(EFAULT);
+    call.succeed(0);
+}
+
+}  // namespace djprobe::loader

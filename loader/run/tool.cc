@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "run/tool.h"
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <system_error>
+
+#include "run/filter.h"
+
+namespace djprobe::loader {
+namespace {
+
+// What the child says before it becomes the tool: the listener by its side, then, where it could
+// not become it, a second message with errno.
+struct Word {
+    int error = 0;
+};
+
+union Control {
+    cmsghdr align;
+    std::array<char, CMSG_SPACE(sizeof(int))> bytes;
+};
+
+void send_word(int socket, Word word, int fd) {
+    iovec data = {&word, sizeof word};
+    Control control = {};
+    msghdr message = {};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    if (fd >= 0) {
+        message.msg_control = control.bytes.data();
+        message.msg_controllen = control.bytes.size();
+        cmsghdr* const header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof fd);
+        std::memcpy(CMSG_DATA(header), &fd, sizeof fd);
+    }
+    sendmsg(socket, &message, MSG_NOSIGNAL);
+}
+
+// False: the other end is closed.
+bool receive_word(int socket, Word& word, UniqueFd& fd) {
+    iovec data = {&word, sizeof word};
+    Control control = {};
+    msghdr message = {};
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.bytes.data();
+    message.msg_controllen = control.bytes.size();
+    if (recvmsg(socket, &message, MSG_CMSG_CLOEXEC) <= 0) return false;
+    if (const cmsghdr* const header = CMSG_FIRSTHDR(&message)) {
+        int number = -1;
+        std::memcpy(&number, CMSG_DATA(header), sizeof number);
+        fd = UniqueFd(number);
+    }
+    return true;
+}
+
+void reset_signals() {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    signal(SIGPIPE, SIG_DFL);
+}
+
+[[noreturn]] void become(char* const* argv, bool filtered, int socket) {
+    reset_signals();
+    {
+        const UniqueFd listener = filtered ? install_tool_filter() : UniqueFd();
+        send_word(socket, {}, listener.get());
+    }
+    execvp(argv[0], argv);
+    send_word(socket, {errno}, -1);
+    _exit(127);
+}
+
+}  // namespace
+
+Tool Tool::start(const std::vector<std::string>& argv, bool filtered) {
+    std::vector<char*> raw;
+    raw.reserve(argv.size() + 1);
+    for (const std::string& argument : argv)
+        raw.push_back(const_cast<char*>(argument.c_str()));
+    raw.push_back(nullptr);
+    std::array<int, 2> ends{};
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0)
+        throw std::system_error(errno, std::generic_category(), "socketpair");
+    const UniqueFd ours(ends[0]);
+    UniqueFd theirs(ends[1]);
+    // The parent process may ignore SIGCHLD: then the kernel keeps no child's status.
+    ::signal(SIGCHLD, SIG_DFL);
+    Tool tool;
+    tool.pid_ = fork();
+    if (tool.pid_ == 0) become(raw.data(), filtered, theirs.get());
+    if (tool.pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
+    theirs = UniqueFd();
+    tool.pidfd_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, tool.pid_, 0)));
+    Word word;
+    UniqueFd nothing;
+    receive_word(ours.get(), word, tool.listener_);
+    if (!receive_word(ours.get(), word, nothing)) return tool;
+    tool.wait();
+    throw std::system_error(word.error, std::generic_category(), argv[0]);
+}
+
+void Tool::signal(int number) const {
+    syscall(SYS_pidfd_send_signal, pidfd_.get(), number, nullptr, 0);
+}
+
+int Tool::wait() {
+    int status = 0;
+    while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
+    }
+    return status;
+}
+
+}  // namespace djprobe::loader

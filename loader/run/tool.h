@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+// The tool's process: started behind the filter, waited for.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+namespace djprobe::loader {
+
+class Tool {
+  public:
+    /// Starts it with this process's descriptors 0 to 2, and the signals' defaults. With `filtered`
+    /// its calls come to listener(). Throws std::system_error where it cannot be run.
+    static Tool start(const std::vector<std::string>& argv, bool filtered);
+
+    /// None: the tool runs without a filter, since it has one with a listener already.
+    [[nodiscard]] const UniqueFd& listener() const noexcept { return listener_; }
+    /// Readable once it has ended.
+    [[nodiscard]] int fd() const noexcept { return pidfd_.get(); }
+    void signal(int number) const;
+    /// Its status as of waitpid(). Call once, when it has ended.
+    int wait();
+
+  private:
+    pid_t pid_ = 0;
+    UniqueFd pidfd_, listener_;
+};
+
+}  // namespace djprobe::loader

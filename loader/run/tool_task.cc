@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "run/tool_task.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <linux/capability.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <string_view>
+
+namespace djprobe::loader {
+namespace {
+
+constexpr std::string_view kEvent = "anon_inode:[djprobe-event]";
+constexpr std::size_t kPage = 4096;
+
+// "NAME:\tVALUE" in a file of /proc; "" where there is none.
+std::string field_of(const std::string& path, std::string_view name) {
+    std::ifstream lines(path);
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with(name) || line[name.size()] != ':') continue;
+        const std::size_t value = line.find_first_not_of(" \t", name.size() + 1);
+        return value == line.npos ? "" : line.substr(value);
+    }
+    return "";
+}
+
+std::string link_of(const std::string& path) {
+    std::array<char, 64> to{};
+    const ssize_t length = readlink(path.c_str(), to.data(), to.size());
+    return {to.data(), static_cast<std::size_t>(std::max<ssize_t>(length, 0))};
+}
+
+template <class Number>
+Number number_of(const std::string& text, int base) {
+    Number number = 0;
+    std::from_chars(text.data(), text.data() + text.size(), number, base);
+    return number;
+}
+
+}  // namespace
+
+std::optional<ToolTask> ToolTask::of(pid_t thread) {
+    const auto process =
+        number_of<pid_t>(field_of(fmt::format("/proc/{}/status", thread), "Tgid"), 10);
+    if (process == 0) return std::nullopt;
+    UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+    if (!pidfd) return std::nullopt;
+    return ToolTask(thread, std::move(pidfd));
+}
+
+bool ToolTask::may_probe() const {
+    const auto effective = number_of<std::uint64_t>(status_field("CapEff"), 16);
+    return (effective & std::uint64_t{1} << CAP_SYS_ADMIN) != 0 &&
+           link_of(fmt::format("/proc/{}/ns/user", thread_)) == link_of("/proc/self/ns/user");
+}
+
+std::string ToolTask::name() const {
+    return status_field("Name");
+}
+
+std::string ToolTask::status_field(const char* name) const {
+    return field_of(fmt::format("/proc/{}/status", thread_), name);
+}
+
+bool ToolTask::read(std::uint64_t address, void* to, std::size_t size) const {
+    const iovec here = {to, size};
+    const iovec there = {reinterpret_cast<void*>(address), size};
+    return process_vm_readv(thread_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(size);
+}
+
+bool ToolTask::write(std::uint64_t address, const void* from, std::size_t size) const {
+    const iovec here = {const_cast<void*>(from), size};
+    const iovec there = {reinterpret_cast<void*>(address), size};
+    return process_vm_writev(thread_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(size);
+}
+
+std::optional<std::string> ToolTask::read_string(std::uint64_t address, std::size_t room) const {
+    std::string text;
+    while (text.size() < room) {
+        // Not beyond the page: the next one may not be there.
+        std::array<char, 256> part{};
+        const std::size_t size =
+            std::min({part.size(), room - text.size(), kPage - (address + text.size()) % kPage});
+        if (!read(address + text.size(), part.data(), size)) return std::nullopt;
+        const std::size_t length = strnlen(part.data(), size);
+        text.append(part.data(), length);
+        if (length < size) return text;
+    }
+    return std::nullopt;
+}
+
+std::optional<std::vector<std::uint64_t>> ToolTask::read_numbers(std::uint64_t address,
+                                                                 std::size_t count) const {
+    std::vector<std::uint64_t> numbers(count);
+    if (!read(address, numbers.data(), count * sizeof numbers[0])) return std::nullopt;
+    return numbers;
+}
+
+UniqueFd ToolTask::copy_fd(int number) const {
+    return UniqueFd(static_cast<int>(syscall(SYS_pidfd_getfd, pidfd_.get(), number, 0)));
+}
+
+bool ToolTask::has_event(int number) const {
+    return link_of(fmt::format("/proc/{}/fd/{}", thread_, number)) == kEvent;
+}
+
+bool ToolTask::closes_on_exec(int number) const {
+    const std::string flags = field_of(fmt::format("/proc/{}/fdinfo/{}", thread_, number), "flags");
+    return (number_of<unsigned>(flags, 8) & O_CLOEXEC) != 0;
+}
+
+}  // namespace djprobe::loader

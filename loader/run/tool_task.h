@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0
+// A process of the tool: its memory, its descriptors, its rights.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/unique_fd.h"
+
+namespace djprobe::loader {
+
+class ToolTask {
+  public:
+    /// The process of a thread, or none where it has ended.
+    static std::optional<ToolTask> of(pid_t thread);
+
+    /// Whether the kernel would let it place a kprobe. probeload has all rights, and must lend it
+    /// none.
+    [[nodiscard]] bool may_probe() const;
+    [[nodiscard]] std::string name() const;
+
+    /// Copies of its memory; false or none where some of it is not there.
+    bool read(std::uint64_t address, void* to, std::size_t size) const;
+    bool write(std::uint64_t address, const void* from, std::size_t size) const;
+    /// Up to `room` bytes with the NUL; none for a longer one.
+    [[nodiscard]] std::optional<std::string> read_string(std::uint64_t address,
+                                                         std::size_t room) const;
+    /// An array of 64-bit numbers.
+    [[nodiscard]] std::optional<std::vector<std::uint64_t>> read_numbers(std::uint64_t address,
+                                                                         std::size_t count) const;
+
+    /// A copy of its descriptor, or none with errno.
+    [[nodiscard]] UniqueFd copy_fd(int number) const;
+    /// Whether its descriptor is an event fd of the module's.
+    [[nodiscard]] bool has_event(int number) const;
+    [[nodiscard]] bool closes_on_exec(int number) const;
+
+  private:
+    ToolTask(pid_t thread, UniqueFd pidfd) : thread_(thread), pidfd_(std::move(pidfd)) {}
+    [[nodiscard]] std::string status_field(const char* name) const;
+
+    pid_t thread_;
+    UniqueFd pidfd_;
+};
+
+}  // namespace djprobe::loader

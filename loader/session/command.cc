@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/command.h"
+
+#include <sys/wait.h>
+
+#include <system_error>
+
+#include "base/error.h"
+
+namespace djprobe::loader {
+
+Child start_command(const std::string& command) {
+    try {
+        return Child::start({"/bin/sh", "-c", command});
+    } catch (const std::system_error& error) {
+        fail(ExitCode::kCommandFailed, "cannot start '{}': {}", command, error.code().message());
+    }
+}
+
+int command_exit_status(const std::optional<int>& status) {
+    const bool not_run = status && WIFEXITED(*status) &&
+                         (WEXITSTATUS(*status) == 126 || WEXITSTATUS(*status) == 127);
+    return static_cast<int>(not_run ? ExitCode::kCommandFailed : ExitCode::kOk);
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/running.h"
+
+#include "base/error.h"
+#include "base/say.h"
+
+namespace djprobe::loader {
+namespace {
+
+// Throws it, unless its place may be left out.
+void leave_out(const Error& error, const Target& target, const AttachOptions& options) {
+    const bool is_missing = error.code() == ExitCode::kNoSuchSite;
+    if (!is_missing && error.code() != ExitCode::kRefusedSite) throw Error(error);
+    if (options.skip_unsupported) {
+        say("probeload: left out: program '{}': {}\n", target.program.name, error.what());
+        return;
+    }
+    if (!is_missing || !target.by_section) throw Error(error);
+    fail(error.code(),
+         "{}; bind program '{}' to another place with --at {}=SYM, or leave it out by "
+         "--skip-unsupported",
+         error.what(), target.program.name, target.program.name);
+}
+
+// By its name and by its address it is one place, and each hit would count twice.
+bool is_twin(const AttachmentReport& one, const AttachmentReport& other) {
+    return one.scope == Scope::kSite && other.scope == Scope::kSite &&
+           one.program == other.program && one.probes.front().address != 0 &&
+           one.probes.front().address == other.probes.front().address;
+}
+
+}  // namespace
+
+Running::Running(const AttachOptions& options, const std::vector<Target>& targets,
+                 const std::vector<Program>& others, const Device& device, Symbolizer& symbolizer,
+                 const StopSignals& stop)
+    : sessions_(options.session) {
+    attachments_.reserve(targets.size());
+    for (const Target& target : targets)
+        attach(target, options, device, symbolizer, stop);
+    others_ = attach_others(options, others);
+    if (attachments_.empty() && others_.empty())
+        fail(ExitCode::kNoSuchSite, "{}: nothing is left to attach", options.file.string());
+}
+
+void Running::attach(const Target& target, const AttachOptions& options, const Device& device,
+                     Symbolizer& symbolizer, const StopSignals& stop) {
+    try {
+        attachments_.push_back(Attachment::attach(target, options, device, symbolizer, stop));
+    } catch (const Error& error) {
+        return leave_out(error, target, options);
+    }
+    const AttachmentReport last = attachments_.back().report();
+    for (std::size_t i = 0; i + 1 < attachments_.size(); ++i) {
+        if (!is_twin(attachments_[i].report(), last)) continue;
+        say("probeload: {} is given twice: attached once\n", target.site.str());
+        return attachments_.pop_back();
+    }
+    if (target.entry) sessions_.add(*target.entry, target.program, attachments_.back());
+}
+
+std::vector<AttachmentReport> Running::snapshot(Symbolizer& symbolizer) const {
+    std::vector<AttachmentReport> reports;
+    for (const Attachment& attachment : attachments_)
+        reports.push_back(attachment.snapshot(symbolizer));
+    return reports;
+}
+
+std::vector<AttachmentReport> Running::stop(Symbolizer& symbolizer) {
+    std::vector<AttachmentReport> reports;
+    for (const Attachment& attachment : attachments_)
+        reports.push_back(attachment.report());
+    for (const Attachment& attachment : attachments_)
+        attachment.disable();
+    for (OtherProgram& other : others_)
+        other.link.reset();
+    run_out();
+    for (std::size_t i = 0; i < attachments_.size(); ++i)
+        attachments_[i].complete(reports[i], symbolizer);
+    return reports;
+}
+
+}  // namespace djprobe::loader

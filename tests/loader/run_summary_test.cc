@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <gtest/gtest.h>
+
+#include "run/summary.h"
+
+namespace djprobe::loader {
+namespace {
+
+djprobe_query probe(std::uint32_t state, std::uint32_t reason, std::uint32_t flags = 0) {
+    djprobe_query query = {};
+    query.state = state;
+    query.reason = reason;
+    query.flags = flags;
+    query.hits = 10;
+    return query;
+}
+
+RunSums some_sums() {
+    RunSums sums;
+    sums.add(probe(DJPROBE_STATE_OPTIMIZED, DJPROBE_REASON_NONE));
+    sums.add(probe(DJPROBE_STATE_OPTIMIZING, DJPROBE_REASON_NONE, DJPROBE_ATTACH_RETURN));
+    sums.add(probe(DJPROBE_STATE_ARMED, DJPROBE_REASON_SHORT_REGION,
+                   DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW));
+    sums.missed[DJPROBE_MISS_NMI] = 2;
+    sums.by_kernel = {{"bug-site", 1}, {"one-task", 3}};
+    return sums;
+}
+
+TEST(RunSummary, tells_how_the_probes_were_placed_and_why_not) {
+    EXPECT_EQ(
+        run_text(some_sums()),
+        "3 probes by djprobe: 2 by jump, 1 by int3 (short-region 1); at returns 1 exact, 1 by "
+        "shadow; hits 30, missed 2 (nmi 2)\n"
+        "4 probes by the kernel: one-task 3, bug-site 1\n");
+    EXPECT_EQ(run_text({}), "0 probes by djprobe: 0 by jump, 0 by int3; hits 0, missed 0\n");
+}
+
+TEST(RunSummary, is_the_same_in_json) {
+    EXPECT_EQ(run_json(some_sums()).dump(),
+              R"({"type":"run","jump":2,"int3":1,"int3_reasons":{"short-region":1},"disarmed":0,)"
+              R"("exact_returns":1,"shadow_returns":1,"hits":30,)"
+              R"("missed":{"recursion":0,"bpf-busy":0,"nmi":2,"no-instance":0},)"
+              R"("by_kernel":{"bug-site":1,"one-task":3}})");
+}
+
+}  // namespace
+}  // namespace djprobe::loader

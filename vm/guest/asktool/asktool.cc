@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+// asktool: a tool as they are in the field. It places kprobes in all the ways there are, makes
+// hits, and prints what its programs have seen, and what each call has answered: under `probeload
+// run` each line is to be the same as without.
+#include <fcntl.h>
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <thread>
+
+#include "../bpf/observe.h"
+#include "../probes/harness/load.h"
+#include "../probes/harness/object.h"
+#include "asks.h"
+#include "random.h"
+
+namespace djprobe::vm {
+namespace {
+
+constexpr uint64_t kCalls = 20;
+constexpr uint64_t kCookie = 7;
+constexpr uint64_t kStack = 16384;  // each task's stack begins at a multiple of it
+
+const char* name_of(int error) {
+    return error ? strerrorname_np(error) : "ok";
+}
+
+void say(const std::string& what, int error) {
+    std::printf("%s: %s\n", what.c_str(), name_of(error));
+    std::fflush(stdout);
+}
+
+/// Programs, and what they have seen; each of them counts only this process's hits.
+class Seen {
+  public:
+    explicit Seen(const std::string& object) : object_(object) {
+        object_.set(".bss", 0, static_cast<uint32_t>(getpid()));
+    }
+
+    int program(const std::string& name) const { return object_.program(name); }
+
+    /// Makes hits and prints what has come of them. At a return the argument's register is
+    /// anything.
+    void show(const std::string& what, uint32_t key, bool at_return = false) const {
+        object_.set("observations", key, observation{});
+        call_getpgid(kCalls);
+        const auto seen = object_.get<observation>("observations", key);
+        const auto* const regs = seen.regs;
+        std::printf(
+            "%s: hits %llu cookie %llu func %llx ip %llx sp %llx di %llx ax %llx "
+            "stack %lld",
+            what.c_str(), seen.hits, seen.cookie, seen.func_ip, regs[OBSERVE_IP],
+            regs[OBSERVE_SP] % kStack, at_return ? 0 : regs[OBSERVE_DI] % kStack, regs[OBSERVE_AX],
+            seen.stack_bytes);
+        for (long long i = 0; i < seen.stack_bytes / 8; ++i)
+            std::printf(" %llx", seen.stack[i]);
+        std::printf("\n");
+        std::fflush(stdout);
+    }
+
+  private:
+    Object object_;
+};
+
+void events(const Seen& seen) {
+    const int program = seen.program("observe");
+    for (const bool at_return : {false, true}) {
+        const std::string kind = at_return ? "kretprobe" : "kprobe";
+        const Fd event = open_event({kGetpgid, 0, at_return});
+        say(kind + " opened", event ? 0 : errno);
+        say("program", set_program(event, program));
+        say("another program", set_program(event, program));
+        seen.show(kind, 0, at_return);
+        say("disabled", ioctl(event.get(), PERF_EVENT_IOC_DISABLE, 0) ? errno : 0);
+        seen.show(kind + " disabled", 0, at_return);
+        say("enabled", ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) ? errno : 0);
+        uint64_t number = 0;
+        say("number", ioctl(event.get(), PERF_EVENT_IOC_ID, &number) ? errno : 0);
+        pollfd waiting = {event.get(), POLLIN, 0};
+        poll(&waiting, 1, 0);
+        std::printf("poll: %x\n", static_cast<unsigned>(waiting.revents));
+    }
+    seen.show("closed", 0);
+    const Fd by_address = open_event({nullptr, address_of(kGetpgid), false});
+    say("by address", set_program(by_address, program));
+    seen.show("by address", 0);
+}
+
+/// The first instruction boundary behind what ftrace owns is one of these.
+void offsets(const Seen& seen) {
+    for (const uint64_t offset : {1, 5, 9, 10, 12, 14}) {
+        const std::string place = "offset " + std::to_string(offset);
+        const Fd event = open_event({kGetpgid, offset, false});
+        say(place, event ? 0 : errno);
+        if (!event) continue;
+        say("program", set_program(event, seen.program("observe")));
+        seen.show(place, 0);
+    }
+}
+
+void links(const Seen& seen) {
+    const int program = seen.program("observe");
+    for (const bool at_return : {false, true}) {
+        Fd event = open_event({kGetpgid, 0, at_return});
+        Fd link = link_event(event, program, kCookie);
+        say("link", link ? 0 : errno);
+        say("program beside a link", set_program(event, program));
+        seen.show("link", kCookie, at_return);
+        event.reset();
+        seen.show("link without event", kCookie, at_return);
+        bpf_attr detach = {};
+        detach.link_detach.link_fd = static_cast<uint32_t>(link.get());
+        say("detach", -bpf_call(BPF_LINK_DETACH, &detach, sizeof detach));
+        bpf_attr update = {};
+        update.link_update.link_fd = static_cast<uint32_t>(link.get());
+        update.link_update.new_prog_fd = static_cast<uint32_t>(program);
+        say("update", -bpf_call(BPF_LINK_UPDATE, &update, sizeof update));
+        bpf_link_info info = {};
+        bpf_attr ask = {};
+        ask.info.bpf_fd = static_cast<uint32_t>(link.get());
+        ask.info.info_len = sizeof info;
+        ask.info.info = reinterpret_cast<uintptr_t>(&info);
+        say("info", -bpf_call(BPF_OBJ_GET_INFO_BY_FD, &ask, sizeof ask));
+        std::printf("type %u, program %s\n", info.type, info.prog_id ? "known" : "unknown");
+        link.reset();
+        seen.show("no link", kCookie);
+    }
+    // The other order: the event stays, and takes another link.
+    const Fd event = open_event({kGetpgid, 0, false});
+    link_event(event, program, kCookie).reset();
+    seen.show("link closed", kCookie);
+    const Fd again = link_event(event, program, kCookie + 1);
+    say("link again", again ? 0 : errno);
+    seen.show("link again", kCookie + 1);
+}
+
+void multi(const Seen& seen) {
+    const std::vector<const char*> both = {kGetpgid, "__x64_sys_getsid"};
+    for (const bool at_return : {false, true}) {
+        const Fd link = link_multi(both, seen.program("observe_multi"), at_return);
+        say("multi", link ? 0 : errno);
+        seen.show("multi", 0, at_return);
+        const Fd asking = link_multi(both, seen.program("asking_multi"), at_return, {3, 4});
+        say("multi that asks", asking ? 0 : errno);
+        seen.show("multi that asks", 1, at_return);
+    }
+    const Fd odd = link_multi({kGetpgid, "no_such_function"}, seen.program("observe_multi"), false);
+    say("multi with a stranger", odd ? 0 : errno);
+}
+
+void wrong(const Seen& seen, const Seen& multi) {
+    const Fd event = open_event({kGetpgid, 0, false});
+    say("no fd", set_program(event, -1));
+    say("no program", set_program(event, 0));
+    say("no function", open_event({"no_such_function", 0, false}) ? 0 : errno);
+    say("no text", open_event({nullptr, 4096, false}) ? 0 : errno);
+    say("return inside", open_event({kGetpgid, 5, true}) ? 0 : errno);
+    say("link of no event", link_event(Fd(dup(1)), seen.program("observe"), 0) ? 0 : errno);
+    say("plain as multi", link_multi({kGetpgid}, seen.program("observe"), false) ? 0 : errno);
+    say("multi as plain", set_program(event, multi.program("observe_multi")));
+}
+
+/// Copies of a descriptor, other processes and threads: the last one that closes it ends it.
+void lives(const Seen& seen) {
+    const int program = seen.program("observe");
+    Fd event = open_event({kGetpgid, 0, false});
+    say("program", set_program(event, program));
+    Fd copy(dup(event.get()));
+    event.reset();
+    seen.show("a copy is left", 0);
+    int gate[2];
+    if (pipe(gate)) return;
+    const pid_t child = fork();
+    if (child == 0) {
+        close(gate[1]);
+        char byte = 0;
+        (void)!read(gate[0], &byte, 1);
+        _exit(0);
+    }
+    copy.reset();
+    seen.show("a child has it", 0);
+    close(gate[1]);
+    close(gate[0]);
+    waitpid(child, nullptr, 0);
+    seen.show("the child has ended", 0);
+    Fd of_thread;
+    std::thread([&] {
+        of_thread = open_event({kGetpgid, 0, false});
+        say("program of a thread", set_program(of_thread, program));
+    }).join();
+    seen.show("a thread's", 0);
+}
+
+}  // namespace
+}  // namespace djprobe::vm
+
+/// asktool [CALLS SEED]: so many random calls.
+int main(int argc, char** argv) {
+    using namespace djprobe::vm;
+    try {
+        const Seen plain("observe"), multis("observe_multi");
+        if (argc == 3) {
+            ask_at_random(std::stoull(argv[1]), std::stoull(argv[2]), plain.program("observe"),
+                          multis.program("observe_multi"));
+            return 0;
+        }
+        events(plain);
+        offsets(plain);
+        links(plain);
+        multi(multis);
+        wrong(plain, multis);
+        lives(plain);
+        return 0;
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "asktool: %s\n", error.what());
+        return 2;
+    }
+}
