@@ -140,7 +140,8 @@ void Takeover::link_event(const Notification& call, const ToolTask& task,
     event = UniqueFd();
     const UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
     if (!call.is_valid()) return;
-    if (!known || !program) return call.fail(EBADF);
+    // The kernel looks at the program before it looks at the event, and has an error for each.
+    if (!known || !program) return call.go_on();
     if (ledger_.find(known->placement)) return call.fail(busy_error(*known, program, true));
     std::optional<Probe> probe;
     const std::string refused = place_event(*known, program, link.cookie, probe);
