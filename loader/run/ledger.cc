@@ -90,6 +90,9 @@ void Ledger::forget_ended() {
     for (int i = 0; i < count; ++i) {
         const auto entry = entries_.find(ended[static_cast<std::size_t>(i)].data.u64);
         add_to(past_, entry->second);
+        // The event that is being closed may have the probe fd's file open still, and with that
+        // file the epoll would tell of an entry that is gone.
+        epoll_ctl(ended_.get(), EPOLL_CTL_DEL, entry->second.placement.probe.fd(), nullptr);
         entries_.erase(entry);
     }
 }

@@ -64,7 +64,7 @@ class Takeover {
     static int busy_error(const Event& event, const UniqueFd& program, bool by_link);
     /// Puts the kernel's event in place of the tool's, with the same program if it has one.
     void hand_back(const Notification& call, const ToolTask& task, int fd);
-    Event* find_event(const ToolTask& task, int fd, UniqueFd& event);
+    Event* find_event(const ToolTask& task, int fd);
     /// Places the event's probe; "" or the reason's name.
     std::string place_event(const Event& event, const UniqueFd& program, std::uint64_t cookie,
                             std::optional<Probe>& probe) const;

@@ -45,8 +45,7 @@ std::optional<EventRequest> read_request(const ToolTask& task, const perf_event_
 
 // The leader of a group, and whose buffer an event shares, must be the kernel's.
 void Takeover::hand_back(const Notification& call, const ToolTask& task, int fd) {
-    UniqueFd event;
-    Event* const known = find_event(task, fd, event);
+    Event* const known = find_event(task, fd);
     if (!known || options_.strict) return;
     const UniqueFd kernels = open_kernel_event(known->request);
     if (known->program && ledger_.find(known->placement))
@@ -80,10 +79,9 @@ void Takeover::open_event(const Notification& call, const ToolTask& task) {
     call.give(std::move(event), (arguments.flags & PERF_FLAG_FD_CLOEXEC) != 0);
 }
 
-Takeover::Event* Takeover::find_event(const ToolTask& task, int fd, UniqueFd& event) {
+Takeover::Event* Takeover::find_event(const ToolTask& task, int fd) {
     if (!task.has_event(fd)) return nullptr;
-    event = task.copy_fd(fd);
-    const auto number = event_number(event);
+    const auto number = event_number(task.copy_fd(fd));
     const auto known = number ? events_.find(*number) : events_.end();
     return known == events_.end() ? nullptr : &known->second;
 }
@@ -105,8 +103,7 @@ int Takeover::busy_error(const Event& event, const UniqueFd& program, bool by_li
 
 void Takeover::set_program(const Notification& call, const ToolTask& task) {
     const auto fd = static_cast<int>(call.argument(0));
-    UniqueFd event;
-    Event* const known = find_event(task, fd, event);
+    Event* const known = find_event(task, fd);
     if (!known) return call.go_on();
     const UniqueFd program = task.copy_fd(static_cast<int>(call.argument(2)));
     if (!call.is_valid()) return;
@@ -114,12 +111,12 @@ void Takeover::set_program(const Notification& call, const ToolTask& task) {
     if (ledger_.find(known->placement)) return call.fail(busy_error(*known, program, false));
     std::optional<Probe> probe;
     const std::string refused = place_event(*known, program, 0, probe);
-    if (probe && hold(event, *probe)) {
+    // No copy of the event is open here once the tool goes on: its own may be the last then.
+    if (probe && hold(task.copy_fd(fd), *probe)) {
         Placement placement;
         placement.probe = std::move(*probe);
         known->placement = ledger_.add(std::move(placement));
         known->program = program_id(program);
-        event = UniqueFd();
         return call.succeed(0);
     }
     // Too late to hand the event over: the kernel's comes in its place.
@@ -135,9 +132,7 @@ void Takeover::set_program(const Notification& call, const ToolTask& task) {
 void Takeover::link_event(const Notification& call, const ToolTask& task,
                           const LinkAttributes& link) {
     const auto fd = static_cast<int>(link.target_fd);
-    UniqueFd event;
-    Event* const known = find_event(task, fd, event);
-    event = UniqueFd();
+    Event* const known = find_event(task, fd);
     const UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
     if (!call.is_valid()) return;
     // The kernel looks at the program before it looks at the event, and has an error for each.
