@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -11,6 +12,8 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -48,19 +51,30 @@ int show(const CLI::App& app, const CLI::ParseError& text) {
     return report(ExitCode::kFailure, fmt::format("stdout: {}", std::strerror(errno)));
 }
 
+// `run` has words of its tool behind --. Where these dashes stand; `argc`: there are none.
+int end_of_options(int argc, const char* const* argv) {
+    if (argc < 2 || std::string_view(argv[1]) != "run") return argc;
+    return static_cast<int>(std::find(argv, argv + argc, std::string_view("--")) - argv);
+}
+
 }  // namespace
 
 int run_probeload(int argc, const char* const* argv) {
+    const int end = end_of_options(argc, argv);
+    std::vector<std::string> tool(argv + std::min(end + 1, argc), argv + argc);
+    argc = end;
     CLI::App app("Run BPF programs on jump-optimized probes anywhere in the kernel.", "probeload");
     app.set_version_flag(
         "--version", fmt::format("probeload {} (ABI {})", DJPROBE_VERSION, DJPROBE_ABI_VERSION));
     app.require_subcommand(1);
     // Subcommands inherit it.
     app.formatter(std::make_shared<HelpFormatter>());
-    const std::vector<Command> commands = {add_attach(app),  add_run(app),    add_count(app),
-                                           add_list(app),    add_off(app),    add_on(app),
-                                           add_explain(app), add_survey(app), add_functions(app),
-                                           add_bench(app),   add_doctor(app)};
+    const std::vector<Command> commands = {add_attach(app),    add_run(app, std::move(tool)),
+                                           add_count(app),     add_list(app),
+                                           add_off(app),       add_on(app),
+                                           add_explain(app),   add_survey(app),
+                                           add_functions(app), add_bench(app),
+                                           add_doctor(app)};
     app.footer(exit_code_table(kAllExitCodes));
     for (const Command& command : commands) {
         command.app->footer(command.app->get_footer() + "\n" + exit_code_table(command.codes));

@@ -4,7 +4,10 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "base/error.h"
 #include "cli/modes.h"
 #include "run/run_session.h"
 
@@ -26,7 +29,8 @@ fentry, uprobes, refused places, all where the module is not loaded.
 
 The summary goes to stderr. The exit status is TOOL's, 128 and the number of a
 signal that has ended it; 13 and a line of stderr where it cannot be run.
-probeload ends when TOOL and all that it has left behind have ended.
+probeload ends when TOOL and all that it has left behind have ended, or once TOOL
+has ended by a signal.
 )";
 
 void add_options(CLI::App& command, RunOptions& options) {
@@ -44,21 +48,32 @@ void add_options(CLI::App& command, RunOptions& options) {
     command.add_flag("--strict", options.strict,
                      "A probe that the kernel would place is an error, and so is a missing module");
     command.add_flag("-j,--json", options.json, "The summary as a line of JSON");
-    command.add_option("TOOL", options.tool, "The command and its arguments, behind --")
-        ->type_name("")
-        ->required();
+    command
+        .add_option_function<std::string>(
+            "TOOL",
+            [](const std::string& text) {
+                fail(ExitCode::kUsage, "'{}': put -- in front of the tool: run -- {} ...", text,
+                     text);
+            },
+            "The command and its arguments, behind --")
+        ->type_name("");
 }
 
 }  // namespace
 
-Command add_run(CLI::App& app) {
+Command add_run(CLI::App& app, std::vector<std::string> tool) {
     CLI::App* const command =
         app.add_subcommand("run", "Run a tool with its kprobes placed by djprobe");
     command->footer(kFooter);
     const auto options = std::make_shared<RunOptions>();
+    options->tool = std::move(tool);
     add_options(*command, *options);
     return {command,
-            [options] { return run_tool(*options); },
+            [options] {
+                if (options->tool.empty())
+                    fail(ExitCode::kUsage, "run: which tool? Put -- and its words behind");
+                return run_tool(*options);
+            },
             {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
              ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kCommandFailed}};
 }

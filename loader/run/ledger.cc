@@ -76,7 +76,7 @@ bool Ledger::look() {
 // The counters are those of now, all else of the last look.
 void Ledger::add_to(RunSums& sums, const Entry& entry) {
     std::vector<djprobe_query> now = entry.placement.probe.queries(false);
-    for (std::size_t i = 0; i < now.size(); ++i) {
+    for (std::size_t i = 0; i < std::min(now.size(), entry.seen.size()); ++i) {
         djprobe_query probe = entry.seen[i];
         probe.hits = now[i].hits;
         std::copy(std::begin(now[i].missed), std::end(now[i].missed), std::begin(probe.missed));
@@ -89,6 +89,7 @@ void Ledger::forget_ended() {
     const int count = epoll_wait(ended_.get(), ended.data(), ended.size(), 0);
     for (int i = 0; i < count; ++i) {
         const auto entry = entries_.find(ended[static_cast<std::size_t>(i)].data.u64);
+        if (entry == entries_.end()) continue;
         add_to(past_, entry->second);
         // The event that is being closed may have the probe fd's file open still, and with that
         // file the epoll would tell of an entry that is gone.

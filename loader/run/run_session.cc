@@ -43,10 +43,15 @@ class PassedOn {
 
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
-    void pass_on(const Tool& tool) const {
+    /// Passes on those that have come. True: one of them asks for an end.
+    [[nodiscard]] bool pass_on(const Tool& tool) const {
+        bool end = false;
         signalfd_siginfo info = {};
-        while (read(fd_.get(), &info, sizeof info) == sizeof info)
+        while (read(fd_.get(), &info, sizeof info) == sizeof info) {
             if (info.ssi_code <= 0) tool.signal(static_cast<int>(info.ssi_signo));
+            end |= info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2;
+        }
+        return end;
     }
 
   private:
@@ -74,7 +79,8 @@ int exit_status(int status) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-// Until the tool has ended, and no process that it has left behind is under the filter.
+// Until the tool has ended, and no process that it has left behind is under the filter; or, for the
+// sake of those that are no end of theirs, until a signal comes then.
 int serve(Tool& tool, const PassedOn& signals, Ledger* ledger, Takeover* takeover) {
     std::optional<int> status;
     bool listening = tool.listener() && takeover;
@@ -85,7 +91,7 @@ int serve(Tool& tool, const PassedOn& signals, Ledger* ledger, Takeover* takeove
                                         {listening ? tool.listener().get() : -1, POLLIN, 0},
                                         {ledger ? ledger->fd() : -1, POLLIN, 0}}};
         poll(ready.data(), ready.size(), look ? kLookMs : -1);
-        signals.pass_on(tool);
+        if (signals.pass_on(tool) && status) break;
         if (ready[2].revents & POLLIN) {
             if (const auto call = receive(tool.listener())) takeover->handle(*call);
         } else if (ready[2].revents) {

@@ -29,7 +29,7 @@ void Takeover::handle(const Notification& call) {
 void Takeover::dispatch(const Notification& call, const ToolTask& task) {
     if (call.number() == SYS_perf_event_open) return open_event(call, task);
     if (call.number() == SYS_ioctl) return set_program(call, task);
-    switch (call.argument(0)) {
+    switch (static_cast<std::uint32_t>(call.argument(0))) {
         case BPF_LINK_CREATE:
             return create_link(call, task);
         case BPF_OBJ_PIN:

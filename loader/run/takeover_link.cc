@@ -20,7 +20,7 @@ constexpr std::uint32_t kFirstLinkId = 1u << 30;
 
 std::optional<std::vector<std::byte>> read_attributes(const Notification& call,
                                                       const ToolTask& task) {
-    const std::uint64_t size = call.argument(2);
+    const auto size = static_cast<std::uint32_t>(call.argument(2));
     if (size > kMostAttributes) return std::nullopt;
     std::vector<std::byte> bytes(size);
     if (!task.read(call.argument(1), bytes.data(), size)) return std::nullopt;
@@ -190,15 +190,16 @@ void Takeover::pin_link(const Notification& call, const ToolTask& task) {
     const UniqueFd program(bpf_prog_get_fd_by_id(placement->program));
     UniqueFd link;
     if (placement->multi.targets.empty()) {
-        link = link_kernel_event(open_kernel_event(placement->event), program, placement->cookie);
+        const UniqueFd event = open_kernel_event(placement->event);
+        if (!event) return call.fail(errno);
+        link = link_kernel_event(event, program, placement->cookie);
     } else {
         link = link_kernel_multi(placement->multi, program);
     }
     const auto fd = static_cast<int>(pin->fd);
-    const bool replaced = link && call.replace(fd, link, true);
+    if (!link || !call.replace(fd, link, task.closes_on_exec(fd))) return call.fail(errno);
     link = UniqueFd();
-    if (replaced)
-        ledger_.count_kernel("pinned", std::max<std::size_t>(placement->multi.targets.size(), 1));
+    ledger_.count_kernel("pinned", std::max<std::size_t>(placement->multi.targets.size(), 1));
     call.go_on();
 }
 
@@ -214,7 +215,8 @@ void Takeover::tell_link(const Notification& call, const ToolTask& task) {
         query ? find_link(task, static_cast<int>(query->fd), &number) : nullptr;
     if (!link) return call.go_on();
     // Neither kind of link can be detached.
-    if (call.argument(0) == BPF_LINK_DETACH) return call.fail(EOPNOTSUPP);
+    if (static_cast<std::uint32_t>(call.argument(0)) == BPF_LINK_DETACH)
+        return call.fail(EOPNOTSUPP);
     bpf_link_info info = {};
     const auto size = std::min<std::uint32_t>(query->size, sizeof info);
     if (!task.read(query->info, &info, size)) return call.fail(EFAULT);

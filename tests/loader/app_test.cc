@@ -364,6 +364,20 @@ TEST(App, explain_succeeds_with_any_verdict) {
         << result.out;
 }
 
+TEST(App, tool_of_run_gets_its_words_as_they_are) {
+    const Result result = run({"run", "--", "sh", "-c",
+                               R"(test "$#" = 4 && test "$1" = '[a,b]' && test "$2" = '' &&
+                                  test "$3" = '[]' && test "$4" = --mode && exit 23)",
+                               "sh", "[a,b]", "", "[]", "--mode"});
+    EXPECT_EQ(result.status, 23) << result.err;
+}
+
+TEST(App, tool_of_run_stands_behind_dashes) {
+    expect_usage_error({"run", "bpftrace"},
+                       "'bpftrace': put -- in front of the tool: run -- bpftrace ...");
+    expect_usage_error({"run", "--strict"}, "run: which tool? Put -- and its words behind");
+}
+
 TEST(App, no_site_given_and_none_in_the_section) {
     expect_usage_error({"attach", DJPROBE_BPF_DIR "/count.bpf.o"},
                        "program 'on_hit': its SEC(\"kprobe\") names no function: give --func "
