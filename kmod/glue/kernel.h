@@ -188,9 +188,9 @@ enum djk_kprobe_state djk_kprobe_at(unsigned long address);
 struct djk_seat;
 struct djk_seat *djk_join_kprobe(struct djk_site *site, unsigned long address,
 				 unsigned int *reason);
-/* No hit that begins from now on runs the site's handlers. The seat is not the caller's any more;
- * its kprobe is disabled, but looks like one of the kernel's own until djk_give_up_seats(). Sleeps.
- * Not under djk_text_lock(). */
+/* No hit that begins from now on runs the site's handlers, but in text that goes with its module.
+ * The seat is not the caller's any more; its kprobe is disabled, but looks like one of the kernel's
+ * own until djk_give_up_seats(). Sleeps. Not under djk_text_lock(). */
 void djk_leave_kprobe(struct djk_seat *seat);
 /* Unregister the kprobes of all seats that were left. Before the quiescence after which their sites
  * may be freed. Sleeps for grace periods of RCU: not under the registry lock. */

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "djprobe.h"
-#include "session/options.h"
+#include "kernel/return_mode.h"
 
 namespace djprobe::loader {
 

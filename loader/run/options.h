@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "djprobe.h"
-#include "session/options.h"
+#include "kernel/return_mode.h"
 
 namespace djprobe::loader {
 

@@ -5,27 +5,9 @@
 #include <cstring>
 
 #include "kernel/reason.h"
+#include "kernel/return_mode.h"
 
 namespace djprobe::loader {
-namespace {
-
-constexpr std::uint32_t kExact = DJPROBE_ATTACH_RETURN;
-constexpr std::uint32_t kShadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
-
-// The modes to try, the better one first.
-std::vector<std::uint32_t> return_ways(ReturnMode mode) {
-    switch (mode) {
-        case ReturnMode::kExact:
-            return {kExact};
-        case ReturnMode::kShadow:
-            return {kShadow};
-        case ReturnMode::kAuto:
-            break;
-    }
-    return {kExact, kShadow};
-}
-
-}  // namespace
 
 Way Placer::choose(const SiteSpec& site, bool at_returns) const {
     return at_returns ? choose_return(site) : choose_entry(site);

@@ -9,6 +9,7 @@
 #include "base/progress.h"
 #include "kernel/glob.h"
 #include "kernel/reason.h"
+#include "kernel/return_mode.h"
 #include "kernel/rights.h"
 #include "session/site_names.h"
 
@@ -25,22 +26,11 @@ std::string function_name(const SiteSpec& site, Symbolizer& symbolizer) {
 // In the kernel, measured: 5 to 8 KiB.
 constexpr std::uint64_t kBytesPerSite = 8192;
 
-constexpr std::uint32_t kExact = DJPROBE_ATTACH_RETURN;
-constexpr std::uint32_t kShadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
-
 // The modes to try, the better one first.
 std::vector<std::uint32_t> ways_to_attach(const Target& target, const AttachOptions& options) {
     if (!target.at_returns) return {0};
     if (target.entry) return {kShadow};
-    switch (options.return_mode.value_or(ReturnMode::kAuto)) {
-        case ReturnMode::kExact:
-            return {kExact};
-        case ReturnMode::kShadow:
-            return {kShadow};
-        case ReturnMode::kAuto:
-            break;
-    }
-    return {kExact, kShadow};
+    return return_ways(options.return_mode.value_or(ReturnMode::kAuto));
 }
 
 // Asked beforehand: a batch is attached as a whole, so each refusal would cost one more of them.

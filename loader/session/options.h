@@ -11,6 +11,7 @@
 
 #include "decode/format.h"
 #include "djprobe.h"
+#include "kernel/return_mode.h"
 #include "kernel/site_spec.h"
 #include "session/place_option.h"
 
@@ -18,13 +19,6 @@ namespace djprobe::loader {
 
 /// How many sites a summary shows, unless the user asks for more: what fits a screen.
 inline constexpr std::size_t kTopSites = 10;
-
-/// How the module learns of returns.
-enum class ReturnMode {
-    kAuto,    ///< exact where the function has only returns of its own
-    kExact,   ///< probes at them
-    kShadow,  ///< the return address is replaced at the entry
-};
 
 struct AttachOptions {
     std::filesystem::path file;
