@@ -12,7 +12,7 @@ namespace {
 std::string listed_in(const std::string& dependencies) {
     std::istringstream lines(dependencies);
     for (std::string line; std::getline(lines, line);) {
-        const std::string path = line.substr(0, line.find(':'));
+        std::string path = line.substr(0, line.find(':'));
         const std::string name = path.substr(path.rfind('/') + 1);
         if (name.starts_with("djprobe.ko")) return path;
     }

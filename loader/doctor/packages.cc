@@ -13,7 +13,8 @@ bool is_in_path(const Machine& machine, const std::string& program) {
     const char* const path = std::getenv("PATH");
     std::istringstream folders(path ? path : "/usr/bin:/bin");
     for (std::string folder; std::getline(folders, folder, ':');)
-        if (folder.starts_with('/') && machine.has(folder + "/" + program)) return true;
+        if (folder.starts_with('/') && machine.has(fmt::format("{}/{}", folder, program)))
+            return true;
     return false;
 }
 

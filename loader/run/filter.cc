@@ -10,6 +10,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 
 namespace djprobe::loader {
@@ -21,7 +22,7 @@ constexpr unsigned kWaitKillable = 1u << 5;
 
 // The lower half of an argument; the kernel takes commands as 32 bits, too.
 constexpr unsigned argument(unsigned index) {
-    return offsetof(seccomp_data, args) + index * 8;
+    return offsetof(seccomp_data, args) + index * sizeof(uint64_t);
 }
 
 sock_filter load(unsigned offset) {
