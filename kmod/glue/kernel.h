@@ -17,6 +17,7 @@
 #ifndef DJPROBE_KMOD_KERNEL_H
 #define DJPROBE_KMOD_KERNEL_H
 
+#include "../../uapi/djprobe_action.h"
 #include "../../uapi/djprobe_reason.h"
 
 #ifdef __cplusplus
@@ -38,7 +39,9 @@ struct djk_handler {
 	struct djk_handler *next;
 	unsigned int wants; /* enum djk_wants, or-ed; it never changes */
 	long counter;	    /* a 64-bit counter per CPU, by its offset from %gs: a hit only
-			     * increments it. 0: the handler runs something. It never changes */
+			     * increments it, or does what djk_handler_actions() says with it
+			     * and those behind it. 0: the handler runs something. It never
+			     * changes */
 };
 
 /* What a handler asks of the code that calls it. */
@@ -327,6 +330,9 @@ bool djk_handler_enters_shadow(const struct djk_handler *handler);
 /* Whether the program sees `ip` and `sp` as a probe of the kernel's own shows them: a detour must
  * not call it itself. */
 bool djk_handler_shows_other(const struct djk_handler *handler);
+/* What a handler with a counter does; the list stays as long as the handler. 0: it increments. */
+size_t djk_handler_actions(const struct djk_handler *handler,
+			   const struct djprobe_action **actions);
 /* Note that it reads neither: they need not change. Before djk_handler_start(). */
 void djk_handler_show_own(struct djk_handler *handler);
 /* Note that the program calls no helper that needs a run context. Before djk_handler_start(). */
@@ -447,6 +453,10 @@ int djp_start(void);
 /* Free everything. Every probe is detached, the worker has ended, and no other call is under way.
  */
 void djp_stop(void);
+
+/* The index of the first action that is none, or `count`. Where their counters are is not looked
+ * at. */
+size_t djp_find_wrong_action(const struct djprobe_action *actions, size_t count);
 
 /* Attach all or none: on false everything is as it was. The first call takes seconds, in which it
  * reads all text of the kernel. */

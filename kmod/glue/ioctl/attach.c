@@ -33,7 +33,8 @@ int djk_install(int fd, struct file *file, int error)
 
 struct file *djk_attach_file(struct djp_attachment *attachment, struct djk_programs programs)
 {
-	const struct djk_counter_source counters = djk_source_of_counters(programs.fd);
+	const struct djk_counter_source counters =
+		djk_source_of_counters(programs.fd, programs.actions);
 	struct djk_program_source source;
 	struct djk_group *group;
 	size_t i, shadows = 0;
