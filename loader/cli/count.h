@@ -2,10 +2,16 @@
 // probeload count: how often is what called?
 #pragma once
 
+#include <CLI/CLI.hpp>
+
 #include "cli/app.h"
+#include "count/count_session.h"
 
 namespace djprobe::loader {
 
 Command add_count(CLI::App& app);
+
+/// The options that `count` and `hist` share: what may count, how long, how often it is shown.
+void add_counting_options(CLI::App& command, CountOptions& options);
 
 }  // namespace djprobe::loader
