@@ -156,7 +156,7 @@ enum djprobe_attach_flags {
 	 * would be: within handlers, in NMIs. Only where the site takes part in a kprobe of the
 	 * kernel's own (SHARED_KPROBE) a hit that the kernel skips is missed. Several probes may
 	 * share a site, each with its counter; those that count come before programs. Goes with no
-	 * other flag, and with no `entry_prog_fd`. Refused with NO_MAP (EBADF), MAP_KIND
+	 * other flag but ONCE, and with no `entry_prog_fd`. Refused with NO_MAP (EBADF), MAP_KIND
 	 * (EOPNOTSUPP), NO_COUNTER and ODD_COUNTER (ERANGE), and as any site.
 	 *
 	 * With DJPROBE_IOC_ATTACH_MANY a list of actions (djprobe_action.h) may replace the
@@ -176,6 +176,12 @@ enum djprobe_attach_flags {
 	 * with PROG_ATTACH_TYPE: it would look for a link of the kernel's.
 	 */
 	DJPROBE_ATTACH_AS_MULTI = 32,
+	/*
+	 * With COUNT: a probe is disabled, as by DJPROBE_IOC_ENABLE, soon after its first hit. The
+	 * module looks for such probes five times a second, at `hits`. Until then a probe counts
+	 * each hit. It may be enabled again; its counter, if that is not 0, soon disables it.
+	 */
+	DJPROBE_ATTACH_ONCE = 64,
 };
 
 /* The 64 bits at `offset` of the value under `key`: the offset is a multiple of 8. */
@@ -293,7 +299,7 @@ struct djprobe_query {
 	__u32 reason;	     /* out: enum djprobe_reason; why not a jump, or NONE */
 	__u32 tactic;	     /* out: enum djprobe_tactic */
 	__u32 displaced_len; /* out: bytes of the DCR (jump) or of one instruction (int3) */
-	__u32 flags;	     /* in: 0; out: how it was attached, RETURN, SHADOW, COUNT */
+	__u32 flags;	     /* in: 0; out: how it was attached, RETURN, SHADOW, COUNT, ONCE */
 	__u64 detail[2];     /* out: see djprobe_reason.h */
 	__u64 address;	     /* out: the IA */
 	__u64 offset;	     /* out: IA - start of `symbol` */
@@ -348,7 +354,7 @@ struct djprobe_attach_many {
 	__u32 size; /* in */
 	/*
 	 * in: 0; DJPROBE_ATTACH_SESSION, where all sites have RETURN and SHADOW;
-	 * DJPROBE_ATTACH_COUNT, where all have 0, and each its counter as cookie;
+	 * DJPROBE_ATTACH_COUNT, where all have 0, and each its counter as cookie, also with ONCE;
 	 * DJPROBE_ATTACH_AS_KPROBE or DJPROBE_ATTACH_AS_MULTI
 	 */
 	__u32 flags;

@@ -381,7 +381,9 @@ bool djk_is_dying(void); /* the calling task has been killed: give up what can b
  * lock. */
 void djk_optimizer_kick(void);
 void djk_optimizer_kick_later(void); /* the same after a second, with or without the lock */
-void djk_optimizer_done(void);	     /* wakes the tasks that wait for djp_is_settled() */
+/* Let the worker call djp_end_once() soon. */
+void djk_watch_once(void);
+void djk_optimizer_done(void); /* wakes the tasks that wait for djp_is_settled() */
 /* Count one more, or one less, reason why this module must not unload. The caller of the first has
  * a reference already. */
 void djk_keep_module(void);
@@ -407,6 +409,7 @@ struct djp_request {
 	unsigned long cookie;
 	bool inside;		 /* out: it does not name a function by its first byte */
 	bool int3_only;		 /* never a jump */
+	bool once;		 /* a counter: the probe is disabled soon after its first hit */
 	bool disabled;		 /* attach, but leave the text alone until djp_enable() */
 	unsigned int reason;	 /* out: why not; on success why a probe of it gets no jump */
 	unsigned long detail[2]; /* out: see djprobe_reason.h */
@@ -430,7 +433,7 @@ struct djp_status {
 	unsigned int state, mechanism, reason;
 	unsigned long detail[2];
 	unsigned long address, cookie, hits, missed[8];
-	bool at_return, shadow, counts;
+	bool at_return, shadow, counts, once;
 	unsigned int tactic;
 	unsigned long anchor;
 	unsigned int displaced_len;
@@ -495,6 +498,9 @@ bool djp_is_settled(const struct djp_probe *probe);
 
 /* The worker calls this after djk_optimizer_kick(): write jumps, free what was detached. */
 void djp_optimizer_run(void);
+/* The worker calls this after djk_watch_once(): disable the probes that were to count once and
+ * have. Whether to look again. */
+bool djp_end_once(void);
 /* A module unloads, and the kernel is about to free this text: take the sites out of it. */
 void djp_module_gone(const struct djk_extent *text);
 

@@ -96,6 +96,10 @@ bool djp_is_optimization_on() {
     return registry->is_optimization_on();
 }
 
+bool djp_end_once() {
+    return registry->end_once();
+}
+
 void djp_optimizer_run() {
     registry->optimize();
 }

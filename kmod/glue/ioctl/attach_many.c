@@ -40,6 +40,7 @@ static int read_sites(struct many *many)
 		error = djk_read_site(request, site->symbol, site->offset, site->address);
 		request->cookie = site->cookie;
 		request->int3_only = many->wanted.mode == DJPROBE_MODE_INT3;
+		request->once = many->wanted.flags & DJPROBE_ATTACH_ONCE;
 		request->where = djk_where(site->flags);
 	}
 	return error;
@@ -86,7 +87,7 @@ static struct file *attach_sites(struct many *many, struct djp_attachment *attac
 	const struct djk_programs programs = {
 		.fd = wanted->prog_fd,
 		.entry_fd = wanted->flags == DJPROBE_ATTACH_SESSION ? &wanted->entry_prog_fd : NULL,
-		.count = wanted->flags == DJPROBE_ATTACH_COUNT,
+		.count = wanted->flags & DJPROBE_ATTACH_COUNT,
 		.actions = many->actions,
 		.shown_as = shown_as(wanted->flags),
 	};
@@ -134,6 +135,7 @@ static bool are_in_order(const struct djprobe_attach_many *wanted)
 		break;
 	case 0:
 	case DJPROBE_ATTACH_COUNT:
+	case DJPROBE_ATTACH_COUNT | DJPROBE_ATTACH_ONCE:
 	case DJPROBE_ATTACH_AS_KPROBE:
 	case DJPROBE_ATTACH_AS_MULTI:
 		if (!wanted->entry_prog_fd)
@@ -143,7 +145,7 @@ static bool are_in_order(const struct djprobe_attach_many *wanted)
 		return false;
 	}
 	if (wanted->reserved || wanted->action_count > DJPROBE_ACTIONS_MAX ||
-	    (wanted->action_count ? wanted->flags != DJPROBE_ATTACH_COUNT : wanted->actions != 0))
+	    (wanted->action_count ? !(wanted->flags & DJPROBE_ATTACH_COUNT) : wanted->actions != 0))
 		return false;
 	return wanted->mode <= DJPROBE_MODE_INT3 && wanted->count &&
 	       wanted->count <= DJPROBE_MANY_MAX;

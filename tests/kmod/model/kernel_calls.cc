@@ -420,6 +420,10 @@ void djk_optimizer_kick_later() {
     kernel->kicked_later = true;
 }
 
+void djk_watch_once() {
+    kernel->watches_once = true;
+}
+
 void djk_optimizer_done() {}
 
 void djk_keep_module() {
