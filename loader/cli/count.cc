@@ -88,17 +88,21 @@ void add_counting_options(CLI::App& command, CountOptions& options) {
         "--int3", [&options] { options.mode = DJPROBE_MODE_INT3; }, "Never a jump");
 }
 
+Command counting_command(CLI::App* command, const std::shared_ptr<CountOptions>& options) {
+    return {command,
+            [options] { return run_count(*options); },
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
+             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite,
+             ExitCode::kRefusedSite, ExitCode::kBusySite, ExitCode::kCommandFailed}};
+}
+
 Command add_count(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("count", "Count the calls of functions, or hits of instructions");
     command->footer(kFooter);
     const auto options = std::make_shared<CountOptions>();
     add_options(*command, *options);
-    return {command,
-            [options] { return run_count(*options); },
-            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
-             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite,
-             ExitCode::kRefusedSite, ExitCode::kBusySite, ExitCode::kCommandFailed}};
+    return counting_command(command, options);
 }
 
 }  // namespace djprobe::loader

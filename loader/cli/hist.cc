@@ -55,11 +55,7 @@ Command add_hist(CLI::App& app) {
         ->required();
     add_counting_options(*command, *options);
     command->add_flag("-j,--json", options->json, "Histogram and summary as NDJSON");
-    return {command,
-            [options] { return run_count(*options); },
-            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
-             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite,
-             ExitCode::kRefusedSite, ExitCode::kBusySite, ExitCode::kCommandFailed}};
+    return counting_command(command, options);
 }
 
 }  // namespace djprobe::loader
