@@ -20,6 +20,8 @@ constexpr const char* kFooter = R"(Examples:
       while the command runs
   probeload count vfs_read vfs_read+0x2b -d 10 -i 1
       an entry and an instruction for ten seconds, a table each second
+  probeload count vfs_read vfs_write --if 'count > 4096' -d 10
+      only calls with such an argument
   probeload count 'ext4:*' -d 5 -j | jq -c '.probes[].top[]'
       a module's functions, as JSON
 
@@ -54,6 +56,15 @@ void add_options(CLI::App& command, CountOptions& options) {
             "such a name")
         ->type_name("")
         ->required();
+    add_counting_options(command, options);
+    add_number(command, "--top", options.top, "Show so many, the highest counts (default 20)", 1,
+               1'000'000);
+    command.add_flag("-j,--json", options.json, "Counts and summary as NDJSON");
+}
+
+}  // namespace
+
+void add_counting_options(CLI::App& command, CountOptions& options) {
     command.add_option("-d,--duration", options.seconds, "Stop after so many seconds")
         ->type_name("SECONDS")
         ->check(positive);
@@ -64,17 +75,26 @@ void add_options(CLI::App& command, CountOptions& options) {
         ->check(not_empty);
     command
         .add_option("-i,--interval", options.interval,
-                    "A table so often (default: each second on a terminal, else only at the end)")
+                    "Show it so often (default: each second on a terminal, else only at the end)")
         ->type_name("SECONDS")
         ->check(positive);
-    add_number(command, "--top", options.top, "Show so many, the highest counts (default 20)", 1,
-               1'000'000);
+    command
+        .add_option("--if", options.conditions,
+                    "Only hits for which this holds: 'count > 4096 && edx != -1', with arguments "
+                    "of the function, arg1 to arg6, or registers (rdi, edi)")
+        ->type_name("CONDITIONS")
+        ->check(not_empty);
     command.add_flag_callback(
         "--int3", [&options] { options.mode = DJPROBE_MODE_INT3; }, "Never a jump");
-    command.add_flag("-j,--json", options.json, "Counts and summary as NDJSON");
 }
 
-}  // namespace
+Command counting_command(CLI::App* command, const std::shared_ptr<CountOptions>& options) {
+    return {command,
+            [options] { return run_count(*options); },
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
+             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite,
+             ExitCode::kRefusedSite, ExitCode::kBusySite, ExitCode::kCommandFailed}};
+}
 
 Command add_count(CLI::App& app) {
     CLI::App* const command =
@@ -82,11 +102,7 @@ Command add_count(CLI::App& app) {
     command->footer(kFooter);
     const auto options = std::make_shared<CountOptions>();
     add_options(*command, *options);
-    return {command,
-            [options] { return run_count(*options); },
-            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
-             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite,
-             ExitCode::kRefusedSite, ExitCode::kBusySite, ExitCode::kCommandFailed}};
+    return counting_command(command, options);
 }
 
 }  // namespace djprobe::loader

@@ -11,8 +11,10 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "base/say.h"
+#include "count/condition.h"
 #include "count/count_table.h"
 #include "count/counter_map.h"
+#include "count/slots.h"
 #include "kernel/glob.h"
 #include "session/attach_session.h"
 #include "session/attachment.h"
@@ -38,14 +40,31 @@ std::size_t counters_for(const std::vector<SiteSpec>& sites, Symbolizer& symboli
     return counters;
 }
 
+// What each hit at the site does; none: it increments its counter.
+std::vector<djprobe_action> actions_at(const SiteSpec& site, const CountOptions& options,
+                                       Prototypes& prototypes) {
+    std::vector<djprobe_action> actions;
+    if (options.conditions) {
+        actions = parse_conditions(*options.conditions, site, prototypes);
+        if (!options.histogram_of) actions.push_back({DJPROBE_ACTION_COUNT, 0, 0, 0, 0, 0});
+    }
+    if (options.histogram_of) {
+        const Operand operand = find_operand(*options.histogram_of, site, prototypes);
+        actions.push_back(action_of(DJPROBE_ACTION_LOG2, operand));
+    }
+    return actions;
+}
+
 // The counters of one attachment follow those of the one before.
 std::vector<Attachment> attach_all(const CountOptions& options, int map, const Device& device,
                                    Symbolizer& symbolizer, const StopSignals& stop) {
     std::vector<Attachment> attachments;
     std::size_t used = 0;
+    Prototypes prototypes;
     for (const SiteSpec& site : options.sites) {
-        attachments.push_back(
-            Attachment::attach_counters(site, {map, used}, options.mode, device, symbolizer, stop));
+        const std::vector<djprobe_action> actions = actions_at(site, options, prototypes);
+        attachments.push_back(Attachment::attach_counters(site, {map, used, actions}, options.mode,
+                                                          device, symbolizer, stop));
         used += attachments.back().total().count;
     }
     return attachments;
@@ -62,9 +81,10 @@ std::vector<AttachmentReport> reports_of(const std::vector<Attachment>& attachme
 // Shows the counts as often as is wished while they count.
 class Display {
   public:
-    Display(const CountOptions& options, const std::vector<Attachment>& attachments, Output& output,
-            Symbolizer& symbolizer)
+    Display(const CountOptions& options, int map, const std::vector<Attachment>& attachments,
+            Output& output, Symbolizer& symbolizer)
         : options_(options),
+          map_(map),
           attachments_(attachments),
           output_(output),
           symbolizer_(symbolizer),
@@ -81,6 +101,7 @@ class Display {
         if (interval_ <= 0 || seconds_since(last_) < interval_) return;
         const double seconds = seconds_since(last_);
         last_ = Clock::now();
+        if (options_.histogram_of) return show_histogram();
         counts_.look(reports_of(attachments_));
         const std::vector<Counted> top = counts_.top(options_.top, symbolizer_);
         if (options_.json)
@@ -90,14 +111,23 @@ class Display {
     }
     // The last time, all in all.
     void show_end(const std::vector<AttachmentReport>& reports) {
+        if (options_.histogram_of) return show_histogram();
         counts_.look(reports);
         if (!options_.json) print(count_table(counts_.top(options_.top, symbolizer_), 0));
     }
 
   private:
+    void show_histogram() {
+        const std::vector<std::uint64_t> slots = read_slots(map_);
+        if (options_.json)
+            output_.print(slots_json(slots, seconds_since(begin_)));
+        else
+            print(slots_text(slots));
+    }
     void print(const std::string& table) { output_.print((redraws_ ? kRedraw : "") + table); }
 
     const CountOptions& options_;
+    int map_;
     const std::vector<Attachment>& attachments_;
     Counts counts_;
     Output& output_;
@@ -143,7 +173,8 @@ int run_count(const CountOptions& options) {
     Symbolizer symbolizer;
     const Device device = Device::open();
     note_untested_kernel();
-    const UniqueFd map = make_counter_map(counters_for(options.sites, symbolizer));
+    const UniqueFd map = make_counter_map(
+        options.histogram_of ? DJPROBE_LOG2_SLOTS : counters_for(options.sites, symbolizer));
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const std::vector<Attachment> attachments =
         attach_all(options, map.get(), device, symbolizer, stop);
@@ -157,7 +188,7 @@ int run_count(const CountOptions& options) {
 
     if (options.command) child.emplace(start_command(*options.command));
     if (options.seconds) stop.request_after(*options.seconds);
-    Display display(options, attachments, output, symbolizer);
+    Display display(options, map.get(), attachments, output, symbolizer);
     const bool ended = count_until_end(display, output, stop, child ? child->fd() : -1);
     std::optional<int> status;
     if (child) status = ended ? child->wait() : child->end();

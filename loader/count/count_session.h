@@ -19,6 +19,9 @@ struct CountOptions {
     std::optional<double> interval;  ///< none: every second on a terminal, else only at the end
     std::optional<std::string> command;
     std::size_t top = 20;
+    std::optional<std::string> conditions;  ///< which hits count; see parse_conditions()
+    /// Of which operand a histogram is wanted, in place of counts. There is one site then.
+    std::optional<std::string> histogram_of;
     bool json = false;
 };
 

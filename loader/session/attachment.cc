@@ -191,6 +191,7 @@ Attachment Attachment::attach_counters(const SiteSpec& site, const Counters& cou
                                        Symbolizer& symbolizer, const StopSignals& stop) {
     stop.check();
     AttachRequest request{counters.map_fd, "", counters.first, mode, DJPROBE_ATTACH_COUNT};
+    request.actions = counters.actions;
     AttachmentReport about;
     if (!site.is_glob()) return {std::move(about), device.attach(site, request, symbolizer)};
     about.scope = Scope::kGlob;

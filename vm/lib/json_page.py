@@ -149,6 +149,13 @@ class Lines:
                        ["type"])
             for entry in line["top"]:
                 self.check("a counter of counts", entry, counter)
+        elif kind == "histogram":
+            fields = fields_of(self.page.sections["hist"].split("a line of `histogram`")[1])
+            slot = {name: fields.pop(name) for name in ["from", "to", "count"]}
+            self.check("histogram", line,
+                       {name: fields[name] for name in ["seconds", "total", "slots"]}, ["type"])
+            for entry in line["slots"]:
+                self.check("a slot of histogram", entry, slot)
         elif kind == "prototype":
             prose = self.page.sections["functions"].split("A line is a `prototype`:")[1]
             self.check("functions", line, fields_of(prose), ["type"])

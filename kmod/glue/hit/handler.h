@@ -11,6 +11,7 @@
 
 struct bpf_map;
 struct bpf_prog;
+struct djk_action_list;
 struct djk_shadow;
 struct djprobe;
 struct djretprobe;
@@ -40,6 +41,7 @@ struct djk_full_handler {
 	u64 cookie;
 	struct djk_counters __percpu *counters; /* of what it runs; NULL: it only counts */
 	struct kprobe identity;			/* never registered: what bpf_get_func_ip() reads */
+	struct djk_action_list *actions; /* what it does where it counts; NULL: it increments */
 };
 
 /* What a session keeps about a call: its cookie, and the time of its entry in nanoseconds. */
