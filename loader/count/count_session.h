@@ -3,23 +3,18 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <vector>
 
+#include "count/watch.h"
 #include "djprobe.h"
 #include "kernel/site_spec.h"
 
 namespace djprobe::loader {
 
-struct CountOptions {
+struct CountOptions : WatchOptions {
     std::vector<SiteSpec> sites;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
-    std::optional<double> seconds;
-    std::optional<double> interval;  ///< none: every second on a terminal, else only at the end
-    std::optional<std::string> command;
     std::size_t top = 20;
-    bool json = false;
 };
 
 /// Returns the exit status. Throws Error.

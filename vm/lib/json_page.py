@@ -149,6 +149,12 @@ class Lines:
                        ["type"])
             for entry in line["top"]:
                 self.check("a counter of counts", entry, counter)
+        elif kind == "blocks":
+            self.check("blocks", line, self.page.of("count", "`blocks`"), ["type"])
+            for block in line["blocks"]:
+                self.check("a block", block, self.page.of("count", "a block"))
+                for way in block["next"]:
+                    self.check("a successor", way, self.page.of("count", "a successor"))
         elif kind == "prototype":
             prose = self.page.sections["functions"].split("A line is a `prototype`:")[1]
             self.check("functions", line, fields_of(prose), ["type"])
