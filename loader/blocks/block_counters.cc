@@ -114,6 +114,13 @@ void BlockCounters::disable() const {
     run_out();
 }
 
+std::vector<bool> BlockCounters::counted(std::size_t function) const {
+    std::vector<bool> counted;
+    for (const auto& counter : functions_[function].counter)
+        counted.push_back(counter.has_value());
+    return counted;
+}
+
 std::vector<BlockCounts> BlockCounters::look() const {
     const std::vector<djprobe_query> now = probe_->queries(false);
     std::vector<BlockCounts> looks;

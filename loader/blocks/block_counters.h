@@ -34,10 +34,8 @@ class BlockCounters {
     /// Since it was made. Without counts that follow from others: what was counted alone.
     [[nodiscard]] std::vector<BlockCounts> look() const;
     [[nodiscard]] djprobe_total total() const { return probe_->total(); }
-    /// Whether a block of a function has a counter of its own.
-    [[nodiscard]] bool is_counted(std::size_t function, std::size_t block) const {
-        return functions_[function].counter[block].has_value();
-    }
+    /// Which blocks of a function have a counter of their own.
+    [[nodiscard]] std::vector<bool> counted(std::size_t function) const;
 
   private:
     /// Where a block can be counted.

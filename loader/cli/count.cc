@@ -10,6 +10,7 @@
 #include "blocks/block_session.h"
 #include "cli/checks.h"
 #include "cli/number_option.h"
+#include "cli/source_options.h"
 
 namespace djprobe::loader {
 namespace {
@@ -23,6 +24,8 @@ constexpr const char* kFooter = R"(Examples:
       an entry and an instruction for ten seconds, a table each second
   probeload count --blocks tcp_sendmsg_locked -d 10
       each basic block of a function, beside its instructions
+  probeload count --lines tcp_sendmsg_locked --source linux-6.12 -d 10
+      each line of its source (by debug information: linux-image-RELEASE-dbg)
   probeload count 'ext4:*' -d 5 -j | jq -c '.probes[].top[]'
       a module's functions, as JSON
 
@@ -50,11 +53,22 @@ SiteSpec parse_site(const std::string& text) {
 void add_block_options(CLI::App& command, BlockOptions& options, bool& blocks) {
     CLI::Option* const by_block = command.add_flag(
         "--blocks", blocks, "Count the basic blocks of the functions, beside their instructions");
-    command
-        .add_flag("--check", options.check,
-                  "With --blocks: count each block, and tell which do not balance")
-        ->needs(by_block);
-    command.get_option("--top")->excludes(by_block);
+    CLI::Option* const by_line =
+        command
+            .add_flag("--lines", options.lines,
+                      "Count the source lines of the functions, by debug information")
+            ->excludes(by_block);
+    command.get_option("--top")->excludes(by_block)->excludes(by_line);
+    command.add_flag("--check", options.check,
+                     "With --blocks or --lines: count each block, and tell which do not balance");
+    add_source_options(command, options.debuginfo, options.source);
+}
+
+void check_block_options(const BlockOptions& options, bool blocks) {
+    if (options.check && !blocks && !options.lines)
+        fail(ExitCode::kUsage, "--check needs --blocks or --lines");
+    if ((options.debuginfo || options.source) && !options.lines)
+        fail(ExitCode::kUsage, "--debuginfo and --source need --lines");
 }
 
 void add_options(CLI::App& command, CountOptions& options) {
@@ -102,12 +116,15 @@ Command add_count(CLI::App& app) {
     const auto blocks = std::make_shared<bool>(false);
     add_options(*command, *options);
     add_block_options(*command, *options, *blocks);
-    return {
-        command,
-        [options, blocks] { return *blocks ? run_count_blocks(*options) : run_count(*options); },
-        {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
-         ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite,
-         ExitCode::kRefusedSite, ExitCode::kBusySite, ExitCode::kCommandFailed}};
+    return {command,
+            [options, blocks] {
+                check_block_options(*options, *blocks);
+                return *blocks || options->lines ? run_count_blocks(*options) : run_count(*options);
+            },
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kBadFile,
+             ExitCode::kNotLoaded, ExitCode::kAbiMismatch, ExitCode::kNoPermission,
+             ExitCode::kNoSuchSite, ExitCode::kRefusedSite, ExitCode::kBusySite,
+             ExitCode::kCommandFailed}};
 }
 
 }  // namespace djprobe::loader

@@ -38,6 +38,9 @@ cat /tmp/list
 said probeload count 'vfs_*' vfs_read -j -i 0.2 -c "$read_once; sleep 1; probeload list -j >/tmp/list"
 cat /tmp/list
 said probeload count --blocks vfs_read -j -c "$read_once"
+known=$(grep -l "vermagic=$(uname -r) " known/*.ko)
+insmod "$known"
+said probeload count --lines known:known_loops -j --debuginfo "$known" -c "$read_once"
 
 # A jump, no instruction, init text, hand-written code.
 for site in vfs_read vfs_read+1 start_kernel notify_die memcpy; do

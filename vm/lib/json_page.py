@@ -155,6 +155,10 @@ class Lines:
                 self.check("a block", block, self.page.of("count", "a block"))
                 for way in block["next"]:
                     self.check("a successor", way, self.page.of("count", "a successor"))
+        elif kind == "lines":
+            self.check("lines", line, self.page.of("count", "`lines`"), ["type"])
+            for entry in line["lines"]:
+                self.check("a line", entry, self.page.of("count", "a line"))
         elif kind == "prototype":
             prose = self.page.sections["functions"].split("A line is a `prototype`:")[1]
             self.check("functions", line, fields_of(prose), ["type"])
