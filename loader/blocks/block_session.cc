@@ -80,12 +80,9 @@ int run_count_blocks(const BlockOptions& options) {
     const Device device = Device::open();
     note_untested_kernel();
     Symbolizer symbolizer;
-    // Before the kernel's text is read, which takes a second.
-    const auto named = find_functions(options.sites, symbolizer.kallsyms(), symbolizer);
-    KernelImage image = KernelImage::from_running_kernel();
-    const ChosenFunctions chosen = choose_functions(named, image, symbolizer);
+    const ChosenFunctions chosen = choose_functions(options.sites, symbolizer);
     const std::vector<FunctionFlow>& functions = chosen.flows;
-    const std::unique_ptr<View> view = make_view(options, functions, image, symbolizer);
+    const std::unique_ptr<View> view = make_view(options, functions, chosen.image, symbolizer);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const BlockCounters counters(functions, options.check, options.mode, device, symbolizer, stop);
     say("{}\n", attached_blocks_line(chosen, counters.total()));

@@ -58,10 +58,15 @@ void take(const SiteSpec& site, std::vector<FunctionFlow> flows, std::size_t wan
     }
 }
 
-}  // namespace
+// What a user has named, and which functions that is.
+struct NamedFunctions {
+    SiteSpec site;
+    std::vector<Symbol> functions;
+};
 
 std::vector<NamedFunctions> find_functions(const std::vector<SiteSpec>& sites,
-                                           const Kallsyms& kallsyms, Symbolizer& symbolizer) {
+                                           Symbolizer& symbolizer) {
+    const Kallsyms& kallsyms = symbolizer.kallsyms();
     if (kallsyms.are_hidden())
         fail(ExitCode::kNoPermission, "/proc/kallsyms: addresses are hidden: {}", why_hidden());
     std::vector<NamedFunctions> named;
@@ -72,14 +77,17 @@ std::vector<NamedFunctions> find_functions(const std::vector<SiteSpec>& sites,
     return named;
 }
 
-ChosenFunctions choose_functions(const std::vector<NamedFunctions>& named, KernelImage& image,
-                                 Symbolizer& symbolizer) {
-    ChosenFunctions chosen;
+}  // namespace
+
+ChosenFunctions choose_functions(const std::vector<SiteSpec>& sites, Symbolizer& symbolizer) {
+    // Before the kernel's text is read, which takes a second.
+    const std::vector<NamedFunctions> named = find_functions(sites, symbolizer);
+    ChosenFunctions chosen{KernelImage::from_running_kernel()};
     for (const auto& [site, functions] : named)
-        take(site, read_flows(image, functions), functions.size(), chosen, symbolizer);
+        take(site, read_flows(chosen.image, functions), functions.size(), chosen, symbolizer);
     if (chosen.flows.empty())
         fail(ExitCode::kRefusedSite, "'{}': all functions of such a name are refused: {}",
-             named.front().site.str(), reasons_text(chosen.left_out));
+             sites.front().str(), reasons_text(chosen.left_out));
     return chosen;
 }
 

@@ -96,13 +96,22 @@ class Reader {
     }
 
     void add_facts(Range range, FlowFacts& facts) const {
-        const auto landings = map_.arrivals(range);
-        facts.landings.insert(facts.landings.end(), landings.begin(), landings.end());
+        for (const x86::Landing& landing : map_.arrivals(range))
+            if (!is_ftrace_table(landing)) facts.landings.push_back(landing);
         const auto& reserved = map_.facts().reserved;
         auto at = std::ranges::lower_bound(
             reserved, range.begin, {}, [](const x86::Reserved& one) { return one.range.begin; });
         for (; at != reserved.end() && at->range.begin < range.end; ++at)
             if (at->reason == Reason::EXTABLE_INSN) facts.faults.push_back(at->range.begin);
+    }
+
+    // Ftrace's list of its calls holds addresses to which no code jumps.
+    [[nodiscard]] bool is_ftrace_table(const x86::Landing& landing) const {
+        const auto& reserved = map_.facts().reserved;
+        const auto at = std::ranges::lower_bound(
+            reserved, landing.target, {}, [](const x86::Reserved& one) { return one.range.begin; });
+        return landing.reason == Reason::POINTER_INTO_REGION && at != reserved.end() &&
+               at->range.begin == landing.target && at->reason == Reason::FTRACE_SITE;
     }
 
     // A jump that the kernel's own code does not have.

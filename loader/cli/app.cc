@@ -22,6 +22,7 @@
 #include "cli/attach.h"
 #include "cli/bench.h"
 #include "cli/count.h"
+#include "cli/cover.h"
 #include "cli/doctor.h"
 #include "cli/explain.h"
 #include "cli/functions.h"
@@ -69,12 +70,12 @@ int run_probeload(int argc, const char* const* argv) {
     app.require_subcommand(1);
     // Subcommands inherit it.
     app.formatter(std::make_shared<HelpFormatter>());
-    const std::vector<Command> commands = {add_attach(app),    add_run(app, std::move(tool)),
-                                           add_count(app),     add_list(app),
-                                           add_off(app),       add_on(app),
-                                           add_explain(app),   add_survey(app),
-                                           add_functions(app), add_bench(app),
-                                           add_doctor(app)};
+    const std::vector<Command> commands = {add_attach(app), add_run(app, std::move(tool)),
+                                           add_count(app),  add_cover(app),
+                                           add_list(app),   add_off(app),
+                                           add_on(app),     add_explain(app),
+                                           add_survey(app), add_functions(app),
+                                           add_bench(app),  add_doctor(app)};
     app.footer(exit_code_table(kAllExitCodes));
     for (const Command& command : commands) {
         command.app->footer(command.app->get_footer() + "\n" + exit_code_table(command.codes));

@@ -40,6 +40,8 @@ cat /tmp/list
 said probeload count --blocks vfs_read -j -c "$read_once"
 known=$(grep -l "vermagic=$(uname -r) " known/*.ko)
 insmod "$known"
+said probeload cover 'vfs_re*' -j -c "$read_once"
+said probeload cover known:known_loops -j --debuginfo "$known" -c "$read_once"
 said probeload count --lines known:known_loops -j --debuginfo "$known" -c "$read_once"
 
 # A jump, no instruction, init text, hand-written code.
