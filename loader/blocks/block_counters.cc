@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "count/counter_map.h"
+#include "session/site_memory.h"
 
 namespace djprobe::loader {
 namespace {
@@ -100,6 +101,7 @@ void BlockCounters::attach(bool all, djprobe_mode mode, const Device& device,
         if (sites.size() > DJPROBE_MANY_MAX)
             fail(ExitCode::kUsage, "{} blocks to count, more than {}: choose fewer functions",
                  sites.size(), DJPROBE_MANY_MAX);
+        check_site_memory(functions_.front().flow->name, "blocks", sites.size());
         map_ = make_counter_map(sites.size());
         AttachRequest request{map_.get(), "", 0, mode, DJPROBE_ATTACH_COUNT};
         request.pattern = functions_.front().flow->name;

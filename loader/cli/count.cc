@@ -11,6 +11,7 @@
 #include "cli/checks.h"
 #include "cli/number_option.h"
 #include "cli/source_options.h"
+#include "cli/watch_options.h"
 
 namespace djprobe::loader {
 namespace {
@@ -86,14 +87,7 @@ void add_options(CLI::App& command, CountOptions& options) {
             "such a name")
         ->type_name("")
         ->required();
-    command.add_option("-d,--duration", options.seconds, "Stop after so many seconds")
-        ->type_name("SECONDS")
-        ->check(positive);
-    command
-        .add_option("-c,--command", options.command,
-                    "Run by /bin/sh once all is counted; stop at its end")
-        ->type_name("COMMAND")
-        ->check(not_empty);
+    add_watch_options(command, options);
     command
         .add_option("-i,--interval", options.interval,
                     "A table so often (default: each second on a terminal, else only at the end)")

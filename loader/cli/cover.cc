@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/checks.h"
 #include "cli/source_options.h"
+#include "cli/watch_options.h"
 #include "cover/cover_session.h"
 
 namespace djprobe::loader {
@@ -40,14 +41,7 @@ void add_options(CLI::App& command, CoverOptions& options) {
             "SYM, MODULE:SYM, or a GLOB: all functions of such a name")
         ->type_name("")
         ->required();
-    command.add_option("-d,--duration", options.seconds, "Stop after so many seconds")
-        ->type_name("SECONDS")
-        ->check(positive);
-    command
-        .add_option("-c,--command", options.command,
-                    "Run by /bin/sh once all is counted; stop at its end")
-        ->type_name("COMMAND")
-        ->check(not_empty);
+    add_watch_options(command, options);
     command.add_flag("--lines", options.lines,
                      "Lines of the source, too, by debug information; what needs them implies it");
     add_source_options(command, options.debuginfo, options.source);
