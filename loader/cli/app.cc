@@ -22,6 +22,7 @@
 #include "cli/attach.h"
 #include "cli/bench.h"
 #include "cli/count.h"
+#include "cli/cover.h"
 #include "cli/doctor.h"
 #include "cli/explain.h"
 #include "cli/functions.h"
@@ -72,6 +73,7 @@ int run_probeload(int argc, const char* const* argv) {
     app.formatter(std::make_shared<HelpFormatter>());
     const std::vector<Command> commands = {add_attach(app), add_run(app, std::move(tool)),
                                            add_count(app),  add_hist(app),
+                                           add_cover(app),
                                            add_list(app),   add_off(app),
                                            add_on(app),     add_explain(app),
                                            add_survey(app), add_functions(app),

@@ -3,7 +3,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
-#include <memory>
+#include <functional>
 
 #include "cli/app.h"
 #include "count/count_session.h"
@@ -15,6 +15,6 @@ Command add_count(CLI::App& app);
 /// The options that `count` and `hist` share: what may count, how long, how often it is shown.
 void add_counting_options(CLI::App& command, CountOptions& options);
 /// What both run, and how it may end.
-Command counting_command(CLI::App* command, const std::shared_ptr<CountOptions>& options);
+Command counting_command(CLI::App* command, std::function<int()> run);
 
 }  // namespace djprobe::loader

@@ -55,7 +55,7 @@ Command add_hist(CLI::App& app) {
         ->required();
     add_counting_options(*command, *options);
     command->add_flag("-j,--json", options->json, "Histogram and summary as NDJSON");
-    return counting_command(command, options);
+    return counting_command(command, [options] { return run_count(*options); });
 }
 
 }  // namespace djprobe::loader

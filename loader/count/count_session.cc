@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "count/count_session.h"
 
-#include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "base/output.h"
@@ -23,15 +20,6 @@
 
 namespace djprobe::loader {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// Home, and nothing below: the table is drawn over the last one.
-constexpr const char* kRedraw = "\x1b[H\x1b[J";
-
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 std::size_t counters_for(const std::vector<SiteSpec>& sites, Symbolizer& symbolizer) {
     std::size_t counters = 0;
@@ -78,77 +66,46 @@ std::vector<AttachmentReport> reports_of(const std::vector<Attachment>& attachme
     return reports;
 }
 
-// Shows the counts as often as is wished while they count.
+// What the counters say, as often as is wished.
 class Display {
   public:
-    Display(const CountOptions& options, int map, const std::vector<Attachment>& attachments,
-            Output& output, Symbolizer& symbolizer)
-        : options_(options),
-          map_(map),
-          attachments_(attachments),
-          output_(output),
-          symbolizer_(symbolizer),
-          redraws_(!options.json && isatty(output.fd()) != 0),
-          interval_(options.interval.value_or(redraws_ ? 1 : 0)) {}
+    Display(const CountOptions& options, int map, Watch& watch, Output& output,
+            Symbolizer& symbolizer)
+        : options_(options), map_(map), watch_(watch), output_(output), symbolizer_(symbolizer) {}
 
-    // Milliseconds until the next look, or -1.
-    [[nodiscard]] int wait() const {
-        if (interval_ <= 0) return -1;
-        const double left = interval_ - seconds_since(last_);
-        return static_cast<int>(std::ceil(std::clamp(left, 0.0, 1e6) * 1e3));
-    }
-    void show_if_due() {
-        if (interval_ <= 0 || seconds_since(last_) < interval_) return;
-        const double seconds = seconds_since(last_);
-        last_ = Clock::now();
+    // `seconds`: since the last time.
+    void show(const std::vector<AttachmentReport>& reports, double seconds) {
         if (options_.histogram_of) return show_histogram();
-        counts_.look(reports_of(attachments_));
+        counts_.look(reports);
         const std::vector<Counted> top = counts_.top(options_.top, symbolizer_);
         if (options_.json)
-            output_.print(count_json(top, counts_.total(), seconds_since(begin_)));
+            output_.print(count_json(top, counts_.total(), watch_.elapsed()));
         else
-            print(count_table(top, seconds));
+            watch_.print(count_table(top, seconds));
     }
     // The last time, all in all.
     void show_end(const std::vector<AttachmentReport>& reports) {
         if (options_.histogram_of) return show_histogram();
         counts_.look(reports);
-        if (!options_.json) print(count_table(counts_.top(options_.top, symbolizer_), 0));
+        if (!options_.json) watch_.print(count_table(counts_.top(options_.top, symbolizer_), 0));
     }
 
   private:
     void show_histogram() {
         const std::vector<std::uint64_t> slots = read_slots(map_);
         if (options_.json)
-            output_.print(slots_json(slots, seconds_since(begin_)));
+            output_.print(slots_json(slots, watch_.elapsed()));
         else
-            print(slots_text(slots));
+            watch_.print(slots_text(slots));
     }
-    void print(const std::string& table) { output_.print((redraws_ ? kRedraw : "") + table); }
 
     const CountOptions& options_;
     int map_;
-    const std::vector<Attachment>& attachments_;
+    Watch& watch_;
     Counts counts_;
     Output& output_;
     Symbolizer& symbolizer_;
-    bool redraws_;
-    double interval_;  // 0: never
-    Clock::time_point begin_ = Clock::now(), last_ = begin_;
 };
-
-// Until a stop is requested, the command ends, or the reader of stdout is gone. True: the command
-// has ended.
-bool count_until_end(Display& display, Output& output, const StopSignals& stop, int command) {
-    pollfd polled[] = {{stop.fd(), POLLIN, 0}, {command, POLLIN, 0}, {output.fd(), 0, 0}};
-    while (!stop.requested() && !output.closed()) {
-        if (poll(polled, std::size(polled), display.wait()) < 0) continue;
-        if ((polled[2].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) output.set_closed();
-        if ((polled[1].revents & POLLIN) != 0) return true;
-        if (!stop.requested()) display.show_if_due();
-    }
-    return false;
-}
 
 Summary sum_up(const CountOptions& options, const std::vector<Attachment>& attachments,
                Symbolizer& symbolizer) {
@@ -186,12 +143,10 @@ int run_count(const CountOptions& options) {
     for (const std::string& line : what_is_off(device.set_switches(0, 0)))
         say("probeload: {}\n", line);
 
-    if (options.command) child.emplace(start_command(*options.command));
-    if (options.seconds) stop.request_after(*options.seconds);
-    Display display(options, map.get(), attachments, output, symbolizer);
-    const bool ended = count_until_end(display, output, stop, child ? child->fd() : -1);
-    std::optional<int> status;
-    if (child) status = ended ? child->wait() : child->end();
+    Watch watch(options, output);
+    Display display(options, map.get(), watch, output, symbolizer);
+    const std::optional<int> status = watch.run(
+        stop, child, [&](double seconds) { display.show(reports_of(attachments), seconds); });
     Summary summary = sum_up(options, attachments, symbolizer);
     display.show_end(summary.attachments);
     summary.command_status = status;

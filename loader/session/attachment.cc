@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/memory_limit.h"
 #include "base/progress.h"
 #include "kernel/glob.h"
 #include "kernel/reason.h"
 #include "kernel/return_mode.h"
 #include "kernel/rights.h"
+#include "session/site_memory.h"
 #include "session/site_names.h"
 
 namespace djprobe::loader {
@@ -22,9 +22,6 @@ std::string function_name(const SiteSpec& site, Symbolizer& symbolizer) {
     if (name.ends_with("+0x0")) name.resize(name.size() - 4);
     return name;
 }
-
-// In the kernel, measured: 5 to 8 KiB.
-constexpr std::uint64_t kBytesPerSite = 8192;
 
 // The modes to try, the better one first.
 std::vector<std::uint32_t> ways_to_attach(const Target& target, const AttachOptions& options) {
@@ -71,17 +68,6 @@ std::vector<ManySite> probeable(const std::string& pattern, const std::vector<Sy
     return sites;
 }
 
-// The kernel would look for memory among the processes, this one first.
-void check_memory(const std::string& pattern, std::size_t sites) {
-    const std::uint64_t fit = available_memory() / 4 * 3 / kBytesPerSite;
-    if (sites <= fit) return;
-    fail(
-        ExitCode::kFailure,
-        "'{}': {} functions need about {} MiB of memory, which is short: {} fit: choose a narrower "
-        "pattern",
-        pattern, sites, sites * kBytesPerSite >> 20, fit);
-}
-
 Probe attach_like(const Target& target, const AttachOptions& options, const AttachRequest& request,
                   const Device& device, Symbolizer& symbolizer, const StopSignals& stop,
                   AttachmentReport& about) {
@@ -102,7 +88,7 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
         fail(ExitCode::kUsage, "'{}': {} functions, more than {}: choose a narrower pattern",
              pattern, sites.size(), DJPROBE_MANY_MAX);
     }
-    check_memory(pattern, sites.size());
+    check_site_memory(pattern, "functions", sites.size());
     while (!sites.empty()) {
         stop.check();
         RefusedSite refused{};

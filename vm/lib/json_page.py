@@ -156,6 +156,20 @@ class Lines:
                        {name: fields[name] for name in ["seconds", "total", "slots"]}, ["type"])
             for entry in line["slots"]:
                 self.check("a slot of histogram", entry, slot)
+        elif kind == "blocks":
+            self.check("blocks", line, self.page.of("count", "`blocks`"), ["type"])
+            for block in line["blocks"]:
+                self.check("a block", block, self.page.of("count", "a block"))
+                for way in block["next"]:
+                    self.check("a successor", way, self.page.of("count", "a successor"))
+        elif kind == "lines":
+            self.check("lines", line, self.page.of("count", "`lines`"), ["type"])
+            for entry in line["lines"]:
+                self.check("a line", entry, self.page.of("count", "a line"))
+        elif kind == "coverage":
+            self.check("coverage", line, self.page.of("cover", "`coverage`"), ["type"])
+            for share in (line["blocks"], line.get("lines", line["blocks"])):
+                self.check("a share", share, self.page.of("cover", "a share"))
         elif kind == "prototype":
             prose = self.page.sections["functions"].split("A line is a `prototype`:")[1]
             self.check("functions", line, fields_of(prose), ["type"])
@@ -184,6 +198,8 @@ class Lines:
             self.check("bench: attach", line, self.page.of("bench", "`attach`"), ["type"])
         elif "probes" in line:
             self.attach_summary(line)
+        elif "covered" in line:
+            self.check("cover: summary", line, self.page.of("cover", "`summary`"), ["type"])
         elif "exact" in line:
             self.check("survey: summary of --ret", line,
                        self.page.of("survey", "`summary` of `--ret`"), ["type"])

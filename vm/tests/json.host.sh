@@ -10,5 +10,6 @@ if [[ $KERNEL != "$FIRST_KERNEL" ]]; then
 fi
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 "$top/vm/run" --kernel "$KERNEL" --timeout 900 --add "$top/build/tests/handlers" \
+    --add "$top/build/vm/known" \
     --add "$top/vm/guest/json.sh" -- sh ./json.sh |
     python3 "$top/vm/lib/json_page.py" "$top/docs/json.md"
