@@ -126,7 +126,7 @@ void note_untested_kernel() {
             name.release);
 }
 
-int run_attach(const AttachOptions& options) {
+int run_attach(const AttachOptions& options, const Views& views) {
     StopSignals stop;
     SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
@@ -150,7 +150,8 @@ int run_attach(const AttachOptions& options) {
     if (options.buffer) set_ring_sizes(object.handle(), *options.buffer);
     object.load();
 
-    EventReader events(object.handle(), options.format, output, stop, options.buffer);
+    EventReader events(object.handle(), options.format, output, stop, options.buffer,
+                       views.records ? views.records(*object.types()) : PrintRecord());
     if (options.format == Format::kRaw) check_raw(events, output);
     // What probeload reads for their frames would else be hits of its own.
     if (has_stacks(object.handle())) symbolizer.kallsyms();

@@ -124,7 +124,7 @@ TEST(App, misspelt_options_are_told_with_what_was_meant) {
     expect_usage_error({"atach", "f.o"}, "unknown command 'atach'; did you mean attach?");
     expect_usage_error(
         {"frobnicate"},
-        "'frobnicate' is none of attach, run, count, list, off, on, explain, survey, "
+        "'frobnicate' is none of attach, trace, run, count, list, off, on, explain, survey, "
         "functions, bench, doctor (see --help)");
 }
 
