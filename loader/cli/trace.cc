@@ -23,6 +23,12 @@ constexpr const char* kFooter = R"(Examples:
       what calls return, what they were given, and the nanoseconds they took
   probeload trace tcp_sendmsg 'sk->__sk_common.skc_daddr:ip, size' --kstack -n 10
       to where, how much, and who calls it: ten events
+  probeload trace vfs_read --count-by 'comm, kstack' -d 5
+      how often each program reads, and from where
+  probeload trace 'vfs_*' --latency --by func -c 'ls -R /usr'
+      histograms of how long each of these functions takes
+  probeload trace vfs_read:return --sum retval --by comm --if 'retval > 0' -i 1
+      bytes that each program has read, each second
   probeload trace vfs_open 'path->dentry->d_name.name:str' -j | jq .data.name
       as JSON
   probeload trace vfs_read count --emit reads.bpf.c
@@ -39,6 +45,10 @@ what cannot be read is 0. A form behind a value says how it is shown:
   :hex [N]   N bytes from there on
   :ip        an address of the internet, of 4 or 16 bytes
   :sym       an address of the kernel as a symbol
+
+KEYS are expressions, too, and 'comm', 'kstack', 'ustack' and 'func'. Results are
+kept in the kernel, for each CPU by itself, and no event is sent. FUNC may then be
+a GLOB, without arguments.
 
 A column, and a member of the JSON, has the last name of its expression. Events
 go to stdout, all else to stderr (also the output of COMMAND). clang compiles the
@@ -57,6 +67,51 @@ void add_filters(CLI::App& command, TaskFilters& filters) {
     command.add_option("--comm", filters.comm, "Only threads of this name, up to 15 letters")
         ->type_name("NAME")
         ->check(not_empty);
+}
+
+// One of them, in place of events.
+void add_results(CLI::App& command, TraceOptions& options) {
+    using Kind = Aggregation::Kind;
+    std::optional<Aggregation>& results = options.question.aggregation;
+    auto* const group = command.add_option_group("results");
+    const auto add = [&](const char* name, Kind kind, const char* what) {
+        group
+            ->add_option_function<std::string>(
+                name,
+                [&results, kind](const std::string& text) {
+                    if (!results) results.emplace();
+                    results->kind = kind;
+                    (kind == Kind::kCount ? results->keys : results->value) = text;
+                },
+                what)
+            ->type_name(kind == Kind::kCount ? "KEYS" : "EXPRESSION")
+            ->check(not_empty);
+    };
+    add("--count-by", Kind::kCount, "Count the calls for each value of KEYS");
+    add("--sum", Kind::kSum, "The sum, of all calls or for each value of --by");
+    add("--avg", Kind::kAverage, "The average");
+    add("--min", Kind::kLeast, "The least");
+    add("--max", Kind::kMost, "The largest");
+    add("--hist", Kind::kHistogram, "How often it was in which power of two");
+    group->add_flag_callback(
+        "--latency",
+        [&options] {
+            options.question.at_returns = true;
+            if (!options.question.aggregation) options.question.aggregation.emplace();
+            options.question.aggregation->kind = Kind::kHistogram;
+            options.question.aggregation->value = "latency";
+        },
+        "The same of the nanoseconds from entry to return");
+    group->require_option(0, 1);
+    command.add_option("--by", options.by, "With one of these but --count-by: a result for each")
+        ->type_name("KEYS")
+        ->check(not_empty);
+    add_number(command, "--top", options.top, "Show so many results, the largest (default 20)", 1,
+               1'000'000);
+    command.add_option("-i,--interval", options.attach.interval, "Show results so often, too")
+        ->type_name("SECONDS")
+        ->check(positive);
+    command.add_flag("--folded", options.folded, "Results as folded stacks, for flame graphs");
 }
 
 void add_output(CLI::App& command, TraceOptions& options) {
@@ -122,6 +177,7 @@ Command add_trace(CLI::App& app) {
         ->type_name("EXPRESSION")
         ->check(not_empty);
     add_filters(*command, options->question.filters);
+    add_results(*command, *options);
     add_output(*command, *options);
     add_run(*command, options->attach);
     command

@@ -173,12 +173,13 @@ int run_attach(const AttachOptions& options, const Views& views) {
     const auto show = [&, since = std::chrono::steady_clock::now()] {
         const bool ticked = ticker.take(), wished = wish.take();
         if (!ticked && !wished) return;
+        if (views.results) return views.results(object.handle(), output, symbolizer);
         events.read();
         Summary snapshot;
         snapshot.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
         snapshot.attachments = running.snapshot(symbolizer);
-        add_results(object, events, running, symbolizer, snapshot);
+        add_results(object, events, running, symbolizer, true, snapshot);
         print_summary(snapshot, options.format, output, symbolizer);
         if (ticked && options.clear) clear_results(object.handle());
     };
@@ -193,7 +194,8 @@ int run_attach(const AttachOptions& options, const Views& views) {
     events.drain();
     running.sessions().end();
     running.detach();
-    add_results(object, events, running, symbolizer, summary);
+    if (views.results) views.results(object.handle(), output, symbolizer);
+    add_results(object, events, running, symbolizer, !views.results, summary);
     print_summary(summary, options.format, output, symbolizer);
     return exit_status(options, summary);
 }

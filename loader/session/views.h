@@ -6,13 +6,17 @@
 
 #include <functional>
 
+#include "base/output.h"
 #include "events/reader.h"
+#include "kernel/symbolizer.h"
 
 namespace djprobe::loader {
 
 struct Views {
     /// Makes the printer of all records, from the object's types.
     std::function<PrintRecord(const btf& types)> records{};
+    /// Prints what the maps hold, at intervals and at the end.
+    std::function<void(const bpf_object* object, Output& output, Symbolizer& symbolizer)> results{};
 };
 
 }  // namespace djprobe::loader

@@ -63,7 +63,8 @@ Cell::Cell(const btf& types, std::uint32_t record_type, const Field& field, Symb
     offset_ = member.offset / 8;
     size_ = text_.plan().size();
     const btf_type& type = type_at(types, skip_modifiers(types, member.type));
-    is_number_ = btf_is_int(&type) && shape_ != Shape::kSymbol && shape_ != Shape::kAddress;
+    is_number_ = btf_is_int(&type) && shape_ != Shape::kSymbol && shape_ != Shape::kFunction &&
+                 shape_ != Shape::kAddress;
     is_pointer_ = btf_is_ptr(&type);
     is_string_ = btf_is_array(&type) && is_char(types, btf_array(&type)->type);
 }
@@ -100,6 +101,10 @@ std::string Cell::shaped(std::span<const std::byte> record) {
             return fmt::format("{:#x}", number(record));
         case Shape::kSymbol:
             return symbol(number(record));
+        case Shape::kFunction: {
+            const std::string name = symbol(number(record));
+            return name.substr(0, name.rfind("+0x"));
+        }
         case Shape::kAddress:
             return internet_address(bytes(record));
         case Shape::kBytes: {
@@ -117,7 +122,7 @@ std::string Cell::text(std::span<const std::byte> record) {
         return fmt::format("{}.{:06}", number(record) / 1'000'000'000,
                            number(record) / 1000 % 1'000'000);
     if (is_stack()) return fmt::format("{}", fmt::join(frames(record), ";"));
-    if (shape_ != Shape::kValue) return shaped(record);
+    if (shape_ != Shape::kValue && !is_stack_id()) return shaped(record);
     const std::string value = run(text_, bytes(record));
     return is_string_ ? unquoted(value) : value;
 }
@@ -127,7 +132,9 @@ std::string Cell::json(std::span<const std::byte> record) {
         const std::vector<std::string> names = frames(record);
         return names.empty() ? "[]" : fmt::format("[\"{}\"]", fmt::join(names, "\",\""));
     }
-    if (shape_ == Shape::kValue || shape_ == Shape::kTime) return run(json_, bytes(record));
+    const bool by_type =
+        shape_ == Shape::kValue || shape_ == Shape::kTime || shape_ == Shape::kStackId;
+    if (by_type) return run(json_, bytes(record));
     return '"' + shaped(record) + '"';
 }
 

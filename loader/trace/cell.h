@@ -26,6 +26,9 @@ class Cell {
     [[nodiscard]] bool is_pointer() const { return is_pointer_; }
     /// Letters that a string has at most; 0: it is none.
     [[nodiscard]] std::size_t letters() const { return is_string_ ? size_ : 0; }
+    [[nodiscard]] bool is_stack_id() const { return shape_ == Shape::kStackId; }
+    /// Of up to 8 bytes.
+    [[nodiscard]] std::uint64_t number(std::span<const std::byte> record) const;
     std::string text(std::span<const std::byte> record);
     std::string json(std::span<const std::byte> record);
     /// The names of a stack's frames, innermost first.
@@ -33,7 +36,6 @@ class Cell {
 
   private:
     [[nodiscard]] std::span<const std::byte> bytes(std::span<const std::byte> record) const;
-    [[nodiscard]] std::uint64_t number(std::span<const std::byte> record) const;
     std::string symbol(std::uint64_t address);
     std::string shaped(std::span<const std::byte> record);
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "decode/record_type.h"
+#include "trace/words.h"
 
 namespace djprobe::loader {
 namespace {
@@ -17,13 +18,6 @@ constexpr std::size_t kWidest = 32;
 constexpr std::size_t kTimeWidth = 14, kNumberWidth = 7, kPointerWidth = 18;
 constexpr std::size_t kTaskName = 16;
 
-std::string upper(std::string text) {
-    std::ranges::transform(text, text.begin(), [](unsigned char letter) {
-        return static_cast<char>(letter >= 'a' && letter <= 'z' ? letter - 'a' + 'A' : letter);
-    });
-    return text;
-}
-
 std::size_t first_width(const Field& field, const Cell& cell) {
     if (field.shape == Shape::kTime) return kTimeWidth;
     std::size_t usual = 0;
@@ -31,15 +25,6 @@ std::size_t first_width(const Field& field, const Cell& cell) {
     if (cell.is_number()) usual = kNumberWidth;
     if (cell.is_pointer()) usual = kPointerWidth;
     return std::max(usual, field.name.size());
-}
-
-// As RFC 4180 has it.
-std::string csv(const std::string& text) {
-    if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-    std::string quoted = "\"";
-    for (const char letter : text)
-        quoted += letter == '"' ? "\"\"" : std::string(1, letter);
-    return quoted + '"';
 }
 
 void append(Buffer& out, const std::string& text, std::size_t width, bool right, bool last) {
@@ -76,7 +61,7 @@ void Columns::print_head(Buffer& out) const {
         if (style_ == Style::kColumns && column.cell.is_stack()) continue;
         const bool last = ++done == shown();
         if (style_ == Style::kCsv)
-            fmt::format_to(fmt::appender(out), "{}{}", csv(column.name), last ? '\n' : ',');
+            fmt::format_to(fmt::appender(out), "{}{}", csv_word(column.name), last ? '\n' : ',');
         else
             append(out, upper(column.name), column.width, column.cell.is_number(), last);
     }
@@ -115,7 +100,7 @@ void Columns::print_json(Buffer& out, std::span<const std::byte> record) {
 
 void Columns::print_csv(Buffer& out, std::span<const std::byte> record) {
     for (std::size_t i = 0; i < columns_.size(); ++i)
-        fmt::format_to(fmt::appender(out), "{}{}", csv(columns_[i].cell.text(record)),
+        fmt::format_to(fmt::appender(out), "{}{}", csv_word(columns_[i].cell.text(record)),
                        i + 1 == columns_.size() ? '\n' : ',');
 }
 

@@ -46,9 +46,10 @@ std::string free_name(const std::string& wanted, const std::vector<Field>& other
 
 class FieldMaker {
   public:
+    /// `record`: what comes before the member: "event->".
     FieldMaker(const Item& item, Translator& translator, const Types& types,
-               std::string_view source)
-        : item_(item), translator_(translator), types_(types), source_(source) {}
+               std::string_view source, const char* record)
+        : item_(item), translator_(translator), types_(types), source_(source), record_(record) {}
 
     Field make(const std::string& name) {
         field_.name = name;
@@ -80,6 +81,7 @@ class FieldMaker {
         if (length > kLongest) wrong(fmt::format("at most {} bytes are shown", kLongest));
         return length;
     }
+    [[nodiscard]] std::string member() const { return record_ + field_.name; }
     void declare(TypeId type) {
         field_.declaration = types_.declare(types_.unqualified(type), field_.name) + ";";
         if (field_.declaration.find("{...}") != std::string::npos)
@@ -87,11 +89,11 @@ class FieldMaker {
         translator_.need(type);
     }
     void assign(const std::string& value) {
-        field_.fill = fmt::format("event->{} = {};", field_.name, value);
+        field_.fill = fmt::format("{} = {};", member(), value);
     }
     void copy(const std::string& from, std::string_view helper = "kernel") {
-        field_.fill = fmt::format("bpf_probe_read_{}(event->{}, sizeof(event->{}), {});", helper,
-                                  field_.name, field_.name, from);
+        field_.fill =
+            fmt::format("bpf_probe_read_{0}({1}, sizeof({1}), {2});", helper, member(), from);
     }
 
     // By its type: a number, a pointer, or a small struct or array whole.
@@ -111,13 +113,12 @@ class FieldMaker {
                             types_.name(value.type), size, kWhole));
         declare(value.type);
         const bool is_array = types_.is_array(value.type);
-        const std::string to = fmt::format("{}event->{}", is_array ? "" : "&", field_.name);
+        const std::string to = (is_array ? "" : "&") + member();
         if (value.path.empty())
-            field_.fill = fmt::format("bpf_probe_read_kernel({}, sizeof(event->{}), {});", to,
-                                      field_.name, value.text);
-        else
             field_.fill =
-                fmt::format("BPF_CORE_READ_INTO(&event->{}, {});", field_.name, value.steps());
+                fmt::format("bpf_probe_read_kernel({}, sizeof({}), {});", to, member(), value.text);
+        else
+            field_.fill = fmt::format("BPF_CORE_READ_INTO(&{}, {});", member(), value.steps());
     }
 
     // An array's own place, or what a pointer points to.
@@ -176,6 +177,7 @@ class FieldMaker {
     Translator& translator_;
     const Types& types_;
     std::string_view source_;
+    const char* record_;
     Field field_;
 };
 
@@ -185,7 +187,27 @@ Field make_field(const Item& item, Translator& translator, const Types& types,
                  std::string_view source, const std::vector<Field>& others) {
     const Expression& expression = item.expression;
     const std::string name = free_name(last_name(expression), others);
-    return FieldMaker(item, translator, types, source).make(name);
+    return FieldMaker(item, translator, types, source, "event->").make(name);
+}
+
+Field make_key(const Item& item, Translator& translator, const Types& types,
+               std::string_view source, const std::vector<Field>& others) {
+    const std::string& word = item.expression.word;
+    const bool is_name = item.expression.kind == Kind::kName && !translator.is_argument(word);
+    if (is_name && word == "comm")
+        return {word, "char comm[16];", "bpf_get_current_comm(key.comm, sizeof(key.comm));"};
+    if (is_name && (word == "kstack" || word == "ustack")) return stack_key(word);
+    const std::string name = free_name(last_name(item.expression), others);
+    Field field = FieldMaker(item, translator, types, source, "key.").make(name);
+    if (is_name && word == "func") field.shape = Shape::kFunction;
+    return field;
+}
+
+Field stack_key(const std::string& name) {
+    return {name, fmt::format("__s32 {};", name),
+            fmt::format("key.{} = bpf_get_stackid(ctx, &stacks, {});", name,
+                        name == "ustack" ? "BPF_F_USER_STACK" : "0"),
+            Shape::kStackId};
 }
 
 Field task_field(const std::string& column) {

@@ -2,6 +2,7 @@
 // What a question means for its function: the values, where they come from, what is sent.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,9 @@
 namespace djprobe::loader {
 
 struct TracePlan {
-    std::vector<Field> fields;      ///< of the event
+    std::vector<Field> fields;   ///< of the event, or of the key of results
+    std::optional<Value> value;  ///< what results are of
+    bool value_is_signed = false;
     std::vector<Local> read_first;  ///< for the condition
     std::string condition;          ///< C; "" for none
     std::vector<Local> read;        ///< for the fields

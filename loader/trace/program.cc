@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "trace/plan.h"
+#include "trace/results_text.h"
 #include "trace/text.h"
 
 namespace djprobe::loader {
@@ -20,7 +21,7 @@ class Writer {
 
     std::string write() {
         head();
-        event();
+        question_.aggregation ? lines(results_text(*question_.aggregation, plan_)) : event();
         if (keeps_) kept_calls();
         if (is_session_)
             session();
@@ -41,12 +42,15 @@ class Writer {
     void head() {
         std::string what = question_.function() + (question_.at_returns ? ":return" : "");
         if (question_.items) what += " '" + *question_.items + "'";
+        if (question_.aggregation) what += option_text(*question_.aggregation);
         if (question_.condition) what += " --if '" + *question_.condition + "'";
         for (std::size_t at = 0; (at = what.find("/*", at)) != std::string::npos;)
             what.replace(at, 2, "/ *");
         lines("// SPDX-License-Identifier: GPL-2.0");
-        line("/*\n * probeload trace {}\n *\n * Attach it with: probeload attach {}FILE\n */", what,
-             is_session_ ? "--session " : "");
+        const std::string where =
+            question_.is_glob() ? "--func '" + question_.function() + "' " : "";
+        line("/*\n * probeload trace {}\n *\n * Attach it with: probeload attach {}{}FILE\n */",
+             what, is_session_ ? "--session " : "", where);
         lines(
             "#include \"vmlinux.h\"\n\n#include <bpf/bpf_core_read.h>\n#include "
             "<bpf/bpf_helpers.h>\n#include <bpf/bpf_tracing.h>\n\n"
@@ -86,7 +90,13 @@ class Writer {
         lines("} calls SEC(\".maps\");\n");
     }
 
+    // Where many functions are meant, an option says where.
+    void section(std::string_view type) {
+        if (question_.is_glob()) return line("SEC(\"{}\")", type);
+        line("SEC(\"{}/{}\")", type, question_.function());
+    }
     [[nodiscard]] std::string name() const {
+        if (question_.is_glob()) return "call";
         std::string name = question_.bare_function();
         std::ranges::replace(name, '.', '_');
         return name;
@@ -119,6 +129,15 @@ class Writer {
             declare(local);
     }
 
+    // The event, or the result with this call in it.
+    void act() {
+        if (!question_.aggregation) return send();
+        lines(update_text(*question_.aggregation, plan_));
+    }
+    void declare_record() {
+        lines(question_.aggregation ? record_text(plan_) : "struct event *event;");
+    }
+
     void send() {
         lines("event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);\nif (!event) {");
         lines("__sync_fetch_and_add(&lost, 1);\nreturn 0;");
@@ -131,17 +150,17 @@ class Writer {
 
     // One program, that needs nothing of the entry.
     void single() {
-        line("SEC(\"{}/{}\")", question_.at_returns ? "kretprobe" : "kprobe", question_.function());
+        section(question_.at_returns ? "kretprobe" : "kprobe");
         line("int on_{}(struct pt_regs *ctx) {{", name());
         if (plan_.result) declare(*plan_.result);
         for (const Local& argument : plan_.arguments)
             declare(argument);
-        lines("struct event *event;");
+        declare_record();
         declare_comm();
         lines("");
         filters();
         check();
-        send();
+        act();
         lines("return 0;\n}");
     }
 
@@ -153,7 +172,7 @@ class Writer {
 
     void at_entry() {
         lines("/* What it returns is the call's name at its return; of a 0 none is seen. */");
-        line("SEC(\"kprobe/{}\")", question_.function());
+        section("kprobe");
         line("__u64 on_entry(struct pt_regs *ctx) {{");
         if (keeps_) lines("__u64 frame = PT_REGS_SP(ctx);\nstruct call call;");
         declare_comm();
@@ -172,13 +191,14 @@ class Writer {
     }
 
     void at_return() {
-        line("SEC(\"kretprobe/{}\")", question_.function());
+        section("kretprobe");
         lines("int BPF_KPROBE(on_return, __u64 frame, __u64 entered) {");
         if (plan_.result) declare(*plan_.result);
         for (const Local& argument : plan_.arguments)
             lines(argument.declaration + ";");
         if (keeps_) lines("struct call *call = bpf_map_lookup_elem(&calls, &frame);");
-        lines("struct event *event;\n");
+        declare_record();
+        lines("");
         if (keeps_) {
             lines("if (!call) return 0;");
             for (const Local& argument : plan_.arguments)
@@ -186,7 +206,7 @@ class Writer {
             lines("bpf_map_delete_elem(&calls, &frame);");
         }
         check();
-        send();
+        act();
         lines("return 0;\n}");
     }
 
@@ -204,7 +224,7 @@ TraceProgram write_program(const Question& question, Types& types) {
     Writer writer(question, plan);
     std::string source = writer.write();
     return {std::move(source), std::move(plan.needs.types), std::move(plan.fields),
-            writer.is_session()};
+            plan.value_is_signed, writer.is_session()};
 }
 
 }  // namespace djprobe::loader

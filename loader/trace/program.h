@@ -14,9 +14,10 @@ namespace djprobe::loader {
 
 struct TraceProgram {
     std::string source;
-    std::set<TypeId> types;     ///< of the kernel, that it names
-    std::vector<Field> fields;  ///< of its event, in this order
-    bool is_session = false;    ///< a program at the entry and one at the returns
+    std::set<TypeId> types;        ///< of the kernel, that it names
+    std::vector<Field> fields;     ///< of its event, or of the key of its results, in this order
+    bool value_is_signed = false;  ///< of its results
+    bool is_session = false;       ///< a program at the entry and one at the returns
 };
 
 /// Throws Error: kUsage with a caret, kNoSuchSite.

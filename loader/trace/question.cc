@@ -27,7 +27,7 @@ std::string Question::bare_function() const {
 void parse_place(std::string_view text, Question& question) {
     question.at_returns = text.ends_with(kReturn);
     if (question.at_returns) text.remove_suffix(kReturn.size());
-    question.site = parse_one_function(text, "trace");
+    question.site = parse_function(text);
     if (question.site.offset == 0 && question.site.address == 0) return;
     fail(ExitCode::kUsage,
          "{}: a trace is at a function's entry or its returns: give FUNC or FUNC:return", text);

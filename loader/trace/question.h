@@ -18,6 +18,15 @@ struct TaskFilters {
     std::optional<std::string> comm;
 };
 
+/// What is kept of all calls, in the kernel.
+struct Aggregation {
+    enum class Kind { kCount, kSum, kAverage, kLeast, kMost, kHistogram };
+
+    Kind kind = Kind::kCount;
+    std::string value{};  ///< an expression; of a count none
+    std::string keys{};   ///< one result for each of their values; "": one for all
+};
+
 struct Question {
     SiteSpec site;
     bool at_returns = false;
@@ -27,9 +36,12 @@ struct Question {
     std::vector<std::string> columns = {"time", "cpu", "pid", "comm"};
     bool kernel_stack = false;
     bool user_stack = false;
+    std::optional<Aggregation> aggregation;  ///< in place of events
 
     /// "vfs_read", "ext4:ext4_readdir"
     [[nodiscard]] const std::string& function() const { return site.symbol; }
+    /// "vfs_*": only for an aggregation.
+    [[nodiscard]] bool is_glob() const { return site.is_glob(); }
     /// "" for the kernel itself.
     [[nodiscard]] std::string module() const;
     /// Without its module.

@@ -72,6 +72,7 @@ class Translator {
     Value number(const Expression& expression);  ///< both
     /// The pointer to a value in memory.
     Value address(const Expression& expression, const Value& value);
+    [[nodiscard]] bool is_argument(std::string_view name) const;
     /// What the value is read into needs its type's definition.
     void need(TypeId type);
 

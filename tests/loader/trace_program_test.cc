@@ -55,7 +55,8 @@ class TraceProgramTest : public testing::Test {
         directory.reset();
         const Object object = Object::open(kept, false);
         EXPECT_EQ(object.programs().size(), program.is_session ? 2U : 1U);
-        EXPECT_TRUE(find_record_type(object.types(), "events", false));
+        const bool sends = find_record_type(object.types(), "events", false).has_value();
+        EXPECT_NE(sends, question.aggregation.has_value());
         std::filesystem::remove(kept);
     }
     void SetUp() override { setenv("XDG_CACHE_HOME", "/proc/none", 1); }
@@ -191,6 +192,48 @@ TEST_F(TraceProgramTest, compiles_whatever_is_asked) {
         asked.kernel_stack = asked.user_stack = true;
         expect_compiles(asked);
     }
+}
+
+TEST_F(TraceProgramTest, keeps_results_in_the_kernel) {
+    Question asked = question("vfs_read:return", "", "retval > 0");
+    asked.aggregation = {Aggregation::Kind::kSum, "retval", "comm"};
+    const std::string text = functions(asked);
+    EXPECT_THAT(text, testing::HasSubstr(R"(
+    struct result *result;
+    struct key key;
+    __s64 value;
+
+    if (!(retval > 0)) return 0;
+    __builtin_memset(&key, 0, sizeof(key));
+    bpf_get_current_comm(key.comm, sizeof(key.comm));
+    value = retval;
+)"));
+    EXPECT_THAT(text, testing::HasSubstr("    result->sum += value;\n"));
+    EXPECT_THAT(source(asked), testing::HasSubstr("vfs_read:return --sum 'retval' --by 'comm'"));
+}
+
+TEST_F(TraceProgramTest, compiles_results_of_each_kind) {
+    using Kind = Aggregation::Kind;
+    for (const auto& [place, aggregation] : std::vector<std::pair<const char*, Aggregation>>{
+             {"vfs_read", {Kind::kCount, "", "comm, kstack, count > 4096, func"}},
+             {"vfs_read:return", {Kind::kSum, "retval", "file->f_inode->i_ino"}},
+             {"vfs_read", {Kind::kAverage, "count", "cpu, file->f_op->read_iter:sym"}},
+             {"vfs_read", {Kind::kLeast, "(int)count", ""}},
+             {"vfs_read", {Kind::kMost, "count", "ustack"}},
+             {"vfs_read:return", {Kind::kHistogram, "retval", "comm"}},
+             {"vfs_*:return", {Kind::kHistogram, "latency", "func"}},
+             {"vfs_*", {Kind::kCount, "", "func, pid"}},
+         }) {
+        SCOPED_TRACE(aggregation.value + " by " + aggregation.keys);
+        Question asked = question(place, "", "cpu < 64");
+        asked.aggregation = aggregation;
+        expect_compiles(asked);
+    }
+    Question asked = question("vfs_read");
+    asked.aggregation = {Aggregation::Kind::kSum, "file", ""};
+    Types all = types();
+    EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { write_program(asked, all); }),
+                testing::StartsWith("this is a pointer"));
 }
 
 TEST(TraceQuestion, is_at_an_entry_or_at_returns) {

@@ -38,6 +38,9 @@ cat /tmp/list
 said probeload count 'vfs_*' vfs_read -j -i 0.2 -c "$read_once; sleep 1; probeload list -j >/tmp/list"
 cat /tmp/list
 
+XDG_CACHE_HOME=$PWD/cache said probeload trace vfs_read count -j -c "$read_once"
+XDG_CACHE_HOME=$PWD/cache said probeload trace vfs_read --hist count --by comm -j -c "$read_once"
+
 # A jump, no instruction, init text, hand-written code.
 for site in vfs_read vfs_read+1 start_kernel notify_die memcpy; do
     said probeload explain -j $site
