@@ -46,6 +46,9 @@ said probeload count --lines known:known_loops -j --debuginfo "$known" -c "$read
 
 said probeload hist vfs_read --of count -j -i 0.2 -c "$read_once; sleep 1"
 
+XDG_CACHE_HOME=$PWD/cache said probeload trace vfs_read count -j -c "$read_once"
+XDG_CACHE_HOME=$PWD/cache said probeload trace vfs_read --hist count --by comm -j -c "$read_once"
+
 # A jump, no instruction, init text, hand-written code.
 for site in vfs_read vfs_read+1 start_kernel notify_die memcpy; do
     said probeload explain -j $site

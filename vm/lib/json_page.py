@@ -170,6 +170,13 @@ class Lines:
             self.check("coverage", line, self.page.of("cover", "`coverage`"), ["type"])
             for share in (line["blocks"], line.get("lines", line["blocks"])):
                 self.check("a share", share, self.page.of("cover", "a share"))
+        elif kind == "results":
+            self.check("results", line, {"type": True, "results": True})
+            for entry in line["results"]:
+                self.on_page("a result of trace", entry)
+                for slot in entry.get("slots", []):
+                    self.check("a slot", slot, {"from": True, "to": True, "count": True})
+                    self.on_page("a slot", slot)
         elif kind == "prototype":
             prose = self.page.sections["functions"].split("A line is a `prototype`:")[1]
             self.check("functions", line, fields_of(prose), ["type"])
