@@ -24,9 +24,10 @@ std::size_t blocks_of(const std::vector<FunctionFlow>& functions) {
 
 }  // namespace
 
-BlockCounters::BlockCounters(const std::vector<FunctionFlow>& functions, bool all,
+BlockCounters::BlockCounters(const std::vector<FunctionFlow>& functions, Counting counting,
                              djprobe_mode mode, const Device& device, Symbolizer& symbolizer,
-                             const StopSignals& stop) {
+                             const StopSignals& stop)
+    : counting_(counting) {
     Progress progress("looking at blocks", blocks_of(functions));
     std::size_t done = 0;
     for (const FunctionFlow& flow : functions) {
@@ -37,10 +38,10 @@ BlockCounters::BlockCounters(const std::vector<FunctionFlow>& functions, bool al
             function.places.push_back(find_place(flow, block, device));
         }
     }
-    attach(all, mode, device, symbolizer, stop);
+    attach(mode, device, symbolizer, stop);
     probe_->wait(stop);
     stop.check();
-    first_ = probe_->queries(false);
+    if (counting != Counting::kOnce) first_ = probe_->queries(false);
 }
 
 std::optional<BlockCounters::Place> BlockCounters::find_place(const FunctionFlow& flow,
@@ -63,7 +64,7 @@ std::optional<BlockCounters::Place> BlockCounters::find_place(const FunctionFlow
     return place;
 }
 
-std::vector<ManySite> BlockCounters::choose(bool all) {
+std::vector<ManySite> BlockCounters::choose() {
     std::vector<ManySite> sites;
     for (Function& function : functions_) {
         std::vector<unsigned> costs = loop_weights(function.flow->blocks);
@@ -76,7 +77,7 @@ std::vector<ManySite> BlockCounters::choose(bool all) {
         const std::vector<bool> chosen = function.balance.choose(costs);
         function.counter.assign(costs.size(), std::nullopt);
         for (std::size_t i = 0; i < costs.size(); ++i) {
-            if (!function.places[i] || !(all || chosen[i])) continue;
+            if (!function.places[i] || !(counting_ != Counting::kFewest || chosen[i])) continue;
             function.counter[i] = sites.size();
             sites.push_back({function.places[i]->address, 0});
         }
@@ -90,11 +91,12 @@ void BlockCounters::give_up(std::size_t site) {
             if (function.counter[i] == site) function.places[i].reset();
 }
 
-void BlockCounters::attach(bool all, djprobe_mode mode, const Device& device,
-                           Symbolizer& symbolizer, const StopSignals& stop) {
+void BlockCounters::attach(djprobe_mode mode, const Device& device, Symbolizer& symbolizer,
+                           const StopSignals& stop) {
+    const unsigned once = counting_ == Counting::kOnce ? DJPROBE_ATTACH_ONCE : 0;
     while (!probe_) {
         stop.check();
-        const std::vector<ManySite> sites = choose(all);
+        const std::vector<ManySite> sites = choose();
         if (sites.empty())
             fail(ExitCode::kRefusedSite, "{}: no block can be counted",
                  functions_.front().flow->name);
@@ -103,7 +105,7 @@ void BlockCounters::attach(bool all, djprobe_mode mode, const Device& device,
                  sites.size(), DJPROBE_MANY_MAX);
         check_site_memory(functions_.front().flow->name, "blocks", sites.size());
         map_ = make_counter_map(sites.size());
-        AttachRequest request{map_.get(), "", 0, mode, DJPROBE_ATTACH_COUNT};
+        AttachRequest request{map_.get(), "", 0, mode, DJPROBE_ATTACH_COUNT | once};
         request.pattern = functions_.front().flow->name;
         RefusedSite refused{};
         probe_ = device.attach_many(sites, request, refused, symbolizer);
@@ -128,9 +130,14 @@ std::vector<BlockCounts> BlockCounters::look() const {
     std::vector<BlockCounts> looks;
     for (const Function& function : functions_) {
         BlockCounts& look = looks.emplace_back();
-        for (const auto& counter : function.counter)
-            look.counts.push_back(counter ? Count(now[*counter].hits - first_[*counter].hits)
-                                          : Count());
+        for (const auto& counter : function.counter) {
+            if (!counter)
+                look.counts.emplace_back();
+            else
+                look.counts.emplace_back(now[*counter].hits -
+                                         (first_.empty() ? 0 : first_[*counter].hits));
+        }
+        if (counting_ == Counting::kOnce) continue;
         function.balance.solve(look.counts);
         look.edges = solve_edges(function.flow->blocks, look.counts);
         look.unbalanced = function.balance.unbalanced(look.counts);

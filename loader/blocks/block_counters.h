@@ -21,17 +21,23 @@ struct BlockCounts {
     std::vector<std::size_t> unbalanced;    ///< see Flow::unbalanced()
 };
 
+/// Which blocks have a counter.
+enum class Counting {
+    kFewest,  ///< those from which the others follow
+    kAll,
+    kOnce,  ///< all, until they have run: the counts say whether, not how often
+};
+
 /// Lives until it is destroyed, as its probes do.
 class BlockCounters {
   public:
-    /// Counts each block (`all`), or those from which the others follow. Throws Error: no block can
-    /// be counted, or a stop was requested.
-    BlockCounters(const std::vector<FunctionFlow>& functions, bool all, djprobe_mode mode,
+    /// Throws Error: no block can be counted, or a stop was requested.
+    BlockCounters(const std::vector<FunctionFlow>& functions, Counting counting, djprobe_mode mode,
                   const Device& device, Symbolizer& symbolizer, const StopSignals& stop);
 
     /// Takes the probes out of the text; their counts stay.
     void disable() const;
-    /// Since it was made. Without counts that follow from others: what was counted alone.
+    /// Since it was made, with what follows from the counters; with kOnce the counters alone.
     [[nodiscard]] std::vector<BlockCounts> look() const;
     [[nodiscard]] djprobe_total total() const { return probe_->total(); }
     /// Which blocks of a function have a counter of their own.
@@ -52,16 +58,19 @@ class BlockCounters {
 
     [[nodiscard]] std::optional<Place> find_place(const FunctionFlow& flow, const Block& block,
                                                   const Device& device) const;
-    std::vector<ManySite> choose(bool all);
+    std::vector<ManySite> choose();
     /// The site of this number takes no probe.
     void give_up(std::size_t site);
-    void attach(bool all, djprobe_mode mode, const Device& device, Symbolizer& symbolizer,
+    void attach(djprobe_mode mode, const Device& device, Symbolizer& symbolizer,
                 const StopSignals& stop);
 
+    Counting counting_;
     std::vector<Function> functions_;
     UniqueFd map_;
     std::optional<Probe> probe_;
-    std::vector<djprobe_query> first_;  // how the counters stood when all had come to be
+    // How the counters stood when all had come to be. With kOnce: not looked at, for a counter that
+    // has left by then does not come back.
+    std::vector<djprobe_query> first_;
 };
 
 }  // namespace djprobe::loader

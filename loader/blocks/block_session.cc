@@ -84,7 +84,8 @@ int run_count_blocks(const BlockOptions& options) {
     const std::vector<FunctionFlow>& functions = chosen.flows;
     const std::unique_ptr<View> view = make_view(options, functions, chosen.image, symbolizer);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
-    const BlockCounters counters(functions, options.check, options.mode, device, symbolizer, stop);
+    const Counting counting = options.check ? Counting::kAll : Counting::kFewest;
+    const BlockCounters counters(functions, counting, options.mode, device, symbolizer, stop);
     say("{}\n", attached_blocks_line(chosen, counters.total()));
     for (const std::string& line : what_is_off(device.set_switches(0, 0)))
         say("probeload: {}\n", line);

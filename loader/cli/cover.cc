@@ -19,12 +19,15 @@ constexpr const char* kFooter = R"(Examples:
       how much of each function runs, what runs least first
   probeload cover vfs_read --annotate -d 5
       with each block beside its instructions
+  probeload cover 'ext4:*' --once -d 600
+      of a busy system: what has run costs nothing from then on
   probeload cover 'tcp_*' --lcov tcp.info --source linux-6.12 -c ./run
       for genhtml tcp.info; needs debug information (linux-image-RELEASE-dbg)
 
 The kernel is neither rebuilt nor restarted. Counters stand in as few blocks as
 tell the rest, see 'probeload count --help'. '3?' says that of three blocks
-neither a counter nor the flow of control tells whether they have run.
+neither a counter nor the flow of control tells whether they have run. With
+--once each block has a counter of its own.
 )";
 
 void add_options(CLI::App& command, CoverOptions& options) {
@@ -45,6 +48,9 @@ void add_options(CLI::App& command, CoverOptions& options) {
     command.add_flag("--lines", options.lines,
                      "Lines of the source, too, by debug information; what needs them implies it");
     add_source_options(command, options.debuginfo, options.source);
+    command.add_flag("--once", options.once,
+                     "Take each counter out once its block has run: the counts say no more then "
+                     "than whether");
     CLI::Option* const annotate =
         command.add_flag("--annotate", options.annotate,
                          "Show each block beside its instructions, or each line, with its count");

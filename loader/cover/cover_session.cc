@@ -67,7 +67,8 @@ int run_cover(const CoverOptions& options) {
     if (options.lines) lines = read_lines(chosen.flows, options.debuginfo, chosen.image);
     Report lcov(options.lcov), pcs(options.pcs);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
-    const BlockCounters counters(chosen.flows, false, options.mode, device, symbolizer, stop);
+    const Counting counting = options.once ? Counting::kOnce : Counting::kFewest;
+    const BlockCounters counters(chosen.flows, counting, options.mode, device, symbolizer, stop);
     say("{}\n", attached_blocks_line(chosen, counters.total()));
     for (const std::string& line : what_is_off(device.set_switches(0, 0)))
         say("probeload: {}\n", line);

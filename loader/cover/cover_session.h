@@ -17,6 +17,7 @@ struct CoverOptions : WatchOptions {
     djprobe_mode mode = DJPROBE_MODE_AUTO;
     bool lines = false;     ///< of the source, too: needs debug information
     bool annotate = false;  ///< each block or line before the summary
+    bool once = false;      ///< a counter leaves once its block has run
     std::optional<std::string> debuginfo, source;
     std::optional<std::string> lcov, pcs;  ///< files to write
 };

@@ -30,6 +30,11 @@ echo '--- pcs'
 cat /tmp/pcs
 echo '--- annotated'
 probeload cover known:known_switch --source . --debuginfo "$known" --annotate -c "$run"
+echo '--- once'
+probeload cover 'known:known_*' -c "$run" | grep all
+probeload cover 'known:known_*' --once -c "$run; usleep 600000; probeload list >/tmp/list; $run" |
+    grep all
+grep -c 'not in the text' /tmp/list
 code=0
 probeload cover known:known_switch --lcov /no/folder -c true || code=$?
 [ "$code" -eq 3 ]
@@ -55,6 +60,10 @@ line=$(grep -n 'case 5:' "$top/vm/guest/known/known.c" | cut -d: -f1)
 expect "^DA:$((line + 1)),0$" known.info
 expect "^DA:$((line - 2)),1$" known.info
 expect " 0 +known.c:$((line + 1)) .*HERE;" out
+
+# With --once the same blocks have run, and meanwhile their counters are out of the text.
+mapfile -t once < <(sed '1,/^--- once$/d' "$work/out")
+[[ ${once[0]} == "${once[1]}" && ${once[2]} -eq $ran ]] || fail "--once: ${once[*]}"
 
 genhtml --quiet "$work/known.info" -o "$work/html" || fail 'genhtml'
 page=$(find "$work/html" -name 'known.c.gcov.html')
