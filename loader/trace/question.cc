@@ -35,13 +35,16 @@ void parse_place(std::string_view text, Question& question) {
 
 std::vector<std::string> parse_columns(const std::string& text) {
     std::vector<std::string> columns;
-    for (std::size_t at = 0; at < text.size();) {
+    for (std::size_t at = 0; at <= text.size();) {
         const std::size_t comma = std::min(text.find(',', at), text.size());
-        columns.push_back(text.substr(at, comma - at));
+        const std::string column = text.substr(at, comma - at);
         at = comma + 1;
-        if (std::ranges::find(kColumns, columns.back()) == std::end(kColumns))
-            fail(ExitCode::kUsage, "--columns: '{}' is none of {}", columns.back(),
+        if (std::ranges::find(kColumns, column) == std::end(kColumns))
+            fail(ExitCode::kUsage, "--columns: '{}' is none of {}", column,
                  fmt::join(kColumns, ", "));
+        if (std::ranges::find(columns, column) != columns.end())
+            fail(ExitCode::kUsage, "--columns: {} stands there twice", column);
+        columns.push_back(column);
     }
     return columns;
 }

@@ -52,7 +52,8 @@ std::string bound(const Value& value, int binds) {
 // libbpf's macros read in one go: what they begin at is a variable.
 Value Translator::in_variable(const Value& value, TypeId type, const std::string& wanted) {
     const auto is_taken = [this](const std::string& name) {
-        return std::ranges::find(scope_.names, name, &Name::text) != scope_.names.end() ||
+        return scope_.taken.contains(name) ||
+               std::ranges::find(scope_.names, name, &Name::text) != scope_.names.end() ||
                std::ranges::find(needs_.locals, name, &Local::variable) != needs_.locals.end();
     };
     std::string name = wanted;

@@ -21,7 +21,8 @@ struct Name {
 };
 
 struct Scope {
-    std::string place;  ///< for messages: "vfs_read"
+    std::string place;            ///< for messages: "vfs_read"
+    std::set<std::string> taken;  ///< variables that the program has besides
     std::vector<Name> names;
 };
 

@@ -77,21 +77,23 @@ Types Types::read(const std::filesystem::path& kernel, const std::string& module
     OwnedBtf base(btf__parse(kernel.c_str(), nullptr));
     if (!base)
         fail(ExitCode::kBadFile, "{}: no kernel types: {}", kernel.string(), std::strerror(errno));
-    OwnedBtf split;
-    if (!module.empty()) {
-        const std::filesystem::path file = kernel.parent_path() / module;
-        split.reset(btf__parse_split(file.c_str(), base.get()));
-        if (!split)
-            fail(ExitCode::kNoSuchSite, "no types of module '{}' in {}: {}: modprobe {}", module,
-                 file.string(), std::strerror(errno), module);
+    if (module.empty()) {
+        OwnedBtf made(btf__new_empty_split(base.get()));
+        return {std::move(base), std::move(made), 1};
     }
-    Types types(split ? split.get() : base.get());
-    types.kernel_ = std::move(base);
-    types.module_ = std::move(split);
-    return types;
+    // The types that are made join the module's: libbpf 1.1 loses the names where a split BTF
+    // stands on another.
+    const std::filesystem::path file = kernel.parent_path() / module;
+    OwnedBtf split(btf__parse_split(file.c_str(), base.get()));
+    if (!split)
+        fail(ExitCode::kNoSuchSite, "no types of module '{}' in {}: {}: modprobe {}", module,
+             file.string(), std::strerror(errno), module);
+    const TypeId first = btf__type_cnt(base.get());
+    return {std::move(base), std::move(split), first};
 }
 
-Types::Types(const btf* base) : made_(btf__new_empty_split(const_cast<btf*>(base))) {
+Types::Types(OwnedBtf kernel, OwnedBtf made, TypeId first_function)
+    : kernel_(std::move(kernel)), made_(std::move(made)), first_function_(first_function) {
     if (!made_) fail(ExitCode::kFailure, "BTF: {}", std::strerror(errno));
     const auto add = [this](const char* name, std::size_t size, int encoding) {
         const int type = btf__add_int(made_.get(), name, size, encoding);
@@ -200,7 +202,7 @@ std::optional<TypeId> Types::enum_with(std::string_view constant) const {
 
 std::optional<Function> Types::function(std::string_view name) const {
     std::optional<TypeId> prototype;
-    for (TypeId id = 1; id < btf__type_cnt(&all()); ++id) {
+    for (TypeId id = first_function_; id < btf__type_cnt(&all()); ++id) {
         const btf_type& type = type_at(all(), id);
         if (!btf_is_func(&type) || btf_name(all(), type) != name) continue;
         if (prototype && *prototype != type.type)
@@ -223,7 +225,7 @@ std::optional<Function> Types::function(std::string_view name) const {
 
 std::vector<std::string> Types::function_names() const {
     std::vector<std::string> names;
-    for (TypeId id = 1; id < btf__type_cnt(&all()); ++id)
+    for (TypeId id = first_function_; id < btf__type_cnt(&all()); ++id)
         if (btf_is_func(&type_at(all(), id)))
             names.emplace_back(btf_name(all(), type_at(all(), id)));
     return names;

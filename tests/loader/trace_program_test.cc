@@ -141,6 +141,24 @@ TEST_F(TraceProgramTest, filters_in_the_program) {
     expect_compiles(asked);
 }
 
+TEST_F(TraceProgramTest, gives_no_name_twice) {
+    const std::string text = source(question("vfs_setxattr", "*(u64 *)value"));
+    EXPECT_THAT(text, testing::HasSubstr("READ(u64, (u64 *)value_)"));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr("type value_ =")));
+    expect_compiles(question("bpf_set_retval:return", "retval"));
+    expect_compiles(question("bpf_set_retval:return", "retval, latency"));
+    expect_compiles(question("io_issue_sqe", "req->ctx->restricted"));
+    Question twice = question("wake_up_new_task");
+    twice.aggregation = {Aggregation::Kind::kCount, "", "p->comm, comm, comm, kstack"};
+    twice.kernel_stack = twice.user_stack = true;
+    expect_compiles(twice);
+}
+
+TEST_F(TraceProgramTest, takes_a_bool_from_its_byte) {
+    EXPECT_THAT(functions(question("capable:return")),
+                testing::HasSubstr("bool retval = (unsigned char)PT_REGS_RC(ctx);"));
+}
+
 TEST_F(TraceProgramTest, tells_what_there_is_instead) {
     EXPECT_EQ(refused("vfs_read", "count + cnt"),
               "vfs_read has no argument `cnt`; it has file, buf, count, pos\n"
@@ -246,6 +264,10 @@ TEST(TraceQuestion, is_at_an_entry_or_at_returns) {
                 testing::HasSubstr("FUNC:return"));
     EXPECT_THAT(expect_error(ExitCode::kUsage, [] { parse_columns("time,when"); }),
                 testing::HasSubstr("'when' is none of time, cpu"));
+    EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_columns("pid,time,pid"); }),
+              "--columns: pid stands there twice");
+    EXPECT_THAT(expect_error(ExitCode::kUsage, [] { parse_columns(""); }),
+                testing::HasSubstr("'' is none of time, cpu"));
 }
 
 TEST(TraceCache, keeps_what_is_compiled_and_only_where_it_is_safe) {
