@@ -201,6 +201,7 @@ TEST_F(TraceProgramTest, compiles_whatever_is_asked) {
              {"wake_up_new_task", "p->comm, p->cpus_ptr->bits[0], p->in_execve, p->comm[cpu & 7]"},
              {"wake_up_new_task", "p->thread_info.flags:x, p->comm:hex 4, TASK_COMM_LEN + tid"},
              {"attach_pid", "type, (enum pid_type)1, (u32)uid"},
+             {"vfs_read", "(unsigned short int)count, (int long unsigned)pos, (signed)count"},
              {"do_mmap", ""},
              {"perf_event_release_kernel", "event->attr.type, event->parent->cpu"},
          }) {
@@ -262,6 +263,17 @@ TEST(TraceQuestion, is_at_an_entry_or_at_returns) {
     EXPECT_EQ(asked.bare_function(), "ext4_readdir");
     EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { parse_place("vfs_read+5", asked); }),
                 testing::HasSubstr("FUNC:return"));
+    const auto refused = [&](const char* place) {
+        return expect_error(ExitCode::kUsage, [&] { parse_place(place, asked); });
+    };
+    EXPECT_EQ(refused("vfs_read()"), "'vfs_read()' is no function's name: write vfs_read");
+    for (const char* const wrong : {"vfs-read", "a*/b", "vfs_*(", "a;b", "a\"b"})
+        EXPECT_THAT(refused(wrong), testing::HasSubstr("is no function's name")) << wrong;
+    EXPECT_EQ(refused("vfs_read:retrun"), "vfs_read:retrun: did you mean vfs_read:return?");
+    EXPECT_THAT(refused("*:ext4_*"), testing::HasSubstr("write MODULE:ext4_*"));
+    parse_place("vfs_[[:alpha:]]*", asked);
+    EXPECT_EQ(asked.module(), "");
+    EXPECT_EQ(asked.bare_function(), "vfs_[[:alpha:]]*");
     EXPECT_THAT(expect_error(ExitCode::kUsage, [] { parse_columns("time,when"); }),
                 testing::HasSubstr("'when' is none of time, cpu"));
     EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_columns("pid,time,pid"); }),
@@ -288,7 +300,49 @@ TEST(TraceCache, keeps_what_is_compiled_and_only_where_it_is_safe) {
     setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
     std::filesystem::permissions(folder / "djprobe", std::filesystem::perms::all);
     EXPECT_FALSE(object_cache()) << "others may write there";
+    std::filesystem::permissions(folder / "djprobe", std::filesystem::perms::owner_all);
+    EXPECT_TRUE(object_cache());
+    std::filesystem::permissions(folder, std::filesystem::perms::all);
+    EXPECT_FALSE(object_cache()) << "others may put another folder there";
     std::filesystem::remove_all(folder);
+    unsetenv("XDG_CACHE_HOME");
+}
+
+TEST(TraceCache, is_in_no_folder_by_chance) {
+    const Files files;
+    const std::filesystem::path before = std::filesystem::current_path();
+    std::filesystem::current_path(files.path());
+    const std::string home = std::getenv("HOME") ? std::getenv("HOME") : "/root";
+    setenv("HOME", files.path().c_str(), 1);
+    for (const char* const nowhere : {"", "relative"}) {
+        setenv("XDG_CACHE_HOME", nowhere, 1);
+        EXPECT_EQ(object_cache(), files.path() / ".cache/djprobe");
+    }
+    setenv("HOME", "", 1);
+    EXPECT_FALSE(object_cache());
+    EXPECT_FALSE(std::filesystem::exists(files.path() / "djprobe"));
+    EXPECT_FALSE(std::filesystem::exists(files.path() / "relative"));
+    setenv("HOME", home.c_str(), 1);
+    unsetenv("XDG_CACHE_HOME");
+    std::filesystem::current_path(before);
+}
+
+TEST(TraceCache, makes_room_among_its_own_files) {
+    const Files files;
+    setenv("XDG_CACHE_HOME", files.path().c_str(), 1);
+    const std::filesystem::path cache = object_cache().value();
+    const auto fill = [&](const char* format) {
+        for (unsigned i = 0; i < 300; ++i)
+            std::ofstream(cache / fmt::format(fmt::runtime(format), i));
+    };
+    fill("{:016x}.bpf.o");
+    fill("note{}");
+    TempDir directory;
+    compiled("int more = 1;\n", "", directory);
+    const auto files_there = [&] {
+        return std::distance(std::filesystem::directory_iterator(cache), {});
+    };
+    EXPECT_EQ(files_there(), 300 + 128 + 2);
     unsetenv("XDG_CACHE_HOME");
 }
 
