@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "trace/compiled.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -124,16 +124,17 @@ std::optional<fs::path> object_cache() {
     return real;
 }
 
-fs::path compiled(const std::string& source, const std::string& header, TempDir& directory) {
+fs::path compiled(const std::string& source, const std::string& header,
+                  const std::vector<std::string>& flags, TempDir& directory) {
     const std::optional<fs::path> cache = object_cache();
-    const std::string text = header + source;
+    const std::string text = fmt::format("// {}\n{}{}", fmt::join(flags, " "), header, source);
     fs::path kept = cache ? *cache / fmt::format("{:016x}.bpf.o", hash_of(text)) : fs::path();
     if (cache && fs::exists(kept) && holds(fs::path(kept).replace_extension(".c"), text))
         return kept;
     const fs::path file = directory.file("trace.bpf.c");
     write_file(file, source);
     write_file(directory.file("vmlinux.h"), header);
-    fs::path object = compile(file, "the trace's program", directory.path(), directory);
+    fs::path object = compile(file, "the trace's program", directory.path(), directory, flags);
     if (cache) keep(*cache, object, text, kept);
     return object;
 }

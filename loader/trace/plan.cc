@@ -25,12 +25,8 @@ const std::set<std::string> kTaken = {"ctx",       "event",   "events",   "lost"
 class Planner {
   public:
     Planner(const Question& question, Types& types) : question_(question), types_(types) {
-        if (question.is_glob())
-            function_.result = types.number(true, true);
-        else if (const auto found = types.function(question.bare_function()))
-            function_ = *found;
-        else if (question.items || question.condition || question.aggregation)
-            fail_unknown();
+        function_.result = types.number(true, true);
+        if (!question.is_glob()) find_function();
         scope_.place = function_.name;
         scope_.taken = kTaken;
         name_values();
@@ -47,10 +43,15 @@ class Planner {
     }
 
   private:
-    [[noreturn]] void fail_unknown() const {
-        fail(ExitCode::kNoSuchSite,
-             "{}: the kernel's types know no such function, and so none of its arguments{}",
-             question_.function(), suggest(question_.bare_function(), types_.function_names()));
+    // What the compiler has changed is in no BTF: then it can be traced, but names nothing.
+    void find_function() {
+        if (const auto found = types_.function(question_.bare_function())) {
+            function_ = *found;
+            return;
+        }
+        scope_.unknown = fmt::format(
+            "{}: the kernel's types know no such function, and so none of its arguments{}",
+            question_.function(), suggest(question_.bare_function(), types_.function_names()));
     }
 
     [[nodiscard]] bool is_named(std::string_view name) const {
@@ -72,7 +73,7 @@ class Planner {
     // An argument hides what is there for every task, but not what the return tells.
     void name_values() {
         if (question_.at_returns) {
-            if (function_.result != 0)
+            if (function_.result != 0 && !types_.is_composite(function_.result))
                 scope_.names.push_back(
                     {std::string(kResult), std::string(kResult), function_.result, true});
             scope_.names.push_back({std::string(kLatency), "(bpf_ktime_get_ns() - entered)",

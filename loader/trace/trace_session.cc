@@ -105,7 +105,8 @@ int run_trace(const TraceOptions& asked) {
     }
     TempDir directory;
     AttachOptions attach = options.attach;
-    attach.file = compiled(program.source, trace_header(types, program.types), directory);
+    attach.file =
+        compiled(program.source, trace_header(types, program.types), trace_flags(types), directory);
     if (options.emit) {
         write_object(*options.emit, attach.file);
         return 0;

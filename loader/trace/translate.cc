@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "trace/precedence.h"
 #include "trace/suggest.h"
 
@@ -132,6 +133,7 @@ Value Translator::name(const Expression& expression) {
         needs_.types.insert(*type);
         return {*type, expression.word, kPostfixBinds};
     }
+    if (!scope_.unknown.empty()) fail(ExitCode::kNoSuchSite, "{}", scope_.unknown);
     std::vector<std::string> arguments;
     for (const Name& name : scope_.names)
         if (name.is_argument) arguments.push_back(name.name);

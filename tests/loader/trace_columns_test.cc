@@ -4,6 +4,7 @@
 #include "btf_builder.h"
 #include "temp_file.h"
 #include "trace/columns.h"
+#include "trace/header.h"
 #include "trace/types.h"
 
 namespace djprobe::loader {
@@ -82,6 +83,7 @@ TEST(TraceColumns, are_csv) {
 struct ModuleTypes {
     ModuleTypes() {
         const int number = kernel.s32();
+        kernel.integer("char", 1);
         function(kernel.get(), "shared_name", {"of_the_kernel"}, number);
         write("vmlinux", kernel.get());
         const std::unique_ptr<btf, decltype(&btf__free)> module(btf__new_empty_split(kernel.get()),
@@ -102,9 +104,19 @@ struct ModuleTypes {
         files.write(name, {bytes, size});
     }
 
-    BtfBuilder kernel;
     Files files;
+    BtfBuilder kernel;
 };
+
+TEST(TraceTypes, know_the_sign_of_char) {
+    const ModuleTypes made;
+    EXPECT_EQ(trace_flags(Types::read(made.files.path() / "vmlinux", "")),
+              std::vector<std::string>{"-funsigned-char"});
+    BtfBuilder other;
+    other.character();
+    made.write("signed", other.get());
+    EXPECT_TRUE(trace_flags(Types::read(made.files.path() / "signed", "")).empty());
+}
 
 TEST(TraceTypes, of_a_module_keep_their_names_beside_those_that_are_made) {
     const ModuleTypes made;

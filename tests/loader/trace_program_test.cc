@@ -47,8 +47,8 @@ class TraceProgramTest : public testing::Test {
         Types all = types();
         const TraceProgram program = write_program(question, all);
         std::optional<TempDir> directory(std::in_place);
-        const std::filesystem::path file =
-            compiled(program.source, trace_header(all, program.types), *directory);
+        const std::filesystem::path file = compiled(
+            program.source, trace_header(all, program.types), trace_flags(all), *directory);
         const std::filesystem::path kept = std::filesystem::temp_directory_path() /
                                            ("trace_test." + std::to_string(getpid()) + ".bpf.o");
         std::filesystem::copy_file(file, kept, std::filesystem::copy_options::overwrite_existing);
@@ -190,6 +190,9 @@ TEST_F(TraceProgramTest, compiles_whatever_is_asked) {
              {"vfs_read", ""},
              {"vfs_read:return", ""},
              {"vfs_read:return", "latency"},
+             {"__pte:return", ""},
+             {"vfs_read.isra.0", "pid"},
+             {"vfs_read.isra.0:return", "retval, latency"},
              {"vfs_read:return", "retval, file->f_pos, latency / 1000"},
              {"vfs_read", "*pos, pos[0] + 1, (char)buf, buf:ustr 16, &file->f_pos, file:hex 8"},
              {"vfs_read", "file->f_op->read_iter:sym, file->f_inode->i_sb->s_type->name:str"},
@@ -216,6 +219,13 @@ TEST_F(TraceProgramTest, compiles_whatever_is_asked) {
 TEST_F(TraceProgramTest, keeps_results_in_the_kernel) {
     Question asked = question("vfs_read:return", "", "retval > 0");
     asked.aggregation = {Aggregation::Kind::kSum, "retval", "comm"};
+    const auto has_room = [&](const Aggregation& aggregation, const char* many) {
+        asked.aggregation = aggregation;
+        EXPECT_THAT(source(asked), testing::HasSubstr(fmt::format("max_entries, {});", many)));
+    };
+    has_room({Aggregation::Kind::kSum, "retval", ""}, "1");
+    has_room({Aggregation::Kind::kHistogram, "retval", "comm"}, "1024");
+    has_room({Aggregation::Kind::kSum, "retval", "comm"}, "10240");
     const std::string text = functions(asked);
     EXPECT_THAT(text, testing::HasSubstr(R"(
     struct result *result;
@@ -289,13 +299,13 @@ TEST(TraceCache, keeps_what_is_compiled_and_only_where_it_is_safe) {
     const std::string source = "int kept = 24;\n";
     {
         TempDir directory;
-        compiled(source, "", directory);
+        compiled(source, "", {}, directory);
     }
     setenv("PATH", "/none", 1);
     {
         TempDir directory;
-        EXPECT_EQ(compiled(source, "", directory).parent_path(), folder / "djprobe");
-        EXPECT_THROW(compiled("int other;\n", "", directory), Error) << "without a compiler";
+        EXPECT_EQ(compiled(source, "", {}, directory).parent_path(), folder / "djprobe");
+        EXPECT_THROW(compiled("int other;\n", "", {}, directory), Error) << "without a compiler";
     }
     setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
     std::filesystem::permissions(folder / "djprobe", std::filesystem::perms::all);
@@ -306,6 +316,31 @@ TEST(TraceCache, keeps_what_is_compiled_and_only_where_it_is_safe) {
     EXPECT_FALSE(object_cache()) << "others may put another folder there";
     std::filesystem::remove_all(folder);
     unsetenv("XDG_CACHE_HOME");
+}
+
+// Of the cache; a TempDir there is only one of at a time.
+struct Folder {
+    Folder() { setenv("XDG_CACHE_HOME", path.c_str(), 1); }
+    ~Folder() {
+        unsetenv("XDG_CACHE_HOME");
+        std::filesystem::remove_all(path);
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("trace_folder." + std::to_string(getpid()));
+};
+
+TEST(TraceCache, tells_programs_of_another_sign_of_char_apart) {
+    const Folder folder;
+    const std::string source = "_Static_assert((char)-1 > 0, \"signed\");\nint sign;\n";
+    {
+        TempDir directory;
+        compiled(source, "", {"-funsigned-char"}, directory);
+    }
+    TempDir directory;
+    EXPECT_THROW(compiled(source, "", {}, directory), Error);
 }
 
 TEST(TraceCache, is_in_no_folder_by_chance) {
@@ -328,8 +363,7 @@ TEST(TraceCache, is_in_no_folder_by_chance) {
 }
 
 TEST(TraceCache, makes_room_among_its_own_files) {
-    const Files files;
-    setenv("XDG_CACHE_HOME", files.path().c_str(), 1);
+    const Folder folder;
     const std::filesystem::path cache = object_cache().value();
     const auto fill = [&](const char* format) {
         for (unsigned i = 0; i < 300; ++i)
@@ -338,12 +372,11 @@ TEST(TraceCache, makes_room_among_its_own_files) {
     fill("{:016x}.bpf.o");
     fill("note{}");
     TempDir directory;
-    compiled("int more = 1;\n", "", directory);
+    compiled("int more = 1;\n", "", {}, directory);
     const auto files_there = [&] {
         return std::distance(std::filesystem::directory_iterator(cache), {});
     };
     EXPECT_EQ(files_there(), 300 + 128 + 2);
-    unsetenv("XDG_CACHE_HOME");
 }
 
 }  // namespace
