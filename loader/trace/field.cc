@@ -194,7 +194,10 @@ Field make_key(const Item& item, Translator& translator, const Types& types,
                std::string_view source, const std::vector<Field>& others) {
     const std::string& word = item.expression.word;
     const bool is_name = item.expression.kind == Kind::kName && !translator.is_argument(word);
-    if (is_name && (word == "kstack" || word == "ustack")) return stack_key(word, others);
+    const bool is_stack = word == "kstack" || word == "ustack";
+    if (is_name && (is_stack || word == "comm") && item.form)
+        fail_at(source, item.form->span, fmt::format("{} is shown in one form only", word));
+    if (is_name && is_stack) return stack_key(word, others);
     const std::string name = free_name(last_name(item.expression), others);
     if (is_name && word == "comm")
         return {name, fmt::format("char {}[16];", name),

@@ -259,8 +259,11 @@ TEST_F(TraceProgramTest, compiles_results_of_each_kind) {
         expect_compiles(asked);
     }
     Question asked = question("vfs_read");
-    asked.aggregation = {Aggregation::Kind::kSum, "file", ""};
     Types all = types();
+    asked.aggregation = {Aggregation::Kind::kCount, "", "comm:x"};
+    EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { write_program(asked, all); }),
+                testing::StartsWith("comm is shown in one form only"));
+    asked.aggregation = {Aggregation::Kind::kSum, "file", ""};
     EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { write_program(asked, all); }),
                 testing::StartsWith("this is a pointer"));
 }
