@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "kernel/live_modules.h"
 
@@ -34,21 +35,31 @@ std::vector<Range> ranges_of(const Kallsyms& kallsyms, const std::vector<Symbol>
     return ranges;
 }
 
-// Where code of the kernel may lead to: text with a name. A probe leads elsewhere.
+// Where code of the kernel may lead to. A probe leads elsewhere: to what was made at run time, and has
+// a name by that.
 class Texts {
   public:
     explicit Texts(const KernelImage& image)
-        : ranges_{{image.require("_stext"), image.require("_etext")}} {
-        for (const LiveModule& module : live_modules())
-            if (module.name != "djprobe")
-                ranges_.push_back({module.base, module.base + module.size});
+        : symbols_(image.symbols()),
+          ranges_{{image.require("_stext"), image.require("_etext")}} {
+        for (const LiveModule& module : live_modules()) {
+            names_.insert(module.name);
+            ranges_.push_back({module.base, module.base + module.size});
+        }
+        names_.erase("djprobe");
     }
     [[nodiscard]] bool contains(std::uint64_t address) const {
         return std::ranges::any_of(ranges_, [&](Range range) { return range.contains(address); });
     }
+    [[nodiscard]] bool is_made(std::uint64_t address) const {
+        const Symbol* const symbol = symbols_.at_or_below(address);
+        return symbol && !symbol->module.empty() && !names_.contains(symbol->module);
+    }
 
   private:
+    const Kallsyms& symbols_;
     std::vector<Range> ranges_;
+    std::set<std::string, std::less<>> names_;  // of modules
 };
 
 class Reader {
@@ -119,8 +130,10 @@ class Reader {
         for (const Block& block : flow.blocks) {
             const Insn last = insns_of(block, flow.parts).back();
             const bool jumps = last.kind == Kind::Jump && last.length == x86::kJumpLength;
-            if (jumps && !texts_.contains(last.target) &&
-                !map_.facts().indirect_thunks.contains(last.target))
+            // A thunk may have been made at boot, and has no name.
+            const bool known = texts_.contains(last.target) ||
+                               map_.facts().indirect_thunks.contains(last.target);
+            if (jumps && (!known || texts_.is_made(last.target)))
                 return Refusal{Reason::FOREIGN_PATCH, last.address};
         }
         return {};
