@@ -141,6 +141,8 @@ int run_count(const CountOptions& options) {
     note_untested_kernel();
     const UniqueFd map = make_counter_map(
         options.histogram_of ? DJPROBE_LOG2_SLOTS : counters_for(options.sites, symbolizer));
+    // What probeload reads for the sites' names would else be hits of its own.
+    symbolizer.kallsyms();
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const std::vector<Attachment> attachments =
         attach_all(options, actions, map.get(), device, symbolizer, stop);
