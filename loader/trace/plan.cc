@@ -20,7 +20,8 @@ constexpr std::string_view kResult = "retval", kLatency = "latency", kFunction =
 const std::set<std::string> kTaken = {"ctx",       "event",   "events",   "lost",     "call",
                                       "frame",     "entered", "val",      "calls",    "key",
                                       "task_comm", "result",  "stacks",   "results",  "highest_bit",
-                                      "value",     "nothing", "on_entry", "on_return"};
+                                      "value",     "nothing", "on_entry", "on_return",
+                                      "own_pid"};
 
 class Planner {
   public:
@@ -126,6 +127,7 @@ class Planner {
         if (!types_.is_integer(plan_.value->type))
             fail_at(text, expression.span, "this is a pointer: a result is of numbers");
         plan_.value_is_signed = types_.is_signed(plan_.value->type);
+        plan_.value_is_wide = types_.size(plan_.value->type) > sizeof(std::uint32_t);
     }
 
     // An option asks for no second one.

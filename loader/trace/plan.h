@@ -17,6 +17,7 @@ struct TracePlan {
     std::vector<Field> fields;   ///< of the event, or of the key of results
     std::optional<Value> value;  ///< what results are of
     bool value_is_signed = false;
+    bool value_is_wide = true;      ///< more than 32 bits
     std::vector<Local> read_first;  ///< for the condition
     std::string condition;          ///< C; "" for none
     std::vector<Local> read;        ///< for the fields

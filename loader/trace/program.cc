@@ -17,11 +17,14 @@ class Writer {
     Writer(const Question& question, const TracePlan& plan) : question_(question), plan_(plan) {
         keeps_ = question.at_returns && !plan.arguments.empty();
         is_session_ = question.at_returns && (keeps_ || plan.needs_time);
+        const TaskFilters& filters = question.filters;
+        leaves_out_own_ = !filters.pid && !filters.tid && !filters.comm;
     }
 
     std::string write() {
         head();
         question_.aggregation ? lines(results_text(*question_.aggregation, plan_)) : event();
+        if (leaves_out_own_) own();
         if (keeps_) kept_calls();
         if (is_session_)
             session();
@@ -30,6 +33,7 @@ class Writer {
         return text_.str();
     }
     [[nodiscard]] bool is_session() const { return is_session_; }
+    [[nodiscard]] bool leaves_out_own() const { return leaves_out_own_; }
 
   private:
     template <typename... Args>
@@ -82,6 +86,12 @@ class Writer {
         lines("/* Events for which there was no room. */\n__u64 lost;\n");
     }
 
+    // What shows the events would make more of them, without end.
+    void own() {
+        lines("/* The tracer, whose own calls do not count. 0: all calls do. */");
+        line("const volatile __u32 {};\n", kOwnProcess);
+    }
+
     void kept_calls() {
         lines("/* What a call was given, until it returns. */\nstruct call {");
         for (const Local& argument : plan_.arguments)
@@ -108,6 +118,8 @@ class Writer {
 
     void filters() {
         const TaskFilters& filters = question_.filters;
+        if (leaves_out_own_)
+            line("if ({0} && bpf_get_current_pid_tgid() >> 32 == {0}) return 0;", kOwnProcess);
         const auto skip_unless = [this](const std::string& what, std::optional<std::uint32_t> is) {
             if (is) line("if ({} != {}) return 0;", what, *is);
         };
@@ -218,6 +230,7 @@ class Writer {
     const TracePlan& plan_;
     bool keeps_ = false;       // arguments, from the entry on
     bool is_session_ = false;  // of entry and return
+    bool leaves_out_own_ = false;
     ProgramText text_;
 };
 
@@ -228,7 +241,7 @@ TraceProgram write_program(const Question& question, Types& types) {
     Writer writer(question, plan);
     std::string source = writer.write();
     return {std::move(source), std::move(plan.needs.types), std::move(plan.fields),
-            plan.value_is_signed, writer.is_session()};
+            plan.value_is_signed, writer.is_session(), writer.leaves_out_own()};
 }
 
 }  // namespace djprobe::loader

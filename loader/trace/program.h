@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/field.h"
@@ -12,12 +13,16 @@
 
 namespace djprobe::loader {
 
+/// A variable of the program: a process ID in the first PID namespace, or 0.
+inline constexpr std::string_view kOwnProcess = "own_pid";
+
 struct TraceProgram {
     std::string source;
     std::set<TypeId> types;        ///< of the kernel, that it names
     std::vector<Field> fields;     ///< of its event, or of the key of its results, in this order
     bool value_is_signed = false;  ///< of its results
     bool is_session = false;       ///< a program at the entry and one at the returns
+    bool leaves_out_own = false;   ///< the process kOwnProcess
 };
 
 /// Throws Error: kUsage with a caret, kNoSuchSite.

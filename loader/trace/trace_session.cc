@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -89,6 +90,19 @@ void write_object(const std::filesystem::path& file, const std::filesystem::path
     if (error) fail(ExitCode::kFailure, "--emit: {}: {}", file.string(), error.message());
 }
 
+// The kernel's PROC_PID_INIT_INO: in another namespace this process has another number.
+bool is_in_first_pid_namespace() {
+    std::error_code error;
+    return std::filesystem::read_symlink("/proc/self/ns/pid", error) == "pid:[4026531836]";
+}
+
+// What probeload reads for their names would else be hits of its own.
+bool names_symbols(const std::vector<Field>& fields) {
+    return std::ranges::any_of(fields, [](const Field& field) {
+        return field.shape == Shape::kSymbol || field.shape == Shape::kStack;
+    });
+}
+
 std::function<PrintRecord(const btf&)> records_view(const TraceOptions& options,
                                                     const TraceProgram& program,
                                                     Symbolizer& symbolizer) {
@@ -139,7 +153,10 @@ int run_trace(const TraceOptions& asked) {
     }
     attach.session = program.is_session;
     if (options.question.is_glob()) attach.sites.push_back(options.question.site);
+    if (program.leaves_out_own && is_in_first_pid_namespace())
+        attach.globals.push_back(std::string(kOwnProcess) + "=" + std::to_string(getpid()));
     Symbolizer symbolizer;
+    if (names_symbols(program.fields)) symbolizer.kallsyms();
     if (options.question.aggregation)
         return run_attach(attach, {.results = results_view(options, program)});
     return run_attach(attach, {.records = records_view(options, program, symbolizer)});

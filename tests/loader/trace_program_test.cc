@@ -97,12 +97,16 @@ struct {
 /* Events for which there was no room. */
 __u64 lost;
 
+/* The tracer, whose own calls do not count. 0: all calls do. */
+const volatile __u32 own_pid;
+
 SEC("kprobe/vfs_read")
 int on_vfs_read(struct pt_regs *ctx) {
     struct file *file = (struct file *)PT_REGS_PARM1(ctx);
     size_t count = (size_t)PT_REGS_PARM3(ctx);
     struct event *event;
 
+    if (own_pid && bpf_get_current_pid_tgid() >> 32 == own_pid) return 0;
     if (!(count > 4096)) return 0;
     event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
     if (!event) {
@@ -133,6 +137,7 @@ TEST_F(TraceProgramTest, filters_in_the_program) {
     Question asked = question("vfs_read", "count");
     asked.filters = {.pid = 3, .tid = 4, .uid = 5, .cpu = 1, .comm = "a\"\n1"};
     const std::string text = functions(asked);
+    EXPECT_THAT(source(asked), testing::Not(testing::HasSubstr("own_pid")));
     EXPECT_THAT(text, testing::HasSubstr("if (bpf_get_current_pid_tgid() >> 32 != 3) return 0;"));
     EXPECT_THAT(text, testing::HasSubstr("if ((__u32)bpf_get_current_pid_tgid() != 4) return 0;"));
     EXPECT_THAT(text, testing::HasSubstr("if ((__u32)bpf_get_current_uid_gid() != 5) return 0;"));
@@ -229,9 +234,10 @@ TEST_F(TraceProgramTest, keeps_results_in_the_kernel) {
     const std::string text = functions(asked);
     EXPECT_THAT(text, testing::HasSubstr(R"(
     struct result *result;
-    struct key key;
+    struct result_key key;
     __s64 value;
 
+    if (own_pid && bpf_get_current_pid_tgid() >> 32 == own_pid) return 0;
     if (!(retval > 0)) return 0;
     __builtin_memset(&key, 0, sizeof(key));
     bpf_get_current_comm(key.comm, sizeof(key.comm));

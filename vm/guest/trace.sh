@@ -36,7 +36,10 @@ questions() {
     ask sums vfs_read:return --sum retval --by comm --if 'retval == 4321' --csv --comm dd -c "$zeros"
     ask least vfs_read --min '(int)count - 5000' --if 'count == 4321' --comm dd -c "$zeros"
     ask hist vfs_read:return --hist retval --by 'file->f_path.dentry->d_name.name:str 8' --if 'retval == 4321 || retval == -9' --comm dd -c "$zeros"
+    ask narrow vfs_read --hist '(int)count - 5000' --by func --if 'count == 4321' --comm dd --csv -c "$zeros"
+    ask tasks wake_up_new_task --count-by 'p->comm, p->prio' --csv --comm sh -c "/bin/true; /bin/true"
     ask latency 'vfs_*' --latency --by func -j --comm dd --top 100 -c "$zeros"
+    ask own vfs_write count -j -c 'sleep 0.3; echo 12345'
     ask folded vfs_read --count-by comm --kstack --folded --comm dd --if 'count == 4321' -c "$zeros"
 }
 
@@ -71,6 +74,10 @@ expect_line '^true,4096,1,1$' /tmp/maps
 expect_no_line ',0$' /tmp/maps
 expect_line ',nc,127\.0\.0\.1,2,0200,tcp_v4_connect\+0x0$' /tmp/connect
 
+echo '* the tracer itself is left out: its output makes no events'
+expect_line '"comm":"sh","count":6\}' /tmp/own
+expect_no_line '"comm":"probeload"' /tmp/own
+
 echo '* stacks'
 expect_line '^ +[0-9]+\.[0-9]{6} +[01] +[0-9]+ dd +4321$' /tmp/stack
 expect_line '^    vfs_read\+0x[0-9a-f]+$' /tmp/stack
@@ -79,6 +86,8 @@ expect_line '^    (ksys_read|__x64_sys_read)\+0x' /tmp/stack
 echo '* results'
 expect_line '^sum,count,comm$' /tmp/sums
 expect_line '^12963,3,dd$' /tmp/sums
+expect_line '^3,.*vfs_read$' /tmp/narrow
+expect_line '^[1-9],sh,120$' /tmp/tasks
 expect_line '^ +-679 +3$' /tmp/least
 expect_line '^ +3  zero$' /tmp/hist
 expect_line '^ +4096 -> 8191 +3 ' /tmp/hist
