@@ -10,6 +10,10 @@
 
 namespace djprobe::vm {
 
+/// Where an observation has the registers, by their numbers in instructions.
+inline constexpr int kFieldsByNumber[DJPROBE_REGS] = {
+    10, 11, 12, 5, OBSERVE_SP, 4, OBSERVE_SI, OBSERVE_DI, 9, 8, 7, 6, 3, 2, 1, 0};
+
 /// observe.bpf.c, watching this process.
 class ObserverTest : public ProbeTest {
   protected:
