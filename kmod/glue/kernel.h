@@ -251,8 +251,8 @@ struct djk_rewrite {
 	unsigned int kind;
 };
 size_t djk_list_rewritten(struct djk_rewrite *list, size_t max);
-/* Calls visit() with DJK_FLOW_UNKNOWN for all kprobes of the kernel's own: their handlers may read
- * any register. visit() must not sleep. */
+/* Calls visit() with DJK_FLOW_UNKNOWN for all kprobes of the kernel's own that there are now: their
+ * handlers may read any register. visit() must not sleep. */
 void djk_visit_kprobes(djk_flow_visit visit, void *context);
 
 /* Copy text. False: a byte is not readable. In any context; the copy is consistent only under

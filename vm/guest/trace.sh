@@ -36,7 +36,7 @@ questions() {
     ask sums vfs_read:return --sum retval --by comm --if 'retval == 4321' --csv --comm dd -c "$zeros"
     ask least vfs_read --min '(int)count - 5000' --if 'count == 4321' --comm dd -c "$zeros"
     ask hist vfs_read:return --hist retval --by 'file->f_path.dentry->d_name.name:str 8' --if 'retval == 4321 || retval == -9' --comm dd -c "$zeros"
-    ask narrow vfs_read --hist '(int)count - 5000' --by func --if 'count == 4321' --comm dd --csv -c "$zeros"
+    ask narrow vfs_read --hist '(int)count - 1' --by func --if 'count == 4321' --comm dd --csv -c "$zeros"
     ask tasks wake_up_new_task --count-by 'p->comm, p->prio' --csv --comm sh -c "/bin/true; /bin/true"
     ask latency 'vfs_*' --latency --by func -j --comm dd --top 100 -c "$zeros"
     ask own vfs_write count -j -c 'sleep 0.3; echo 12345'
@@ -86,7 +86,7 @@ expect_line '^    (ksys_read|__x64_sys_read)\+0x' /tmp/stack
 echo '* results'
 expect_line '^sum,count,comm$' /tmp/sums
 expect_line '^12963,3,dd$' /tmp/sums
-expect_line '^3,.*vfs_read$' /tmp/narrow
+expect_line '^4096,8191,3,vfs_read$' /tmp/narrow
 expect_line '^[1-9],sh,120$' /tmp/tasks
 expect_line '^ +-679 +3$' /tmp/least
 expect_line '^ +3  zero$' /tmp/hist
