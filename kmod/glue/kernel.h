@@ -402,6 +402,7 @@ struct djp_request {
 	bool inside;		 /* out: it does not name a function by its first byte */
 	bool int3_only;		 /* never a jump */
 	bool disabled;		 /* attach, but leave the text alone until djp_enable() */
+	bool left_out;		 /* out: see djp_attachment.skip_refused */
 	unsigned int reason;	 /* out: why not; on success why a probe of it gets no jump */
 	unsigned long detail[2]; /* out: see djprobe_reason.h */
 };
@@ -410,6 +411,12 @@ struct djp_request {
 struct djp_attachment {
 	struct djp_request *requests;
 	size_t count;
+	/*
+	 * Leave out a request that is refused for its own place's sake, and carry out the others.
+	 * It has `left_out` and the reason, and no probe. When none is left, that is a refusal, and
+	 * `failed` is the first one.
+	 */
+	bool skip_refused;
 	/* Out, on success. The caller frees the array: djk_free_large(). */
 	struct djp_probe **probes; /* at least one for each request, in their order */
 	size_t probe_count;

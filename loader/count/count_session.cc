@@ -31,10 +31,15 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+// A function that is refused has one, too.
+std::size_t counters_for(const SiteSpec& site, Symbolizer& symbolizer) {
+    return site.is_glob() ? functions_like(symbolizer.kallsyms(), site.symbol).size() : 1;
+}
+
 std::size_t counters_for(const std::vector<SiteSpec>& sites, Symbolizer& symbolizer) {
     std::size_t counters = 0;
     for (const SiteSpec& site : sites)
-        counters += site.is_glob() ? functions_like(symbolizer.kallsyms(), site.symbol).size() : 1;
+        counters += counters_for(site, symbolizer);
     return counters;
 }
 
@@ -46,7 +51,7 @@ std::vector<Attachment> attach_all(const CountOptions& options, int map, const D
     for (const SiteSpec& site : options.sites) {
         attachments.push_back(
             Attachment::attach_counters(site, {map, used}, options.mode, device, symbolizer, stop));
-        used += attachments.back().total().count;
+        used += counters_for(site, symbolizer);
     }
     return attachments;
 }

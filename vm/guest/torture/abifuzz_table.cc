@@ -338,8 +338,9 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
         case FieldKind::ManyFlags: {
             static constexpr uint64_t kGood[] = {0, 0, DJPROBE_ATTACH_AS_KPROBE,
                                                  DJPROBE_ATTACH_AS_MULTI};
-            // The lower ones are flags of a site, or fill_session()'s.
-            value = mistake ? (1 + dice.below(1u << 20)) << 5 | 8 : dice.of(kGood);
+            // The lower ones are flags of a site, or fill_session()'s; COUNT and AS_KPROBE exclude
+            // each other.
+            value = mistake ? (1 + dice.below(1u << 20)) << 5 | 24 : dice.of(kGood);
             if (mistake) model.must_fail(EINVAL);
             // The good program is none of kprobe.multi.
             if (value == DJPROBE_ATTACH_AS_MULTI) a_program(true, around, dice, model);

@@ -173,6 +173,42 @@ TEST_F(Many, AreAllOrNone) {
     EXPECT_EQ(counted(), counted_before) << "something has been left behind";
 }
 
+TEST_F(Many, GoOnWithoutThoseThatAreRefused) {
+    std::vector<djprobe_site> sites = {site_of("no_such_function"), site_of(kGetpgid),
+                                       site_of(kGetpgid, 1), site_of("vfs_read")};
+    const auto attach = [&] {
+        return device_.attach_many(sites, counter(), DJPROBE_MODE_AUTO, DJPROBE_ATTACH_SKIP);
+    };
+    ManyAnswer many = attach();
+    ASSERT_EQ(many.error, 0);
+    EXPECT_EQ(many.request.failed, 2u);
+    EXPECT_EQ(sites[0].reason, DJPROBE_REASON_NO_SUCH_SYMBOL);
+    EXPECT_EQ(sites[0].flags, DJPROBE_SITE_LEFT_OUT);
+    EXPECT_EQ(sites[1].flags, 0u);
+    EXPECT_EQ(sites[2].reason, DJPROBE_REASON_NOT_BOUNDARY);
+    EXPECT_EQ(sites[2].flags, DJPROBE_SITE_LEFT_OUT);
+    many.probes.settle();
+    call_getpgid(10);
+    EXPECT_EQ(many.probes.total().count, 2u);
+    EXPECT_EQ(many.probes.query(0).hits, 10u);
+    EXPECT_STREQ(many.probes.query(1).symbol, "vfs_read");
+    many.probes = {};
+
+    // None is left: the first one's error, and all are told.
+    sites = {site_of(kGetpgid, 1), site_of("no_such_function")};
+    many = attach();
+    EXPECT_EQ(many.error, -EILSEQ);
+    EXPECT_EQ(many.request.failed, 0u);
+    EXPECT_EQ(sites[1].reason, DJPROBE_REASON_NO_SUCH_SYMBOL);
+
+    // What is no site's fault refuses all of them, and tells nothing of any.
+    sites = {site_of(kGetpgid), site_of("no_such_function")};
+    many = device_.attach_many(sites, -1, DJPROBE_MODE_AUTO, DJPROBE_ATTACH_SKIP);
+    EXPECT_EQ(many.error, -EBADF);
+    EXPECT_EQ(many.request.failed, 2u);
+    EXPECT_EQ(sites[1].flags, 0u);
+}
+
 TEST_F(Many, NeighboursOverlapAsSingleOnesDo) {
     const std::vector<Probe> alone = attach_everywhere(device_, counter(), kGetpgid, 8);
     std::vector<djprobe_site> sites;
