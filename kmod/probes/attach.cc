@@ -11,7 +11,10 @@ Refusal Registry::make_probe(const djp_request& request, const Target& target, d
     Box<djp_probe> probe = Box<djp_probe>::create();
     if (!probe) return Refusal{Reason::NO_MEMORY};
     probe->optional = optional;
-    Refusal refusal{static_cast<Reason>(djk_forbidden(target.address))};
+    // The analysis asks, too. Here it must be known before the module is pinned, which says less.
+    Refusal refusal;
+    if (!core_text().contains(target.address))
+        refusal = Refusal{static_cast<Reason>(djk_forbidden(target.address))};
     if (!refusal && !djk_handler_may_be_at(handler, target.address, target.at_entry))
         refusal = Refusal{Reason::PROG_OVERRIDE};
     if (refusal && !leave_out(*probe, refusal)) return refusal;

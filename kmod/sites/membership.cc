@@ -61,7 +61,10 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     site.trap.address = member.address;
     reclaimer_.restore_boards_near(member.address);
     if (const Refusal refusal = analyst_.analyse(member.address, table_, site.plan)) return refusal;
-    if (site.plan.may_jump()) site.live = analyst_.find_live(member.address, table_);
+    // A program that comes to a counter's site later, and is left alone there, saves more than it
+    // must.
+    if (site.plan.may_jump())
+        site.live = analyst_.find_live(member.address, table_, member.handler->counter != 0);
     site.breakpoint = make_breakpoint_site(site.plan);
     if (site.joins_kprobe()) {
         site.trap.site = &site.hit;

@@ -65,6 +65,11 @@ TEST(CommonTest, SaysWhatTheWholeDecoderSays) {
     EXPECT_GT(taken, 1'000'000u) << "it saves nothing";
 }
 
+TEST(CommonTest, KnowsWhereFunctionsBegin) {
+    const u8 endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    EXPECT_TRUE(compare({endbr64, sizeof endbr64}));
+}
+
 TEST(CommonTest, SaysTheSameOfRandomBytes) {
     std::mt19937_64 random(2);
     u8 bytes[kMaxInsnLength];

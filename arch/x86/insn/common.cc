@@ -199,12 +199,22 @@ class Decoder {
     bool prefixed_ = false, escaped_ = false;
 };
 
+/// With it most functions begin.
+bool is_endbr64(Span<const u8> bytes) {
+    return bytes.size() >= 4 && bytes[0] == 0xf3 && bytes[1] == kEscape && bytes[2] == 0x1e &&
+           bytes[3] == 0xfa;
+}
+
 }  // namespace
 
 bool decode_common(Span<const u8> bytes, u64 address, Insn& out) {
     out = Insn{};
     out.address = address;
-    return Decoder(bytes, out).run();
+    if (!is_endbr64(bytes)) return Decoder(bytes, out).run();
+    out.kind = Kind::Endbr;
+    out.length = 4;
+    out.modrm_offset = 3;
+    return true;
 }
 
 }  // namespace djprobe::x86
