@@ -42,6 +42,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
+#include "djprobe_action.h"
 #include "djprobe_reason.h"
 
 #define DJPROBE_DEVICE "/dev/djprobe"
@@ -155,8 +156,11 @@ enum djprobe_attach_flags {
 	 * would be: within handlers, in NMIs. Only where the site takes part in a kprobe of the
 	 * kernel's own (SHARED_KPROBE) a hit that the kernel skips is missed. Several probes may
 	 * share a site, each with its counter; those that count come before programs. Goes with no
-	 * other flag, and with no `entry_prog_fd`. Refused with NO_MAP (EBADF), MAP_KIND
+	 * other flag but ONCE, and with no `entry_prog_fd`. Refused with NO_MAP (EBADF), MAP_KIND
 	 * (EOPNOTSUPP), NO_COUNTER and ODD_COUNTER (ERANGE), and as any site.
+	 *
+	 * With DJPROBE_IOC_ATTACH_MANY a list of actions (djprobe_action.h) may replace the
+	 * increment. All that is said here holds for it, too.
 	 */
 	DJPROBE_ATTACH_COUNT = 8,
 	/*
@@ -172,6 +176,12 @@ enum djprobe_attach_flags {
 	 * with PROG_ATTACH_TYPE: it would look for a link of the kernel's.
 	 */
 	DJPROBE_ATTACH_AS_MULTI = 32,
+	/*
+	 * With COUNT: a probe is disabled, as by DJPROBE_IOC_ENABLE, soon after its first hit. The
+	 * module looks for such probes five times a second, at `hits`. Until then a probe counts
+	 * each hit. It may be enabled again; its counter, if that is not 0, soon disables it.
+	 */
+	DJPROBE_ATTACH_ONCE = 64,
 	/*
 	 * For DJPROBE_IOC_ATTACH_MANY, beside any of its flags: leave out the sites that are
 	 * refused and attach the others.
@@ -217,6 +227,7 @@ enum djprobe_attach_flags {
  *   EBADF       PROG_FD, NO_MAP
  *   EOPNOTSUPP  PROG_TYPE, PROG_SLEEPABLE, PROG_OVERRIDE, PROG_ATTACH_TYPE, NO_SHADOW, MAP_KIND
  *   ENOMEM      NO_MEMORY, NO_INDEX; NONE: no memory for the probe fd
+ *   EINVAL      NO_ACTION
  *   EPERM       LOCKDOWN (confidentiality), ADDRESSES_HIDDEN
  *   EINTR       INTERRUPTED: the caller was killed meanwhile
  *   EMFILE, ENFILE  NONE: no more fds for this process, no more files for all
@@ -293,12 +304,13 @@ struct djprobe_query {
 	__u32 reason;	     /* out: enum djprobe_reason; why not a jump, or NONE */
 	__u32 tactic;	     /* out: enum djprobe_tactic */
 	__u32 displaced_len; /* out: bytes of the DCR (jump) or of one instruction (int3) */
-	__u32 flags;	     /* in: 0; out: how it was attached, RETURN, SHADOW, COUNT */
+	__u32 flags;	     /* in: 0; out: how it was attached, RETURN, SHADOW, COUNT, ONCE */
 	__u64 detail[2];     /* out: see djprobe_reason.h */
 	__u64 address;	     /* out: the IA */
 	__u64 offset;	     /* out: IA - start of `symbol` */
 	__u64 cookie;	     /* out */
-	__u64 hits;	     /* out: how often the program ran; with COUNT the counter's value */
+	__u64 hits;	     /* out: how often the program ran; with COUNT the counter's value,
+			      * with actions how often the first COUNT or LOG2 of them counted */
 	__u64 missed[DJPROBE_MISS_MAX]; /* out: how often it was skipped, by enum djprobe_miss */
 	__u64 anchor;	    /* out: where the DCR begins: the IA, or before it (slide) */
 	__u8 displaced[32]; /* out: the original bytes from there on, displaced_len of them */
@@ -339,8 +351,12 @@ struct djprobe_site {
  * fault (bad program, no memory). A success writes back all sites, a refusal only
  * that one. EINVAL also for a `count` of 0 or above DJPROBE_MANY_MAX, and for
  * SESSION with a site that has not both RETURN and SHADOW, or COUNT with a site that has
- * flags; like EFAULT and E2BIG,
+ * flags, and for actions without COUNT, or more than DJPROBE_ACTIONS_MAX; like EFAULT and E2BIG,
  * and ENOMEM for the list itself, it writes nothing back.
+ *
+ * With actions the cookie of a site names its first counter; each action says how far behind it
+ * its own one lies, within the value. A list that holds what is no action is refused with
+ * NO_ACTION.
  *
  * With SKIP a site that is refused for its own sake is left out, with all returns of its function;
  * nothing of it stays, as after a refusal. A success writes back all sites, those that are left out
@@ -354,7 +370,7 @@ struct djprobe_attach_many {
 	__u32 size; /* in */
 	/*
 	 * in: 0; DJPROBE_ATTACH_SESSION, where all sites have RETURN and SHADOW;
-	 * DJPROBE_ATTACH_COUNT, where all have 0, and each its counter as cookie;
+	 * DJPROBE_ATTACH_COUNT, where all have 0, and each its counter as cookie, also with ONCE;
 	 * DJPROBE_ATTACH_AS_KPROBE or DJPROBE_ATTACH_AS_MULTI. Each may have DJPROBE_ATTACH_SKIP.
 	 */
 	__u32 flags;
@@ -366,6 +382,10 @@ struct djprobe_attach_many {
 	__u32 reason;  /* out: of a refusal, enum djprobe_reason */
 	__s32 entry_prog_fd; /* in: with SESSION, as in struct djprobe_attach; else 0 */
 	__u64 detail[2];     /* out: of a refusal */
+	/* Up to here it was published first. */
+	__u64 actions; /* in: with COUNT, user pointer to `action_count` struct djprobe_action */
+	__u32 action_count; /* in: up to DJPROBE_ACTIONS_MAX; 0: each hit increments its counter */
+	__u32 reserved;	    /* 0 */
 };
 #define DJPROBE_IOC_ATTACH_MANY _IO('j', 5)
 #define DJPROBE_MANY_MAX 65536

@@ -34,6 +34,8 @@ enum djprobe_detail {
 	DJPROBE_DETAIL_AT_WHY,
 	/* [0]: the attach type that the program expects. */
 	DJPROBE_DETAIL_ATTACH_TYPE,
+	/* [0]: an index in the list of actions, [1]: that action's operation. */
+	DJPROBE_DETAIL_ACTION,
 };
 
 #define DJPROBE_REASONS(X)                                                                         \
@@ -155,9 +157,13 @@ enum djprobe_detail {
 	  "counters live in a map of type percpu_array with plain values that programs may "       \
 	  "write", NONE)                                                                           \
 	X(142, NO_COUNTER, "no-counter",                                                           \
-	  "the map has no 8 bytes for a counter there: its key or its offset is too large", NONE)  \
+	  "the map has no room there for a counter (8 bytes; a histogram: 520): its key or its "   \
+	  "offset is too large", ACTION)                                                           \
 	X(143, ODD_COUNTER, "odd-counter",                                                         \
-	  "a counter's offset within the value must be a multiple of 8", NONE)
+	  "a counter's offset within the value must be a multiple of 8", ACTION)                   \
+	X(144, NO_ACTION, "no-action",                                                             \
+	  "not an action: its operation, register or width is not known, or a field that "         \
+	  "must be 0 is not", ACTION)
 /* clang-format on */
 
 enum djprobe_reason {

@@ -25,8 +25,12 @@ Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 ad
     };
     if (!plan.may_jump()) return emit_out_of_line(plan, config, address, out, layout);
     if (shape.direct && shape.direct->counter) {
-        const x86::CountConfig count = {shape.direct->counter, machine_.lahf,
-                                        machine_.return_thunk};
+        const x86::Action* actions = nullptr;
+        const size_t actions_count = djk_handler_actions(shape.direct, &actions);
+        const x86::CountConfig count = {.counter = shape.direct->counter,
+                                        .lahf = machine_.lahf,
+                                        .return_thunk = machine_.return_thunk,
+                                        .actions = {actions, actions_count}};
         return emit_counting_detour(plan, count, request.live, address, out, layout);
     }
     x86::DirectConfig direct;

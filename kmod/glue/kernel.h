@@ -17,6 +17,7 @@
 #ifndef DJPROBE_KMOD_KERNEL_H
 #define DJPROBE_KMOD_KERNEL_H
 
+#include "../../uapi/djprobe_action.h"
 #include "../../uapi/djprobe_reason.h"
 
 #ifdef __cplusplus
@@ -38,7 +39,9 @@ struct djk_handler {
 	struct djk_handler *next;
 	unsigned int wants; /* enum djk_wants, or-ed; it never changes */
 	long counter;	    /* a 64-bit counter per CPU, by its offset from %gs: a hit only
-			     * increments it. 0: the handler runs something. It never changes */
+			     * increments it, or does what djk_handler_actions() says with it
+			     * and those behind it. 0: the handler runs something. It never
+			     * changes */
 };
 
 /* What a handler asks of the code that calls it. */
@@ -327,6 +330,9 @@ bool djk_handler_enters_shadow(const struct djk_handler *handler);
 /* Whether the program sees `ip` and `sp` as a probe of the kernel's own shows them: a detour must
  * not call it itself. */
 bool djk_handler_shows_other(const struct djk_handler *handler);
+/* What a handler with a counter does; the list stays as long as the handler. 0: it increments. */
+size_t djk_handler_actions(const struct djk_handler *handler,
+			   const struct djprobe_action **actions);
 /* Note that it reads neither: they need not change. Before djk_handler_start(). */
 void djk_handler_show_own(struct djk_handler *handler);
 /* Note that the program calls no helper that needs a run context. Before djk_handler_start(). */
@@ -375,7 +381,9 @@ bool djk_is_dying(void); /* the calling task has been killed: give up what can b
  * lock. */
 void djk_optimizer_kick(void);
 void djk_optimizer_kick_later(void); /* the same after a second, with or without the lock */
-void djk_optimizer_done(void);	     /* wakes the tasks that wait for djp_is_settled() */
+/* Let the worker call djp_end_once() soon. */
+void djk_watch_once(void);
+void djk_optimizer_done(void); /* wakes the tasks that wait for djp_is_settled() */
 /* Count one more, or one less, reason why this module must not unload. The caller of the first has
  * a reference already. */
 void djk_keep_module(void);
@@ -401,6 +409,7 @@ struct djp_request {
 	unsigned long cookie;
 	bool inside;		 /* out: it does not name a function by its first byte */
 	bool int3_only;		 /* never a jump */
+	bool once;		 /* a counter: the probe is disabled soon after its first hit */
 	bool disabled;		 /* attach, but leave the text alone until djp_enable() */
 	bool left_out;		 /* out: see djp_attachment.skip_refused */
 	unsigned int reason;	 /* out: why not; on success why a probe of it gets no jump */
@@ -431,7 +440,7 @@ struct djp_status {
 	unsigned int state, mechanism, reason;
 	unsigned long detail[2];
 	unsigned long address, cookie, hits, missed[8];
-	bool at_return, shadow, counts;
+	bool at_return, shadow, counts, once;
 	unsigned int tactic;
 	unsigned long anchor;
 	unsigned int displaced_len;
@@ -454,6 +463,10 @@ int djp_start(void);
 /* Free everything. Every probe is detached, the worker has ended, and no other call is under way.
  */
 void djp_stop(void);
+
+/* The index of the first action that is none, or `count`. Where their counters are is not looked
+ * at. */
+size_t djp_find_wrong_action(const struct djprobe_action *actions, size_t count);
 
 /* Attach all or none: on false everything is as it was. The first call takes seconds, in which it
  * reads all text of the kernel. */
@@ -492,6 +505,9 @@ bool djp_is_settled(const struct djp_probe *probe);
 
 /* The worker calls this after djk_optimizer_kick(): write jumps, free what was detached. */
 void djp_optimizer_run(void);
+/* The worker calls this after djk_watch_once(): disable the probes that were to count once and
+ * have. Whether to look again. */
+bool djp_end_once(void);
 /* A module unloads, and the kernel is about to free this text: take the sites out of it. */
 void djp_module_gone(const struct djk_extent *text);
 

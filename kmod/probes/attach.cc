@@ -22,6 +22,7 @@ Refusal Registry::make_probe(const djp_request& request, const Target& target, d
     probe->address = target.address;
     probe->cookie = request.cookie;
     probe->int3_only = request.int3_only;
+    probe->once = request.once;
     probe->at_return = target.at_return;
     probe->enabled = !request.disabled;
     probe->since = target.since;

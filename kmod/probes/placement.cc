@@ -118,6 +118,7 @@ void Registry::finish(djp_probe& probe) {
         if (site && enabled_ && sites_.link(*site, probe.member())) {
             probe.linked = true;
             probe.refused = Refusal{};
+            if (probe.once) djk_watch_once();
             return;
         }
         if (site && site->state == State::Gone) probe.refused = Refusal{Reason::MODULE_GONE};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // The functions djp_* of kernel.h, each one call of the registry.
+#include "../../arch/x86/detour/action.h"
 #include "registry.h"
 
 namespace {
@@ -30,6 +31,10 @@ void djp_stop() {
     registry->stop();
     Box<Registry>::adopt(registry).reset();
     registry = nullptr;
+}
+
+size_t djp_find_wrong_action(const djprobe_action* actions, size_t count) {
+    return djprobe::x86::find_wrong_action({actions, count});
 }
 
 bool djp_attach(djp_attachment* attachment) {
@@ -89,6 +94,10 @@ void djp_set_optimization(bool optimization) {
 
 bool djp_is_optimization_on() {
     return registry->is_optimization_on();
+}
+
+bool djp_end_once() {
+    return registry->end_once();
 }
 
 void djp_optimizer_run() {

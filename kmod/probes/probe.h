@@ -13,6 +13,7 @@ struct djp_probe : djprobe::kmod::Discarded {
     unsigned long address = 0;
     unsigned long cookie = 0;
     bool int3_only = false;
+    bool once = false;  ///< a counter: Registry::end_once() disables it
     bool at_return = false;
     bool enabled = true;            ///< by its owner; Registry::set_enabled() may disable all
     bool linked = false;            ///< hits on its site run its handler

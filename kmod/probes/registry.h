@@ -56,6 +56,8 @@ class Registry {
     /// The worker's turn: write the jumps of all sites that may have one, and free what was
     /// detached. One quiescence serves both.
     void optimize();
+    /// Disable the probes that were to count once and have. Whether there are more of them.
+    bool end_once();
     /// The kernel is about to free this text, which may still run: take the sites out of it.
     void forget(Range text);
 
@@ -104,6 +106,8 @@ class Registry {
     using Walk = WalkedList<djp_probe>::Cursor;
     struct Returning;
     Returning take_returning(const Portions& portions, Walk& walk, size_t most) const;
+    template <class Choose>
+    void leave_where(Portions& portions, Choose&& choose);
     void switch_off(Portions& portions);
     void switch_on(Portions& portions);
 

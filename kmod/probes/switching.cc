@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// All probes at once are switched off, and on again.
+// All probes at once are switched off, and on again; those that count once leave.
 #include "registry.h"
 
 namespace djprobe::kmod {
@@ -19,19 +19,42 @@ void Registry::set_enabled(bool enabled) {
         switch_off(portions);
 }
 
-void Registry::switch_off(Portions& portions) {
+/// Take those that choose(probe) chooses off their sites.
+template <class Choose>
+void Registry::leave_where(Portions& portions, Choose&& choose) {
     constexpr size_t kMost = 32;
     Walk cursor(probes_, &djp_probe::next);
     while (!cursor.at_end()) {
         djp_probe* some[kMost];
         size_t count = 0;
         portions.take(cursor, kMost, [&](djp_probe& probe) {
-            if (probe.linked) some[count++] = &probe;
-            return probe.linked;
+            const bool chosen = choose(probe);
+            if (chosen) some[count++] = &probe;
+            return chosen;
         });
-        leave({some, count});
+        if (count) leave({some, count});
         if (!cursor.at_end()) portions.pause();
     }
+}
+
+void Registry::switch_off(Portions& portions) {
+    leave_where(portions, [](const djp_probe& probe) { return probe.linked; });
+}
+
+bool Registry::end_once() {
+    bool more = false;
+    RegistryLock lock;
+    Portions portions;
+    leave_where(portions, [&](djp_probe& probe) {
+        if (!probe.once || !probe.linked) return false;
+        unsigned long hits = 0, missed[8];
+        djk_handler_count(probe.handler, &hits, missed);
+        // It stays away also when all probes are switched off and on.
+        if (hits) probe.enabled = false;
+        more |= !hits;
+        return hits != 0;
+    });
+    return more;
 }
 
 /// Probes that may get their sites back now. One that must be waited for ends them.

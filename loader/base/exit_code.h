@@ -18,7 +18,7 @@
     X(10, kRefusedSite, "the site must not be probed (blacklisted, .init text, ...)") \
     X(11, kBusySite, "another patcher has the site, or its module is leaving")        \
     X(12, kWrongProgram, "the program is not one that djprobe can run")               \
-    X(13, kCommandFailed, "COMMAND of -c could not be run")                           \
+    X(13, kCommandFailed, "COMMAND of -c or TOOL of run could not be run")            \
     X(14, kIncomplete, "events were lost, or hits missed (with --strict)")
 
 namespace djprobe::loader {

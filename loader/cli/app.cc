@@ -22,14 +22,17 @@
 #include "cli/attach.h"
 #include "cli/bench.h"
 #include "cli/count.h"
+#include "cli/cover.h"
 #include "cli/doctor.h"
 #include "cli/explain.h"
 #include "cli/functions.h"
 #include "cli/help.h"
+#include "cli/hist.h"
 #include "cli/list.h"
 #include "cli/run.h"
 #include "cli/survey.h"
 #include "cli/switch.h"
+#include "cli/trace.h"
 #include "cli/words.h"
 #include "decode/quote.h"
 #include "djprobe.h"
@@ -69,12 +72,12 @@ int run_probeload(int argc, const char* const* argv) {
     app.require_subcommand(1);
     // Subcommands inherit it.
     app.formatter(std::make_shared<HelpFormatter>());
-    const std::vector<Command> commands = {add_attach(app),    add_run(app, std::move(tool)),
-                                           add_count(app),     add_list(app),
-                                           add_off(app),       add_on(app),
-                                           add_explain(app),   add_survey(app),
-                                           add_functions(app), add_bench(app),
-                                           add_doctor(app)};
+    const std::vector<Command> commands = {
+        add_attach(app),  add_trace(app),  add_run(app, std::move(tool)),
+        add_count(app),   add_hist(app),   add_cover(app),
+        add_list(app),    add_off(app),    add_on(app),
+        add_explain(app), add_survey(app), add_functions(app),
+        add_bench(app),   add_doctor(app)};
     app.footer(exit_code_table(kAllExitCodes));
     for (const Command& command : commands) {
         command.app->footer(command.app->get_footer() + "\n" + exit_code_table(command.codes));

@@ -6,9 +6,12 @@
 #include <memory>
 #include <string>
 
+#include "base/error.h"
+#include "blocks/block_session.h"
 #include "cli/checks.h"
 #include "cli/number_option.h"
-#include "count/count_session.h"
+#include "cli/source_options.h"
+#include "cli/watch_options.h"
 
 namespace djprobe::loader {
 namespace {
@@ -20,6 +23,12 @@ constexpr const char* kFooter = R"(Examples:
       while the command runs
   probeload count vfs_read vfs_read+0x2b -d 10 -i 1
       an entry and an instruction for ten seconds, a table each second
+  probeload count vfs_read vfs_write --if 'count > 4096' -d 10
+      only calls with such an argument
+  probeload count --blocks tcp_sendmsg_locked -d 10
+      each basic block of a function, beside its instructions
+  probeload count --lines tcp_sendmsg_locked --source linux-6.12 -d 10
+      each line of its source (by debug information: linux-image-RELEASE-dbg)
   probeload count 'ext4:*' -d 5 -j | jq -c '.probes[].top[]'
       a module's functions, as JSON
 
@@ -29,6 +38,11 @@ from, also from NMIs and from within BPF programs, and none is missed; only at
 instructions where the kernel has a kprobe of its own it may skip some. Recursive
 and interrupted calls count like all others.
 
+With --blocks a counter stands only in the blocks from which the others follow:
+what goes into a junction of the flow comes out of it. Calls that are under way
+at the beginning or at the end may make a computed count wrong by as many, which
+--check shows. '?' is a count that neither a counter nor the flow tells.
+
 The counters are a BPF map of type percpu_array named djprobe_count: 'bpftool
 map dump name djprobe_count' shows it meanwhile.
 
@@ -37,6 +51,28 @@ The table goes to stdout, all else to stderr (also the output of COMMAND).
 
 SiteSpec parse_site(const std::string& text) {
     return text.starts_with("0x") ? parse_address(text) : parse_function(text);
+}
+
+void add_block_options(CLI::App& command, BlockOptions& options, bool& blocks) {
+    CLI::Option* const by_block = command.add_flag(
+        "--blocks", blocks, "Count the basic blocks of the functions, beside their instructions");
+    CLI::Option* const by_line =
+        command
+            .add_flag("--lines", options.lines,
+                      "Count the source lines of the functions, by debug information")
+            ->excludes(by_block);
+    for (const char* const option : {"--top", "--if"})
+        command.get_option(option)->excludes(by_block)->excludes(by_line);
+    command.add_flag("--check", options.check,
+                     "With --blocks or --lines: count each block, and tell which do not balance");
+    add_source_options(command, options.debuginfo, options.source);
+}
+
+void check_block_options(const BlockOptions& options, bool blocks) {
+    if (options.check && !blocks && !options.lines)
+        fail(ExitCode::kUsage, "--check needs --blocks or --lines");
+    if ((options.debuginfo || options.source) && !options.lines)
+        fail(ExitCode::kUsage, "--debuginfo and --source need --lines");
 }
 
 void add_options(CLI::App& command, CountOptions& options) {
@@ -54,39 +90,54 @@ void add_options(CLI::App& command, CountOptions& options) {
             "such a name")
         ->type_name("")
         ->required();
-    command.add_option("-d,--duration", options.seconds, "Stop after so many seconds")
-        ->type_name("SECONDS")
-        ->check(positive);
-    command
-        .add_option("-c,--command", options.command,
-                    "Run by /bin/sh once all is counted; stop at its end")
-        ->type_name("COMMAND")
-        ->check(not_empty);
-    command
-        .add_option("-i,--interval", options.interval,
-                    "A table so often (default: each second on a terminal, else only at the end)")
-        ->type_name("SECONDS")
-        ->check(positive);
+    add_counting_options(command, options);
     add_number(command, "--top", options.top, "Show so many, the highest counts (default 20)", 1,
                1'000'000);
-    command.add_flag_callback(
-        "--int3", [&options] { options.mode = DJPROBE_MODE_INT3; }, "Never a jump");
     command.add_flag("-j,--json", options.json, "Counts and summary as NDJSON");
 }
 
 }  // namespace
 
+void add_counting_options(CLI::App& command, CountOptions& options) {
+    add_watch_options(command, options);
+    command
+        .add_option("-i,--interval", options.interval,
+                    "Show it so often (default: each second on a terminal, else only at the end)")
+        ->type_name("SECONDS")
+        ->check(positive);
+    command
+        .add_option("--if", options.conditions,
+                    "Only hits for which this holds: 'count > 4096 && edx != -1', with arguments "
+                    "of the function, arg1 to arg6, or registers (rdi, edi)")
+        ->type_name("CONDITIONS")
+        ->check(not_empty);
+    command.add_flag_callback(
+        "--int3", [&options] { options.mode = DJPROBE_MODE_INT3; }, "Never a jump");
+}
+
+Command counting_command(CLI::App* command, std::function<int()> run) {
+    return {command,
+            std::move(run),
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
+             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite,
+             ExitCode::kRefusedSite, ExitCode::kBusySite, ExitCode::kCommandFailed}};
+}
+
 Command add_count(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("count", "Count the calls of functions, or hits of instructions");
     command->footer(kFooter);
-    const auto options = std::make_shared<CountOptions>();
+    const auto options = std::make_shared<BlockOptions>();
+    const auto blocks = std::make_shared<bool>(false);
     add_options(*command, *options);
-    return {command,
-            [options] { return run_count(*options); },
-            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
-             ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite,
-             ExitCode::kRefusedSite, ExitCode::kBusySite, ExitCode::kCommandFailed}};
+    add_block_options(*command, *options, *blocks);
+    Command count = counting_command(command, [options, blocks] {
+        check_block_options(*options, *blocks);
+        return *blocks || options->lines ? run_count_blocks(*options) : run_count(*options);
+    });
+    // Of debug information.
+    count.codes.insert(std::ranges::find(count.codes, ExitCode::kNotLoaded), ExitCode::kBadFile);
+    return count;
 }
 
 }  // namespace djprobe::loader

@@ -100,11 +100,10 @@ djprobe::Reason why_outside(const KernelImage& image, std::string_view module,
 
 Explanation explain(const SiteSpec& asked, KernelImage& image, Symbolizer& symbolizer) {
     const auto [start, module] = resolve(asked, image, symbolizer);
-    const std::list<Analysis> texts = analyse_near(image, module, start + asked.offset);
+    const std::uint64_t place = start + asked.offset;
+    const std::list<Analysis> texts = analyse_near(image, module, {{place, place + 1}});
     if (texts.empty() || texts.front().map.find(start) == texts.front().map.functions().size()) {
-        const std::uint64_t address = start + asked.offset;
-        Explanation outside =
-            explain_outside(address, why_outside(image, module, address), symbolizer);
+        Explanation outside = explain_outside(place, why_outside(image, module, place), symbolizer);
         if (image.is_live()) outside.module = ask_module(asked, symbolizer);
         return outside;
     }

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "count/count_session.h"
 
-#include <poll.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
-#include <cmath>
+#include <optional>
 
 #include "base/error.h"
 #include "base/output.h"
 #include "base/say.h"
+#include "count/condition.h"
 #include "count/count_table.h"
 #include "count/counter_map.h"
+#include "count/slots.h"
 #include "kernel/glob.h"
 #include "session/attach_session.h"
 #include "session/attachment.h"
@@ -21,15 +20,6 @@
 
 namespace djprobe::loader {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// Home, and nothing below: the table is drawn over the last one.
-constexpr const char* kRedraw = "\x1b[H\x1b[J";
-
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // A function that is refused has one, too.
 std::size_t counters_for(const SiteSpec& site, Symbolizer& symbolizer) {
@@ -43,14 +33,31 @@ std::size_t counters_for(const std::vector<SiteSpec>& sites, Symbolizer& symboli
     return counters;
 }
 
+// What each hit at the site does; none: it increments its counter.
+std::vector<djprobe_action> actions_at(const SiteSpec& site, const CountOptions& options,
+                                       Prototypes& prototypes) {
+    std::vector<djprobe_action> actions;
+    if (options.conditions) {
+        actions = parse_conditions(*options.conditions, site, prototypes);
+        if (!options.histogram_of) actions.push_back({DJPROBE_ACTION_COUNT, 0, 0, 0, 0, 0});
+    }
+    if (options.histogram_of) {
+        const Operand operand = find_operand(*options.histogram_of, site, prototypes);
+        actions.push_back(action_of(DJPROBE_ACTION_LOG2, operand));
+    }
+    return actions;
+}
+
 // The counters of one attachment follow those of the one before.
 std::vector<Attachment> attach_all(const CountOptions& options, int map, const Device& device,
                                    Symbolizer& symbolizer, const StopSignals& stop) {
     std::vector<Attachment> attachments;
     std::size_t used = 0;
+    Prototypes prototypes;
     for (const SiteSpec& site : options.sites) {
-        attachments.push_back(
-            Attachment::attach_counters(site, {map, used}, options.mode, device, symbolizer, stop));
+        const std::vector<djprobe_action> actions = actions_at(site, options, prototypes);
+        attachments.push_back(Attachment::attach_counters(site, {map, used, actions}, options.mode,
+                                                          device, symbolizer, stop));
         used += counters_for(site, symbolizer);
     }
     return attachments;
@@ -64,66 +71,46 @@ std::vector<AttachmentReport> reports_of(const std::vector<Attachment>& attachme
     return reports;
 }
 
-// Shows the counts as often as is wished while they count.
+// What the counters say, as often as is wished.
 class Display {
   public:
-    Display(const CountOptions& options, const std::vector<Attachment>& attachments, Output& output,
+    Display(const CountOptions& options, int map, Watch& watch, Output& output,
             Symbolizer& symbolizer)
-        : options_(options),
-          attachments_(attachments),
-          output_(output),
-          symbolizer_(symbolizer),
-          redraws_(!options.json && isatty(output.fd()) != 0),
-          interval_(options.interval.value_or(redraws_ ? 1 : 0)) {}
+        : options_(options), map_(map), watch_(watch), output_(output), symbolizer_(symbolizer) {}
 
-    // Milliseconds until the next look, or -1.
-    [[nodiscard]] int wait() const {
-        if (interval_ <= 0) return -1;
-        const double left = interval_ - seconds_since(last_);
-        return static_cast<int>(std::ceil(std::clamp(left, 0.0, 1e6) * 1e3));
-    }
-    void show_if_due() {
-        if (interval_ <= 0 || seconds_since(last_) < interval_) return;
-        const double seconds = seconds_since(last_);
-        last_ = Clock::now();
-        counts_.look(reports_of(attachments_));
+    // `seconds`: since the last time.
+    void show(const std::vector<AttachmentReport>& reports, double seconds) {
+        if (options_.histogram_of) return show_histogram();
+        counts_.look(reports);
         const std::vector<Counted> top = counts_.top(options_.top, symbolizer_);
         if (options_.json)
-            output_.print(count_json(top, counts_.total(), seconds_since(begin_)));
+            output_.print(count_json(top, counts_.total(), watch_.elapsed()));
         else
-            print(count_table(top, seconds));
+            watch_.print(count_table(top, seconds));
     }
     // The last time, all in all.
     void show_end(const std::vector<AttachmentReport>& reports) {
+        if (options_.histogram_of) return show_histogram();
         counts_.look(reports);
-        if (!options_.json) print(count_table(counts_.top(options_.top, symbolizer_), 0));
+        if (!options_.json) watch_.print(count_table(counts_.top(options_.top, symbolizer_), 0));
     }
 
   private:
-    void print(const std::string& table) { output_.print((redraws_ ? kRedraw : "") + table); }
+    void show_histogram() {
+        const std::vector<std::uint64_t> slots = read_slots(map_);
+        if (options_.json)
+            output_.print(slots_json(slots, watch_.elapsed()));
+        else
+            watch_.print(slots_text(slots));
+    }
 
     const CountOptions& options_;
-    const std::vector<Attachment>& attachments_;
+    int map_;
+    Watch& watch_;
     Counts counts_;
     Output& output_;
     Symbolizer& symbolizer_;
-    bool redraws_;
-    double interval_;  // 0: never
-    Clock::time_point begin_ = Clock::now(), last_ = begin_;
 };
-
-// Until a stop is requested, the command ends, or the reader of stdout is gone. True: the command
-// has ended.
-bool count_until_end(Display& display, Output& output, const StopSignals& stop, int command) {
-    pollfd polled[] = {{stop.fd(), POLLIN, 0}, {command, POLLIN, 0}, {output.fd(), 0, 0}};
-    while (!stop.requested() && !output.closed()) {
-        if (poll(polled, std::size(polled), display.wait()) < 0) continue;
-        if ((polled[2].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) output.set_closed();
-        if ((polled[1].revents & POLLIN) != 0) return true;
-        if (!stop.requested()) display.show_if_due();
-    }
-    return false;
-}
 
 Summary sum_up(const CountOptions& options, const std::vector<Attachment>& attachments,
                Symbolizer& symbolizer) {
@@ -148,7 +135,8 @@ int run_count(const CountOptions& options) {
     Symbolizer symbolizer;
     const Device device = Device::open();
     note_untested_kernel();
-    const UniqueFd map = make_counter_map(counters_for(options.sites, symbolizer));
+    const UniqueFd map = make_counter_map(
+        options.histogram_of ? DJPROBE_LOG2_SLOTS : counters_for(options.sites, symbolizer));
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const std::vector<Attachment> attachments =
         attach_all(options, map.get(), device, symbolizer, stop);
@@ -160,12 +148,10 @@ int run_count(const CountOptions& options) {
     for (const std::string& line : what_is_off(device.set_switches(0, 0)))
         say("probeload: {}\n", line);
 
-    if (options.command) child.emplace(start_command(*options.command));
-    if (options.seconds) stop.request_after(*options.seconds);
-    Display display(options, attachments, output, symbolizer);
-    const bool ended = count_until_end(display, output, stop, child ? child->fd() : -1);
-    std::optional<int> status;
-    if (child) status = ended ? child->wait() : child->end();
+    Watch watch(options, output);
+    Display display(options, map.get(), watch, output, symbolizer);
+    const std::optional<int> status = watch.run(
+        stop, child, [&](double seconds) { display.show(reports_of(attachments), seconds); });
     Summary summary = sum_up(options, attachments, symbolizer);
     display.show_end(summary.attachments);
     summary.command_status = status;

@@ -3,23 +3,21 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
-#include <string>
 #include <vector>
 
+#include "count/watch.h"
 #include "djprobe.h"
 #include "kernel/site_spec.h"
 
 namespace djprobe::loader {
 
-struct CountOptions {
+struct CountOptions : WatchOptions {
     std::vector<SiteSpec> sites;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
-    std::optional<double> seconds;
-    std::optional<double> interval;  ///< none: every second on a terminal, else only at the end
-    std::optional<std::string> command;
     std::size_t top = 20;
-    bool json = false;
+    std::optional<std::string> conditions;  ///< which hits count; see parse_conditions()
+    /// Of which operand a histogram is wanted, in place of counts. There is one site then.
+    std::optional<std::string> histogram_of;
 };
 
 /// Returns the exit status. Throws Error.

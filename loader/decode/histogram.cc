@@ -77,26 +77,28 @@ std::vector<Histogram> histograms_in(const btf& btf, std::uint32_t type_id, std:
     return std::move(search.found);
 }
 
-std::string draw(const Histogram& histogram, std::span<const std::byte> value) {
-    std::vector<std::uint64_t> counts;
-    for (std::uint32_t i = 0; i < histogram.slots; ++i)
-        counts.push_back(slot(histogram, value, i));
-    const auto is_full = [](std::uint64_t count) { return count != 0; };
-    const auto first = std::ranges::find_if(counts, is_full);
-    if (first == counts.end()) return "";
-    const auto last = std::find_if(counts.rbegin(), counts.rend(), is_full).base();
-    const std::uint64_t most = *std::ranges::max_element(counts);
+std::string draw_bars(const std::vector<Bar>& bars) {
+    const auto is_full = [](const Bar& bar) { return bar.count != 0; };
+    const auto first = std::ranges::find_if(bars, is_full);
+    if (first == bars.end()) return "";
+    const auto last = std::find_if(bars.rbegin(), bars.rend(), is_full).base();
+    const std::uint64_t most = std::ranges::max_element(bars, {}, &Bar::count)->count;
     std::string text;
-    for (auto count = first; count != last; ++count) {
-        const auto power = static_cast<unsigned>(count - counts.begin());
-        const std::uint64_t from = power == 0 ? 0 : std::uint64_t{1} << power;
-        const std::uint64_t to = (std::uint64_t{2} << power) - 1;
+    for (auto bar = first; bar != last; ++bar) {
         // Counts of 64 bits times the width may not fit, their ratio does.
-        const double share = static_cast<double>(*count) / static_cast<double>(most);
-        text += fmt::format("{:>12} -> {:<12} {:>10} |{:<{}}|\n", from, to, *count,
+        const double share = static_cast<double>(bar->count) / static_cast<double>(most);
+        text += fmt::format("{:>12} -> {:<12} {:>10} |{:<{}}|\n", bar->from, bar->to, bar->count,
                             std::string(static_cast<std::size_t>(share * kWidth), '*'), kWidth);
     }
     return text;
+}
+
+std::string draw(const Histogram& histogram, std::span<const std::byte> value) {
+    std::vector<Bar> bars;
+    for (std::uint32_t i = 0; i < histogram.slots; ++i)
+        bars.push_back({i == 0 ? 0 : std::uint64_t{1} << i, (std::uint64_t{2} << i) - 1,
+                        slot(histogram, value, i)});
+    return draw_bars(bars);
 }
 
 }  // namespace djprobe::loader

@@ -25,7 +25,14 @@ struct Histogram {
 /// Those in a value of this type; `name` is that of the value. Throws Error(kBadFile).
 std::vector<Histogram> histograms_in(const btf& btf, std::uint32_t type_id, std::string_view name);
 
-/// A line for each slot from the first to the last that is not empty, with a bar; "" if all are.
+/// How often a value was in [from, to].
+struct Bar {
+    std::uint64_t from, to, count;
+};
+
+/// A line for each from the first to the last that is not empty; "" if all are.
+std::string draw_bars(const std::vector<Bar>& bars);
+/// The same of a histogram's slots.
 std::string draw(const Histogram& histogram, std::span<const std::byte> value);
 
 }  // namespace djprobe::loader

@@ -43,6 +43,7 @@ class RecordPrinter {
     /// Appends one record. Text and JSON: a line, decoded, or as a hexdump when the type is unknown
     /// or does not fit; the first time with a line on stderr that says what to add.
     void print(Buffer& out, std::span<const std::byte> record);
+    void operator()(Buffer& out, std::span<const std::byte> record) { print(out, record); }
 
   private:
     [[nodiscard]] bool fits(std::size_t size) const;

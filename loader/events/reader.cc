@@ -40,7 +40,7 @@ void set_ring_sizes(const bpf_object* object, std::size_t bytes) {
 }
 
 EventReader::EventReader(bpf_object* object, Format format, Output& output, const StopSignals& stop,
-                         std::optional<std::size_t> buffer)
+                         std::optional<std::size_t> buffer, const PrintRecord& print)
     : output_(output), stop_(stop) {
     const std::vector<bpf_map*> maps = event_maps(object);
     for (bpf_map* map : maps) {
@@ -50,7 +50,8 @@ EventReader::EventReader(bpf_object* object, Format format, Output& output, cons
                                 .size = is_ring ? RecordSize::kExact : RecordSize::kPadded,
                                 .number = static_cast<std::uint32_t>(sources_.size())};
         Source& source = sources_.emplace_back(Source{
-            this, name, RecordPrinter(bpf_object__btf(object), name, maps.size() == 1, style),
+            this, name,
+            print ? print : RecordPrinter(bpf_object__btf(object), name, maps.size() == 1, style),
             std::nullopt});
         is_ring ? add_ring(map, source)
                 : add_perf(map, source, buffer.value_or(kPerfBuffer) / kPage);
@@ -95,7 +96,7 @@ void EventReader::add_perf(bpf_map* map, Source& source, std::size_t pages) {
 void EventReader::on_record(Source& source, std::span<const std::byte> record) {
     if (at_limit()) return;
     ++received_;
-    source.printer.print(output_.buffer(), record);
+    source.print(output_.buffer(), record);
     output_.flush_if_full();
 }
 

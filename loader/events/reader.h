@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 
 #include <cstdint>
+#include <functional>
 #include <list>
 #include <memory>
 #include <optional>
@@ -22,13 +23,16 @@ namespace djprobe::loader {
 /// Before the object is loaded: the size of its ring buffers, a power of two from 4096 on.
 void set_ring_sizes(const bpf_object* object, std::size_t bytes);
 
+/// Appends one record, with its line's end.
+using PrintRecord = std::function<void(Buffer& out, std::span<const std::byte> record)>;
+
 /// Reads every ring buffer and perf event array of a loaded object and prints their records.
 class EventReader {
   public:
     /// Throws Error when a map cannot be read.
-    /// `buffer`: bytes for each CPU, of perf event arrays.
+    /// `buffer`: bytes for each CPU, of perf event arrays. `print`: in place of our own printing.
     EventReader(bpf_object* object, Format format, Output& output, const StopSignals& stop,
-                std::optional<std::size_t> buffer = std::nullopt);
+                std::optional<std::size_t> buffer = std::nullopt, const PrintRecord& print = {});
     EventReader(const EventReader&) = delete;
     EventReader& operator=(const EventReader&) = delete;
 
@@ -62,7 +66,7 @@ class EventReader {
     struct Source {
         EventReader* reader;
         std::string name;
-        RecordPrinter printer;
+        PrintRecord print;
         std::optional<RingMapping> ring;
     };
     struct FreePerf {

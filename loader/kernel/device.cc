@@ -49,6 +49,23 @@ void check_known(int error) {
     fail(ExitCode::kFailure, "{}: {}", what, std::strerror(error));
 }
 
+// A module without actions finds bytes that it does not know.
+void check_actions_known(int error) {
+    if (error == E2BIG) check_known(ENOTTY);
+}
+
+djprobe_attach_many many_of(const AttachRequest& request) {
+    djprobe_attach_many attach = {};
+    attach.mode = request.mode;
+    attach.prog_fd = request.prog_fd;
+    attach.flags = request.flags;
+    attach.entry_prog_fd = request.entry_prog_fd;
+    if (!request.actions.empty())
+        attach.actions = reinterpret_cast<std::uintptr_t>(request.actions.data());
+    attach.action_count = static_cast<std::uint32_t>(request.actions.size());
+    return attach;
+}
+
 std::uint64_t cookie_of(const AttachRequest& request, std::size_t site) {
     return request.flags & DJPROBE_ATTACH_COUNT ? counter_name(request.cookie + site)
                                                 : request.cookie;
@@ -107,8 +124,24 @@ Device Device::open(const char* path) {
     return Device(std::move(fd));
 }
 
+Probe Device::attach_acting(const SiteSpec& site, const AttachRequest& request,
+                            Symbolizer& symbolizer) const {
+    std::vector<djprobe_site> sites(1);
+    if (!site.symbol.empty())
+        sites[0].symbol = reinterpret_cast<std::uintptr_t>(site.symbol.c_str());
+    sites[0].offset = site.offset;
+    sites[0].address = site.address;
+    sites[0].cookie = cookie_of(request, 0);
+    djprobe_attach_many attach = many_of(request);
+    if (UniqueFd fd = attach_sites(sites, attach)) return Probe(std::move(fd));
+    const int error = errno;
+    check_actions_known(error);
+    throw refusal(site, request.prog_name, reason_of(attach), error, symbolizer);
+}
+
 Probe Device::attach(const SiteSpec& site, const AttachRequest& request,
                      Symbolizer& symbolizer) const {
+    if (!request.actions.empty()) return attach_acting(site, request, symbolizer);
     djprobe_attach attach = {};
     attach.size = sizeof attach;
     if (!site.symbol.empty()) attach.symbol = reinterpret_cast<std::uintptr_t>(site.symbol.c_str());
@@ -136,17 +169,15 @@ std::optional<Probe> Device::attach_most(std::span<const ManySite> sites,
         named[i].flags = sites[i].flags;
         named[i].cookie = cookie_of(request, i);
     }
-    djprobe_attach_many attach = {};
-    attach.mode = request.mode;
-    attach.prog_fd = request.prog_fd;
-    attach.flags = request.flags | DJPROBE_ATTACH_SKIP;
-    attach.entry_prog_fd = request.entry_prog_fd;
+    djprobe_attach_many attach = many_of(request);
+    attach.flags |= DJPROBE_ATTACH_SKIP;
     UniqueFd fd = attach_sites(named, attach);
     const int error = errno;
     for (std::size_t i = 0; i < named.size(); ++i)
         if (named[i].flags & DJPROBE_SITE_LEFT_OUT) refused.push_back({i, named[i].reason});
     if (fd) return Probe(std::move(fd));
     check_known(error);
+    if (!request.actions.empty()) check_actions_known(error);
     if (refused.size() == sites.size()) return std::nullopt;
     SiteSpec site;
     site.symbol = request.pattern;

@@ -62,6 +62,8 @@ struct AttachRequest {
     int entry_prog_fd = 0;    ///< with DJPROBE_ATTACH_SESSION
     /// For messages about a whole attach_many(): what the user has asked for.
     std::string_view pattern{};
+    /// With DJPROBE_ATTACH_COUNT: what each hit does; none: it increments the counter.
+    std::span<const djprobe_action> actions{};
 };
 
 /// One of many sites.
@@ -117,6 +119,9 @@ class Device {
 
   private:
     explicit Device(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
+    /// attach() with actions.
+    Probe attach_acting(const SiteSpec& site, const AttachRequest& request,
+                        Symbolizer& symbolizer) const;
     bool ask(const SiteSpec& site, std::uint32_t flags, djprobe_explain& explain) const;
 
     UniqueFd fd_;

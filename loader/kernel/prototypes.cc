@@ -90,6 +90,20 @@ std::string declaration(const btf& types, std::uint32_t id, std::string name, in
     }
 }
 
+Parameter parameter(const btf& types, const btf_param& of) {
+    Parameter parameter{std::string(printable_name(types, of.name_off)), 0, false};
+    const btf_type& type = type_at(types, skip_modifiers(types, of.type));
+    if (btf_is_ptr(&type)) parameter.size = sizeof(std::uint64_t);
+    const bool is_enum = btf_is_enum(&type) || btf_is_enum64(&type);
+    // An int of 128 bits takes two registers.
+    if ((btf_is_int(&type) || is_enum) && type.size <= sizeof(std::uint64_t))
+        parameter.size = static_cast<std::uint8_t>(type.size);
+    parameter.is_signed =
+        is_enum ? btf_kflag(&type)
+                : btf_is_int(&type) && (btf_int_encoding(&type) & BTF_INT_SIGNED) != 0;
+    return parameter;
+}
+
 }  // namespace
 
 std::string c_declaration(const btf& types, std::uint32_t type_id, const std::string& name) {
@@ -119,12 +133,34 @@ Prototypes::Table& Prototypes::table(const std::string& module) {
     return found;
 }
 
+std::uint32_t Prototypes::prototype(const Table& known, std::string_view function) {
+    const auto found = known.functions.find(function);
+    return found == known.functions.end() ? 0 : found->second;
+}
+
 std::optional<std::string> Prototypes::find(std::string_view module, std::string_view function) {
     const Table& known = table(std::string(module));
-    const auto found = known.functions.find(function);
-    if (found == known.functions.end() || found->second == 0) return std::nullopt;
+    const std::uint32_t type = prototype(known, function);
+    if (type == 0) return std::nullopt;
     try {
-        return c_declaration(*known.types, found->second, std::string(function));
+        return c_declaration(*known.types, type, std::string(function));
+    } catch (const Error&) {
+        return std::nullopt;
+    }
+}
+
+std::optional<std::vector<Parameter>> Prototypes::parameters(std::string_view module,
+                                                             std::string_view function) {
+    const Table& known = table(std::string(module));
+    const std::uint32_t type = prototype(known, function);
+    if (type == 0) return std::nullopt;
+    try {
+        std::vector<Parameter> list;
+        list.reserve(btf_vlen(&type_at(*known.types, type)));
+        const btf_type& prototype = type_at(*known.types, type);
+        for (int i = 0; i < btf_vlen(&prototype); ++i)
+            list.push_back(parameter(*known.types, btf_params(&prototype)[i]));
+        return list;
     } catch (const Error&) {
         return std::nullopt;
     }

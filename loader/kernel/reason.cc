@@ -76,6 +76,8 @@ std::string describe_detail(const AbiReason& reason, Symbolizer& symbolizer) {
             return at_why(first, second, symbolizer);
         case DJPROBE_DETAIL_ATTACH_TYPE:
             return fmt::format(" (expected attach type {})", first);
+        case DJPROBE_DETAIL_ACTION:
+            return fmt::format(" (action {}, operation {})", first, second);
     }
     return "";
 }

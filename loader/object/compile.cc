@@ -5,8 +5,6 @@
 #include <sys/wait.h>
 
 #include <cerrno>
-#include <cstdarg>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -17,26 +15,16 @@
 #include "base/child.h"
 #include "base/error.h"
 #include "base/regular_file.h"
+#include "object/types_header.h"
 
 namespace djprobe::loader {
 namespace {
 
 constexpr const char* kKernelBtf = "/sys/kernel/btf/vmlinux";
 
-struct CloseFile {
-    void operator()(std::FILE* file) const { std::fclose(file); }
-};
 struct FreeBtf {
     void operator()(btf* btf) const { btf__free(btf); }
 };
-struct FreeDump {
-    void operator()(btf_dump* dump) const { btf_dump__free(dump); }
-};
-
-__attribute__((format(printf, 2, 0))) void print_type(void* file, const char* format,
-                                                      va_list arguments) {
-    std::vfprintf(static_cast<std::FILE*>(file), format, arguments);
-}
 
 constexpr int kDeepest = 8;  // headers that include each other end somewhere
 
@@ -83,29 +71,9 @@ void write_vmlinux_header(const std::filesystem::path& btf_file,
         fail(ExitCode::kCompile, "vmlinux.h: no kernel types in {}: {}", btf_file.string(),
              std::strerror(errno));
     }
-    const std::unique_ptr<std::FILE, CloseFile> file(std::fopen(header.c_str(), "we"));
-    if (!file) fail(ExitCode::kFailure, "{}: {}", header.string(), std::strerror(errno));
-    const std::unique_ptr<btf_dump, FreeDump> dump(
-        btf_dump__new(btf.get(), print_type, file.get(), nullptr));
-    if (!dump) fail(ExitCode::kFailure, "vmlinux.h: {}", std::strerror(errno));
-
-    // libbpf's headers know the kernel's own types by the guard. The attribute makes every access
-    // to them relocatable (CO-RE).
-    std::fputs(
-        "#ifndef __VMLINUX_H__\n#define __VMLINUX_H__\n"
-        "#pragma clang attribute push (__attribute__((preserve_access_index)), "
-        "apply_to = record)\n",
-        file.get());
-    for (std::uint32_t id = 1; id < btf__type_cnt(btf.get()); ++id) {
-        if (const int error = btf_dump__dump_type(dump.get(), id); error != 0) {
-            fail(ExitCode::kCompile, "vmlinux.h: type {} of {}: {}", id, btf_file.string(),
-                 std::strerror(-error));
-        }
-    }
-    std::fputs("#pragma clang attribute pop\n#endif\n", file.get());
-    if (std::fflush(file.get()) != 0) {
-        fail(ExitCode::kFailure, "{}: {}", header.string(), std::strerror(errno));
-    }
+    std::ofstream file(header);
+    file << types_header(*btf, all_types(*btf), btf_file.string());
+    if (!file.flush()) fail(ExitCode::kFailure, "{}: {}", header.string(), std::strerror(errno));
 }
 
 std::filesystem::path compile(const std::filesystem::path& source, const std::string& name,

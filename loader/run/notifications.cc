@@ -7,6 +7,7 @@
 #include <cerrno>
 
 namespace djprobe::loader {
+
 std::optional<Notification> receive(const UniqueFd& listener) {
     seccomp_notif call = {};
     if (ioctl(listener.get(), SECCOMP_IOCTL_NOTIF_RECV, &call) != 0) return std::nullopt;
@@ -17,7 +18,7 @@ bool Notification::is_valid() const {
     return ioctl(listener_, SECCOMP_IOCTL_NOTIF_ID_VALID, &call_.id) == 0;
 }
 
-void Notification::answer(std::int64_t value, int error, std::uint32_t flags) const {
+void Notification::send(std::int64_t value, int error, std::uint32_t flags) const {
     seccomp_notif_resp response = {};
     response.id = call_.id;
     response.val = value;
@@ -28,16 +29,17 @@ void Notification::answer(std::int64_t value, int error, std::uint32_t flags) co
 
 // Another thread of the tool may change the arguments between our look at them and the kernel's.
 // That is no matter of security: the filter is there for the tool's good, and forbids nothing.
-void Notification::go_on() const {
-    answer(0, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
-}
-
-void Notification::fail(int error) const {
-    answer(0, error, 0);
-}
-
-void Notification::succeed(std::int64_t value) const {
-    answer(value, 0, 0);
+void Notification::answer(Answer answer) const {
+    switch (answer.kind_) {
+        case Answer::Kind::kGoOn:
+            return send(0, 0, SECCOMP_USER_NOTIF_FLAG_CONTINUE);
+        case Answer::Kind::kFail:
+            return send(0, static_cast<int>(answer.value_), 0);
+        case Answer::Kind::kSucceed:
+            return send(answer.value_, 0, 0);
+        case Answer::Kind::kGive:
+            return give(std::move(answer.file_), answer.value_ != 0);
+    }
 }
 
 // Not SECCOMP_ADDFD_FLAG_SEND, which lets the tool go on while the file is open here, too. Between
@@ -49,9 +51,9 @@ void Notification::give(UniqueFd file, bool close_on_exec) const {
     added.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
     const int number = ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &added);
     // No room for another descriptor: EMFILE, as the kernel's own call says it.
-    if (number < 0) return fail(errno);
+    if (number < 0) return send(0, errno, 0);
     file = UniqueFd();
-    succeed(number);
+    send(number, 0, 0);
 }
 
 bool Notification::replace(int number, const UniqueFd& file, bool close_on_exec) const {

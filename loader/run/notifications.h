@@ -6,10 +6,35 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "base/unique_fd.h"
 
 namespace djprobe::loader {
+
+/// What becomes of one call.
+class Answer {
+  public:
+    /// The kernel carries the call out, as if there were no filter.
+    static Answer go_on() { return {Kind::kGoOn, 0, {}}; }
+    static Answer fail(int error) { return {Kind::kFail, error, {}}; }
+    static Answer succeed(std::int64_t value) { return {Kind::kSucceed, value, {}}; }
+    /// The call returns a new descriptor of the tool's, which has the only copy then: once the tool
+    /// closes it, the file is closed.
+    static Answer give(UniqueFd file, bool close_on_exec) {
+        return {Kind::kGive, close_on_exec, std::move(file)};
+    }
+
+  private:
+    friend class Notification;
+    enum class Kind { kGoOn, kFail, kSucceed, kGive };
+    Answer(Kind kind, std::int64_t value, UniqueFd file)
+        : kind_(kind), value_(value), file_(std::move(file)) {}
+
+    Kind kind_;
+    std::int64_t value_;
+    UniqueFd file_;
+};
 
 /// One call, whose thread waits for an answer. Answers to a call that is over, because its thread
 /// has been killed, do nothing.
@@ -24,18 +49,13 @@ class Notification {
 
     /// False: the thread has gone, and its number may be another's.
     [[nodiscard]] bool is_valid() const;
-    /// The kernel carries the call out, as if there were no filter.
-    void go_on() const;
-    void fail(int error) const;
-    void succeed(std::int64_t value) const;
-    /// The call returns a new descriptor of the tool's, which has the only copy then: once the tool
-    /// closes it, the file is closed.
-    void give(UniqueFd file, bool close_on_exec) const;
+    void answer(Answer answer) const;
     /// Puts the file in place of the tool's descriptor `number`. False: it is as before.
     [[nodiscard]] bool replace(int number, const UniqueFd& file, bool close_on_exec) const;
 
   private:
-    void answer(std::int64_t value, int error, std::uint32_t flags) const;
+    void send(std::int64_t value, int error, std::uint32_t flags) const;
+    void give(UniqueFd file, bool close_on_exec) const;
 
     int listener_;
     seccomp_notif call_;

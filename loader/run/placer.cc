@@ -8,6 +8,22 @@
 #include "kernel/return_mode.h"
 
 namespace djprobe::loader {
+namespace {
+
+// Not what would meet the next site as well.
+bool is_of_site(std::uint32_t reason) {
+    switch (reason) {
+        case DJPROBE_REASON_NONE:
+        case DJPROBE_REASON_NO_MEMORY:
+        case DJPROBE_REASON_NO_INDEX:
+        case DJPROBE_REASON_INTERRUPTED:
+            return false;
+        default:
+            return true;
+    }
+}
+
+}  // namespace
 
 Way Placer::choose(const SiteSpec& site, bool at_returns) const {
     return at_returns ? choose_return(site) : choose_entry(site);
@@ -57,7 +73,8 @@ Placed Placer::place(const std::vector<MultiTarget>& targets, const std::vector<
     if (UniqueFd fd = device_.attach_sites(sites, request)) return {Probe(std::move(fd)), "", {}};
     const std::string why =
         request.reason ? reason_name(request.reason) : std::string(std::strerror(errno));
-    if (request.reason && request.failed < sites.size()) return {{}, why, request.failed};
+    if (is_of_site(request.reason) && request.failed < sites.size())
+        return {{}, why, request.failed};
     return {{}, why, {}};
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include <array>
+#include <chrono>
 #include <csignal>
 #include <optional>
 #include <system_error>
@@ -22,8 +23,6 @@
 
 namespace djprobe::loader {
 namespace {
-
-constexpr int kLookMs = 200;
 
 /// The signals that ask probeload to end: it ends with the tool. What is typed at the terminal
 /// reaches the tool by itself; what was sent to probeload is passed on.
@@ -67,9 +66,9 @@ void raise_descriptor_limit() {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-Tool start_tool(const RunOptions& options, bool filtered) {
+Tool start_tool(const RunOptions& options, Filter filter) {
     try {
-        return Tool::start(options.tool, filtered);
+        return Tool::start(options.tool, filter);
     } catch (const std::system_error& error) {
         fail(ExitCode::kCommandFailed, "{}", error.what());
     }
@@ -79,28 +78,49 @@ int exit_status(int status) {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+/// When the ledger looks at its probes: not at each call of a tool that places hundreds.
+class Looks {
+  public:
+    [[nodiscard]] int wait_ms() const { return again_ ? static_cast<int>(kLook.count()) : -1; }
+    /// Short of memory it leaves the rest to a later look: the tool goes on.
+    void at(Ledger& ledger) try {
+        ledger.forget_ended();
+        const auto now = std::chrono::steady_clock::now();
+        if (now - last_ < kLook) {
+            again_ = true;
+            return;
+        }
+        last_ = now;
+        again_ = true;
+        again_ = ledger.look();
+    } catch (const std::exception&) {
+    }
+
+  private:
+    static constexpr std::chrono::milliseconds kLook{200};
+    std::chrono::steady_clock::time_point last_{};
+    bool again_ = false;
+};
+
 // Until the tool has ended, and no process that it has left behind is under the filter; or, for the
 // sake of those that are no end of theirs, until a signal comes then.
 int serve(Tool& tool, const PassedOn& signals, Ledger* ledger, Takeover* takeover) {
     std::optional<int> status;
     bool listening = tool.listener() && takeover;
-    bool look = false;
+    Looks looks;
     while (!status || listening) {
         std::array<pollfd, 4> ready = {{{status ? -1 : tool.fd(), POLLIN, 0},
                                         {signals.fd(), POLLIN, 0},
                                         {listening ? tool.listener().get() : -1, POLLIN, 0},
                                         {ledger ? ledger->fd() : -1, POLLIN, 0}}};
-        poll(ready.data(), ready.size(), look ? kLookMs : -1);
+        poll(ready.data(), ready.size(), looks.wait_ms());
         if (signals.pass_on(tool) && status) break;
         if (ready[2].revents & POLLIN) {
             if (const auto call = receive(tool.listener())) takeover->handle(*call);
         } else if (ready[2].revents) {
             listening = false;
         }
-        if (ledger) {
-            look = ledger->look();
-            ledger->forget_ended();
-        }
+        if (ledger) looks.at(*ledger);
         if (ready[0].revents) status = tool.wait();
     }
     return exit_status(*status);
@@ -112,7 +132,7 @@ void tell(const RunSums& sums, bool json) {
 
 int run_alone(const RunOptions& options) {
     const PassedOn signals;
-    Tool tool = start_tool(options, false);
+    Tool tool = start_tool(options, Filter::kNone);
     return serve(tool, signals, nullptr, nullptr);
 }
 
@@ -132,13 +152,13 @@ int run_tool(const RunOptions& options) {
     const std::optional<Device> device = open_device(options);
     if (!device) return run_alone(options);
     const PassedOn signals;
-    Tool tool = start_tool(options, true);
+    Ledger ledger;
+    Takeover takeover(*device, options, ledger);
+    Tool tool = start_tool(options, options.strict ? Filter::kRequired : Filter::kWanted);
     raise_descriptor_limit();
     if (!tool.listener())
         say("probeload: the tool has a seccomp filter with a listener already: the kernel places "
             "all probes\n");
-    Ledger ledger;
-    Takeover takeover(*device, options, ledger);
     const int status = serve(tool, signals, &ledger, &takeover);
     tell(ledger.sums(), options.json);
     return status;

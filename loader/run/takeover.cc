@@ -14,19 +14,22 @@
 namespace djprobe::loader {
 
 void Takeover::handle(const Notification& call) {
-    // What has been closed before this call, the call must not meet.
-    ledger_.forget_ended();
-    const auto task = ToolTask::of(call.thread());
-    if (!task) return call.go_on();
+    call.answer(choose_answer(call));
+}
+
+Answer Takeover::choose_answer(const Notification& call) {
     try {
-        dispatch(call, *task);
+        // What has been closed before this call, the call must not meet.
+        ledger_.forget_ended();
+        const auto task = ToolTask::of(call.thread());
+        return task ? dispatch(call, *task) : Answer::go_on();
     } catch (const std::exception& error) {
         // The tool is not to suffer from what we lack.
-        leave(call, *task, printable(error.what()));
+        return leave(call, printable(error.what()));
     }
 }
 
-void Takeover::dispatch(const Notification& call, const ToolTask& task) {
+Answer Takeover::dispatch(const Notification& call, const ToolTask& task) {
     if (call.number() == SYS_perf_event_open) return open_event(call, task);
     if (call.number() == SYS_ioctl) return set_program(call, task);
     switch (static_cast<std::uint32_t>(call.argument(0))) {
@@ -39,20 +42,17 @@ void Takeover::dispatch(const Notification& call, const ToolTask& task) {
     }
 }
 
-bool Takeover::forbid(const Notification& call, const ToolTask& task,
-                      const std::string& reason) const {
+bool Takeover::forbids(const Notification& call, const std::string& reason) const {
     if (!options_.strict) return false;
     say("probeload: --strict: {}: the kernel would place a probe itself ({}): refused\n",
-        printable(task.name()), reason);
-    call.fail(EACCES);
+        printable(name_of_task(call.thread())), reason);
     return true;
 }
 
-void Takeover::leave(const Notification& call, const ToolTask& task, const std::string& reason,
-                     std::size_t probes) {
-    if (forbid(call, task, reason)) return;
+Answer Takeover::leave(const Notification& call, const std::string& reason, std::size_t probes) {
+    if (forbids(call, reason)) return Answer::fail(EACCES);
     ledger_.count_kernel(reason, probes);
-    call.go_on();
+    return Answer::go_on();
 }
 
 }  // namespace djprobe::loader

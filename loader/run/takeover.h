@@ -29,7 +29,8 @@ class Takeover {
           placer_(device, options),
           pmu_(find_kprobe_pmu()) {}
 
-    /// Answers the call. No copy of the tool's descriptors is open here any more when it goes on.
+    /// Answers the call, once no copy of the tool's descriptors is open here any more: one that the
+    /// tool closes then is closed for good.
     void handle(const Notification& call);
 
   private:
@@ -50,14 +51,15 @@ class Takeover {
         void move_to_rest(std::size_t index, const std::string& reason);
     };
 
-    void dispatch(const Notification& call, const ToolTask& task);
-    void open_event(const Notification& call, const ToolTask& task);
-    void set_program(const Notification& call, const ToolTask& task);
-    void create_link(const Notification& call, const ToolTask& task);
-    void link_event(const Notification& call, const ToolTask& task, const LinkAttributes& link);
-    void link_multi(const Notification& call, const ToolTask& task, const LinkAttributes& link);
-    void pin_link(const Notification& call, const ToolTask& task);
-    void tell_link(const Notification& call, const ToolTask& task);
+    Answer choose_answer(const Notification& call);
+    Answer dispatch(const Notification& call, const ToolTask& task);
+    Answer open_event(const Notification& call, const ToolTask& task);
+    Answer set_program(const Notification& call, const ToolTask& task);
+    Answer create_link(const Notification& call, const ToolTask& task);
+    Answer link_event(const Notification& call, const ToolTask& task, const LinkAttributes& link);
+    Answer link_multi(const Notification& call, const ToolTask& task, const LinkAttributes& link);
+    Answer pin_link(const Notification& call, const ToolTask& task);
+    Answer tell_link(const Notification& call, const ToolTask& task);
 
     /// Why the kernel would refuse this program for an event that has one already: EEXIST, unless
     /// the program itself is wrong.
@@ -70,17 +72,15 @@ class Takeover {
                             std::optional<Probe>& probe) const;
     /// The link of one of our event fds that stands for a link; its number in `number`.
     Placement* find_link(const ToolTask& task, int fd, std::uint64_t* number = nullptr);
-    /// Gives the tool the event fd of a link, and keeps the placement. Its number; 0: it was
-    /// refused.
-    std::uint64_t give_link(const Notification& call, Placement placement);
+    /// Gives the tool the event fd of a link, and keeps the placement, whose number is `kept` then.
+    Answer give_link(Placement placement, std::uint64_t* kept = nullptr);
     Shares share_out(const MultiRequest& request);
     std::optional<Probe> place_shares(Shares& shares, const UniqueFd& program) const;
 
     /// The call goes on to the kernel, which places the probe; with --strict it is an error.
-    void leave(const Notification& call, const ToolTask& task, const std::string& reason,
-               std::size_t probes = 1);
-    /// True, with the call answered: --strict forbids what the kernel is to place.
-    bool forbid(const Notification& call, const ToolTask& task, const std::string& reason) const;
+    Answer leave(const Notification& call, const std::string& reason, std::size_t probes = 1);
+    /// Says that --strict forbids what the kernel is to place, if it does.
+    bool forbids(const Notification& call, const std::string& reason) const;
 
     const Device& device_;
     const RunOptions& options_;

@@ -54,29 +54,29 @@ void Takeover::hand_back(const Notification& call, const ToolTask& task, int fd)
         ledger_.count_kernel("event-group");
 }
 
-void Takeover::open_event(const Notification& call, const ToolTask& task) {
+Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
     hand_back(call, task, static_cast<int>(call.argument(3)));
     const auto attr = read_attr(task, call.argument(0));
-    if (!attr) return call.go_on();
+    if (!attr) return Answer::go_on();
     const EventArguments arguments = {
         static_cast<std::int32_t>(call.argument(1)), static_cast<std::int32_t>(call.argument(2)),
         static_cast<std::int32_t>(call.argument(3)), call.argument(4)};
     const Decision decision = decide_event(*attr, arguments, pmu_);
-    if (decision.side == Side::kOther) return call.go_on();
-    if (decision.side == Side::kKernel) return leave(call, task, std::string(decision.reason));
+    if (decision.side == Side::kOther) return Answer::go_on();
+    if (decision.side == Side::kKernel) return leave(call, std::string(decision.reason));
     auto request = read_request(task, *attr);
-    if (!request) return call.go_on();
-    if (!task.may_probe()) return leave(call, task, "no-permission");
+    if (!request) return Answer::go_on();
+    if (!task.may_probe()) return leave(call, "no-permission");
     // The kernel takes a function's first byte only, djprobe also what stands for it.
     const bool inside = request->site.symbol.empty() && !names_.is_start(request->site.address);
-    if (request->at_returns && inside) return leave(call, task, "return-at-offset");
+    if (request->at_returns && inside) return leave(call, "return-at-offset");
     Way way = placer_.choose(request->site, request->at_returns);
-    if (!way.refused.empty()) return leave(call, task, way.refused);
+    if (!way.refused.empty()) return leave(call, way.refused);
     UniqueFd event = device_.make_event(DJPROBE_EVENT_PERF);
     const auto number = event ? event_number(event) : std::nullopt;
-    if (!number) return leave(call, task, "no-event-fd");
+    if (!number) return leave(call, "no-event-fd");
     events_.insert_or_assign(*number, Event{std::move(*request), std::move(way)});
-    call.give(std::move(event), (arguments.flags & PERF_FLAG_FD_CLOEXEC) != 0);
+    return Answer::give(std::move(event), (arguments.flags & PERF_FLAG_FD_CLOEXEC) != 0);
 }
 
 Takeover::Event* Takeover::find_event(const ToolTask& task, int fd) {
@@ -101,43 +101,41 @@ int Takeover::busy_error(const Event& event, const UniqueFd& program, bool by_li
     return twin && !fits ? errno : EEXIST;
 }
 
-void Takeover::set_program(const Notification& call, const ToolTask& task) {
+Answer Takeover::set_program(const Notification& call, const ToolTask& task) {
     const auto fd = static_cast<int>(call.argument(0));
     Event* const known = find_event(task, fd);
-    if (!known) return call.go_on();
+    if (!known) return Answer::go_on();
     const UniqueFd program = task.copy_fd(static_cast<int>(call.argument(2)));
-    if (!call.is_valid()) return;
-    if (!program) return call.fail(EBADF);
-    if (ledger_.find(known->placement)) return call.fail(busy_error(*known, program, false));
+    if (!call.is_valid()) return Answer::go_on();
+    if (!program) return Answer::fail(EBADF);
+    if (ledger_.find(known->placement)) return Answer::fail(busy_error(*known, program, false));
     std::optional<Probe> probe;
     const std::string refused = place_event(*known, program, 0, probe);
-    // No copy of the event is open here once the tool goes on: its own may be the last then.
     if (probe && hold(task.copy_fd(fd), *probe)) {
         Placement placement;
         placement.probe = std::move(*probe);
         known->placement = ledger_.add(std::move(placement));
         known->program = program_id(program);
-        return call.succeed(0);
+        return Answer::succeed(0);
     }
     // Too late to hand the event over: the kernel's comes in its place.
-    if (forbid(call, task, refused)) return;
-    UniqueFd kernels = open_kernel_event(known->request);
-    if (!kernels || !set_kernel_program(kernels, program)) return call.fail(errno);
-    if (!call.replace(fd, kernels, task.closes_on_exec(fd))) return call.fail(EMFILE);
+    if (forbids(call, refused)) return Answer::fail(EACCES);
+    const UniqueFd kernels = open_kernel_event(known->request);
+    if (!kernels || !set_kernel_program(kernels, program)) return Answer::fail(errno);
+    if (!call.replace(fd, kernels, task.closes_on_exec(fd))) return Answer::fail(EMFILE);
     ledger_.count_kernel(refused);
-    kernels = UniqueFd();
-    call.succeed(0);
+    return Answer::succeed(0);
 }
 
-void Takeover::link_event(const Notification& call, const ToolTask& task,
-                          const LinkAttributes& link) {
+Answer Takeover::link_event(const Notification& call, const ToolTask& task,
+                            const LinkAttributes& link) {
     const auto fd = static_cast<int>(link.target_fd);
     Event* const known = find_event(task, fd);
     const UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
-    if (!call.is_valid()) return;
+    if (!call.is_valid()) return Answer::go_on();
     // The kernel looks at the program before it looks at the event, and has an error for each.
-    if (!known || !program) return call.go_on();
-    if (ledger_.find(known->placement)) return call.fail(busy_error(*known, program, true));
+    if (!known || !program) return Answer::go_on();
+    if (ledger_.find(known->placement)) return Answer::fail(busy_error(*known, program, true));
     std::optional<Probe> probe;
     const std::string refused = place_event(*known, program, link.cookie, probe);
     if (probe) {
@@ -147,18 +145,16 @@ void Takeover::link_event(const Notification& call, const ToolTask& task,
         placement.cookie = link.cookie;
         placement.program = program_id(program);
         known->program = 0;
-        known->placement = give_link(call, std::move(placement));
-        return;
+        return give_link(std::move(placement), &known->placement);
     }
-    if (forbid(call, task, refused)) return;
-    UniqueFd kernels = open_kernel_event(known->request);
-    if (!kernels) return call.fail(errno);
+    if (forbids(call, refused)) return Answer::fail(EACCES);
+    const UniqueFd kernels = open_kernel_event(known->request);
+    if (!kernels) return Answer::fail(errno);
     UniqueFd kernels_link = link_kernel_event(kernels, program, link.cookie);
-    if (!kernels_link) return call.fail(errno);
-    if (!call.replace(fd, kernels, task.closes_on_exec(fd))) return call.fail(EMFILE);
+    if (!kernels_link) return Answer::fail(errno);
+    if (!call.replace(fd, kernels, task.closes_on_exec(fd))) return Answer::fail(EMFILE);
     ledger_.count_kernel(refused);
-    kernels = UniqueFd();
-    call.give(std::move(kernels_link), true);
+    return Answer::give(std::move(kernels_link), true);
 }
 
 }  // namespace djprobe::loader

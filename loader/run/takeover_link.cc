@@ -68,28 +68,25 @@ bool has_twins(const MultiRequest& request) {
 
 }  // namespace
 
-void Takeover::create_link(const Notification& call, const ToolTask& task) {
+Answer Takeover::create_link(const Notification& call, const ToolTask& task) {
     const auto bytes = read_attributes(call, task);
     const auto link = bytes ? parse_link(*bytes) : std::nullopt;
-    if (!link) return call.go_on();
+    if (!link) return Answer::go_on();
     const Decision decision = decide_link(*link, task.has_event(static_cast<int>(link->target_fd)));
-    if (decision.side == Side::kOther) return call.go_on();
-    if (decision.side == Side::kKernel) return leave(call, task, std::string(decision.reason));
+    if (decision.side == Side::kOther) return Answer::go_on();
+    if (decision.side == Side::kKernel) return leave(call, std::string(decision.reason));
     if (link->attach_type == BPF_PERF_EVENT) return link_event(call, task, *link);
-    link_multi(call, task, *link);
+    return link_multi(call, task, *link);
 }
 
-std::uint64_t Takeover::give_link(const Notification& call, Placement placement) {
+Answer Takeover::give_link(Placement placement, std::uint64_t* kept) {
     UniqueFd event = device_.make_event(DJPROBE_EVENT_LINK);
     const auto number = event ? event_number(event) : std::nullopt;
-    if (!number || !hold(event, placement.probe)) {
-        call.fail(ENOMEM);
-        return 0;
-    }
-    const std::uint64_t kept = ledger_.add(std::move(placement));
-    links_.insert_or_assign(*number, kept);
-    call.give(std::move(event), true);
-    return kept;
+    if (!number || !hold(event, placement.probe)) return Answer::fail(ENOMEM);
+    const std::uint64_t in_ledger = ledger_.add(std::move(placement));
+    links_.insert_or_assign(*number, in_ledger);
+    if (kept) *kept = in_ledger;
+    return Answer::give(std::move(event), true);
 }
 
 void Takeover::Shares::move_to_rest(std::size_t index, const std::string& reason) {
@@ -137,34 +134,34 @@ std::optional<Probe> Takeover::place_shares(Shares& shares, const UniqueFd& prog
     return std::nullopt;
 }
 
-void Takeover::link_multi(const Notification& call, const ToolTask& task,
-                          const LinkAttributes& link) {
+Answer Takeover::link_multi(const Notification& call, const ToolTask& task,
+                            const LinkAttributes& link) {
     const UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
     auto request = read_targets(task, link);
-    if (!call.is_valid()) return;
-    if (!program || !request) return call.go_on();
+    if (!call.is_valid()) return Answer::go_on();
+    if (!program || !request) return Answer::go_on();
     const std::size_t count = request->targets.size();
-    if (has_twins(*request)) return leave(call, task, "odd-list", count);
-    if (!task.may_probe()) return leave(call, task, "no-permission", count);
+    if (has_twins(*request)) return leave(call, "odd-list", count);
+    if (!task.may_probe()) return leave(call, "no-permission", count);
     // Tools ask by trial whether there are such links. What is not ours would have no place.
-    if (!names_.has("register_fprobe_ips")) return call.go_on();
+    if (!names_.has("register_fprobe_ips")) return Answer::go_on();
     Shares shares = share_out(*request);
     std::optional<Probe> probe = place_shares(shares, program);
     const std::string first = shares.reasons.empty() ? "" : shares.reasons.begin()->first;
-    if (!first.empty() && forbid(call, task, first)) return;
+    if (!first.empty() && forbids(call, first)) return Answer::fail(EACCES);
     Placement placement;
     if (probe && !shares.rest.targets.empty()) {
         placement.rest = link_kernel_multi(shares.rest, program);
         // The kernel says what is wrong.
-        if (!placement.rest) return call.go_on();
+        if (!placement.rest) return Answer::go_on();
     }
     for (const auto& [reason, functions] : shares.reasons)
         ledger_.count_kernel(reason, functions);
-    if (!probe) return call.go_on();
+    if (!probe) return Answer::go_on();
     placement.probe = std::move(*probe);
     placement.program = program_id(program);
     placement.multi = std::move(*request);
-    give_link(call, std::move(placement));
+    return give_link(std::move(placement));
 }
 
 Placement* Takeover::find_link(const ToolTask& task, int fd, std::uint64_t* number) {
@@ -178,33 +175,32 @@ Placement* Takeover::find_link(const ToolTask& task, int fd, std::uint64_t* numb
 }
 
 // A pinned link outlives the tool: the kernel's own comes in place of ours.
-void Takeover::pin_link(const Notification& call, const ToolTask& task) {
+Answer Takeover::pin_link(const Notification& call, const ToolTask& task) {
     struct Pin {
         std::uint64_t path;
         std::uint32_t fd, flags;
     };
     const auto pin = read_struct<Pin>(call, task);
     Placement* const placement = pin ? find_link(task, static_cast<int>(pin->fd)) : nullptr;
-    if (!placement) return call.go_on();
-    if (forbid(call, task, "pinned")) return;
+    if (!placement) return Answer::go_on();
+    if (forbids(call, "pinned")) return Answer::fail(EACCES);
     const UniqueFd program(bpf_prog_get_fd_by_id(placement->program));
     UniqueFd link;
     if (placement->multi.targets.empty()) {
         const UniqueFd event = open_kernel_event(placement->event);
-        if (!event) return call.fail(errno);
+        if (!event) return Answer::fail(errno);
         link = link_kernel_event(event, program, placement->cookie);
     } else {
         link = link_kernel_multi(placement->multi, program);
     }
     const auto fd = static_cast<int>(pin->fd);
-    if (!link || !call.replace(fd, link, task.closes_on_exec(fd))) return call.fail(errno);
-    link = UniqueFd();
+    if (!link || !call.replace(fd, link, task.closes_on_exec(fd))) return Answer::fail(errno);
     ledger_.count_kernel("pinned", std::max<std::size_t>(placement->multi.targets.size(), 1));
-    call.go_on();
+    return Answer::go_on();
 }
 
 // BPF_OBJ_GET_INFO_BY_FD and BPF_LINK_DETACH.
-void Takeover::tell_link(const Notification& call, const ToolTask& task) {
+Answer Takeover::tell_link(const Notification& call, const ToolTask& task) {
     struct Query {
         std::uint32_t fd, size;
         std::uint64_t info;
@@ -213,20 +209,20 @@ void Takeover::tell_link(const Notification& call, const ToolTask& task) {
     std::uint64_t number = 0;
     const Placement* const link =
         query ? find_link(task, static_cast<int>(query->fd), &number) : nullptr;
-    if (!link) return call.go_on();
+    if (!link) return Answer::go_on();
     // Neither kind of link can be detached.
     if (static_cast<std::uint32_t>(call.argument(0)) == BPF_LINK_DETACH)
-        return call.fail(EOPNOTSUPP);
+        return Answer::fail(EOPNOTSUPP);
     bpf_link_info info = {};
     const auto size = std::min<std::uint32_t>(query->size, sizeof info);
-    if (!task.read(query->info, &info, size)) return call.fail(EFAULT);
+    if (!task.read(query->info, &info, size)) return Answer::fail(EFAULT);
     info.type = link->multi.targets.empty() ? BPF_LINK_TYPE_PERF_EVENT : BPF_LINK_TYPE_KPROBE_MULTI;
     info.id = kFirstLinkId + static_cast<std::uint32_t>(number);
     info.prog_id = link->program;
     const std::uint64_t size_at = call.argument(1) + offsetof(Query, size);
     if (!task.write(query->info, &info, size) || !task.write(size_at, &size, sizeof size))
-        return call.fail(EFAULT);
-    call.succeed(0);
+        return Answer::fail(EFAULT);
+    return Answer::succeed(0);
 }
 
 }  // namespace djprobe::loader

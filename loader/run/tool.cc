@@ -12,6 +12,7 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/error.h"
 #include "run/filter.h"
 
 namespace djprobe::loader {
@@ -21,6 +22,7 @@ namespace {
 // not become it, a second message with errno.
 struct Word {
     int error = 0;
+    bool of_filter = false;
 };
 
 union Control {
@@ -71,12 +73,18 @@ void reset_signals() {
     signal(SIGPIPE, SIG_DFL);
 }
 
-[[noreturn]] void become(char* const* argv, bool filtered, int socket) {
+void send_listener(Filter filter, int socket) {
+    const UniqueFd listener = filter == Filter::kNone ? UniqueFd() : install_tool_filter();
+    const int error = errno;
+    send_word(socket, {}, listener.get());
+    if (listener || filter != Filter::kRequired) return;
+    send_word(socket, {error, true}, -1);
+    _exit(127);
+}
+
+[[noreturn]] void become(char* const* argv, Filter filter, int socket) {
     reset_signals();
-    {
-        const UniqueFd listener = filtered ? install_tool_filter() : UniqueFd();
-        send_word(socket, {}, listener.get());
-    }
+    send_listener(filter, socket);
     execvp(argv[0], argv);
     send_word(socket, {errno}, -1);
     _exit(127);
@@ -84,7 +92,7 @@ void reset_signals() {
 
 }  // namespace
 
-Tool Tool::start(const std::vector<std::string>& argv, bool filtered) {
+Tool Tool::start(const std::vector<std::string>& argv, Filter filter) {
     std::vector<char*> raw;
     raw.reserve(argv.size() + 1);
     for (const std::string& argument : argv)
@@ -99,7 +107,7 @@ Tool Tool::start(const std::vector<std::string>& argv, bool filtered) {
     ::signal(SIGCHLD, SIG_DFL);
     Tool tool;
     tool.pid_ = fork();
-    if (tool.pid_ == 0) become(raw.data(), filtered, theirs.get());
+    if (tool.pid_ == 0) become(raw.data(), filter, theirs.get());
     if (tool.pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
     theirs = UniqueFd();
     tool.pidfd_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, tool.pid_, 0)));
@@ -108,6 +116,11 @@ Tool Tool::start(const std::vector<std::string>& argv, bool filtered) {
     receive_word(ours.get(), word, tool.listener_);
     if (!receive_word(ours.get(), word, nothing)) return tool;
     tool.wait();
+    if (word.of_filter)
+        fail(ExitCode::kFailure,
+             "--strict: the kernel refuses {} a seccomp filter with a listener: {} (\"busy\" where "
+             "probeload itself runs behind one, as in a container)",
+             argv[0], std::strerror(word.error));
     throw std::system_error(word.error, std::generic_category(), argv[0]);
 }
 

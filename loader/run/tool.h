@@ -12,11 +12,14 @@
 
 namespace djprobe::loader {
 
+enum class Filter { kNone, kWanted, kRequired };
+
 class Tool {
   public:
-    /// Starts it with this process's descriptors 0 to 2, and the signals' defaults. With `filtered`
-    /// its calls come to listener(). Throws std::system_error where it cannot be run.
-    static Tool start(const std::vector<std::string>& argv, bool filtered);
+    /// Starts it with this process's descriptors 0 to 2, and the signals' defaults. Behind a filter
+    /// its calls come to listener(). Throws std::system_error where it cannot be run, and Error
+    /// where a required filter cannot be had.
+    static Tool start(const std::vector<std::string>& argv, Filter filter);
 
     /// None: the tool runs without a filter, since it has one with a listener already.
     [[nodiscard]] const UniqueFd& listener() const noexcept { return listener_; }

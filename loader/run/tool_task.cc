@@ -10,10 +10,12 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
 #include <string_view>
+#include <system_error>
 
 namespace djprobe::loader {
 namespace {
@@ -47,12 +49,17 @@ Number number_of(const std::string& text, int base) {
 
 }  // namespace
 
+std::string name_of_task(pid_t thread) {
+    return field_of(fmt::format("/proc/{}/status", thread), "Name");
+}
+
 std::optional<ToolTask> ToolTask::of(pid_t thread) {
     const auto process =
         number_of<pid_t>(field_of(fmt::format("/proc/{}/status", thread), "Tgid"), 10);
     if (process == 0) return std::nullopt;
     UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
-    if (!pidfd) return std::nullopt;
+    if (!pidfd && errno == ESRCH) return std::nullopt;
+    if (!pidfd) throw std::system_error(errno, std::generic_category(), "pidfd_open");
     return ToolTask(thread, std::move(pidfd));
 }
 
@@ -60,10 +67,6 @@ bool ToolTask::may_probe() const {
     const auto effective = number_of<std::uint64_t>(status_field("CapEff"), 16);
     return (effective & std::uint64_t{1} << CAP_SYS_ADMIN) != 0 &&
            link_of(fmt::format("/proc/{}/ns/user", thread_)) == link_of("/proc/self/ns/user");
-}
-
-std::string ToolTask::name() const {
-    return status_field("Name");
 }
 
 std::string ToolTask::status_field(const char* name) const {

@@ -14,15 +14,18 @@
 
 namespace djprobe::loader {
 
+/// "" where the thread has ended.
+std::string name_of_task(pid_t thread);
+
 class ToolTask {
   public:
-    /// The process of a thread, or none where it has ended.
+    /// The process of a thread, or none where it has ended. Throws std::system_error where the
+    /// kernel has no descriptor for it.
     static std::optional<ToolTask> of(pid_t thread);
 
     /// Whether the kernel would let it place a kprobe. probeload has all rights, and must lend it
     /// none.
     [[nodiscard]] bool may_probe() const;
-    [[nodiscard]] std::string name() const;
 
     /// Copies of its memory; false or none where some of it is not there.
     bool read(std::uint64_t address, void* to, std::size_t size) const;

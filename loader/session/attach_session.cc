@@ -126,7 +126,7 @@ void note_untested_kernel() {
             name.release);
 }
 
-int run_attach(const AttachOptions& options) {
+int run_attach(const AttachOptions& options, const Views& views) {
     StopSignals stop;
     SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
@@ -150,7 +150,8 @@ int run_attach(const AttachOptions& options) {
     if (options.buffer) set_ring_sizes(object.handle(), *options.buffer);
     object.load();
 
-    EventReader events(object.handle(), options.format, output, stop, options.buffer);
+    EventReader events(object.handle(), options.format, output, stop, options.buffer,
+                       views.records ? views.records(*object.types()) : PrintRecord());
     if (options.format == Format::kRaw) check_raw(events, output);
     // What probeload reads for their frames would else be hits of its own.
     if (has_stacks(object.handle())) symbolizer.kallsyms();
@@ -172,12 +173,13 @@ int run_attach(const AttachOptions& options) {
     const auto show = [&, since = std::chrono::steady_clock::now()] {
         const bool ticked = ticker.take(), wished = wish.take();
         if (!ticked && !wished) return;
+        if (views.results) return views.results(object.handle(), output, symbolizer);
         events.read();
         Summary snapshot;
         snapshot.seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
         snapshot.attachments = running.snapshot(symbolizer);
-        add_results(object, events, running, symbolizer, snapshot);
+        add_results(object, events, running, symbolizer, true, snapshot);
         print_summary(snapshot, options.format, output, symbolizer);
         if (ticked && options.clear) clear_results(object.handle());
     };
@@ -192,7 +194,8 @@ int run_attach(const AttachOptions& options) {
     events.drain();
     running.sessions().end();
     running.detach();
-    add_results(object, events, running, symbolizer, summary);
+    if (views.results) views.results(object.handle(), output, symbolizer);
+    add_results(object, events, running, symbolizer, !views.results, summary);
     print_summary(summary, options.format, output, symbolizer);
     return exit_status(options, summary);
 }

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "session/options.h"
+#include "session/views.h"
 
 namespace djprobe::loader {
 
 /// Returns the exit status. Throws Error; whatever was attached is then detached.
-int run_attach(const AttachOptions& options);
+int run_attach(const AttachOptions& options, const Views& views = {});
 
 /// Says so where no test has run on this kernel.
 void note_untested_kernel();

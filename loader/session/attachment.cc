@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/memory_limit.h"
 #include "base/progress.h"
 #include "kernel/glob.h"
 #include "kernel/reason.h"
 #include "kernel/return_mode.h"
 #include "kernel/rights.h"
+#include "session/site_memory.h"
 #include "session/site_names.h"
 
 namespace djprobe::loader {
@@ -24,9 +24,6 @@ std::string function_name(const SiteSpec& site, Symbolizer& symbolizer) {
     if (name.ends_with("+0x0")) name.resize(name.size() - 4);
     return name;
 }
-
-// In the kernel, measured: 5 to 8 KiB.
-constexpr std::uint64_t kBytesPerSite = 8192;
 
 // The modes to try, the better one first.
 std::vector<std::uint32_t> ways_to_attach(const Target& target, const AttachOptions& options) {
@@ -112,17 +109,6 @@ std::optional<Probe> attach_in_batches(std::span<const ManySite> sites, AttachRe
     return all;
 }
 
-// The kernel would look for memory among the processes, this one first.
-void check_memory(const std::string& pattern, std::size_t sites) {
-    const std::uint64_t fit = available_memory() / 4 * 3 / kBytesPerSite;
-    if (sites <= fit) return;
-    fail(
-        ExitCode::kFailure,
-        "'{}': {} functions need about {} MiB of memory, which is short: {} fit: choose a narrower "
-        "pattern",
-        pattern, sites, sites * kBytesPerSite >> 20, fit);
-}
-
 Probe attach_like(const Target& target, const AttachOptions& options, const AttachRequest& request,
                   const Device& device, Symbolizer& symbolizer, const StopSignals& stop,
                   AttachmentReport& about) {
@@ -146,7 +132,7 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
             // A name may be that of several functions.
             return ManySite{function.address, ways.front()};
         });
-    check_memory(pattern, sites.size());
+    check_site_memory(pattern, "functions", sites.size());
     // The functions of one request share the memory for calls that are under way.
     const std::size_t batch = target.at_returns ? DJPROBE_MANY_MAX : kBatch;
     if (auto probe = attach_in_batches(sites, request, batch, device, symbolizer, stop, about))
@@ -226,6 +212,7 @@ Attachment Attachment::attach_counters(const SiteSpec& site, const Counters& cou
                                        Symbolizer& symbolizer, const StopSignals& stop) {
     stop.check();
     AttachRequest request{counters.map_fd, "", counters.first, mode, DJPROBE_ATTACH_COUNT};
+    request.actions = counters.actions;
     AttachmentReport about;
     if (!site.is_glob()) return {std::move(about), device.attach(site, request, symbolizer)};
     about.scope = Scope::kGlob;

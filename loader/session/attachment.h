@@ -2,6 +2,7 @@
 // A target, attached.
 #pragma once
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@ namespace djprobe::loader {
 struct Counters {
     int map_fd;
     std::size_t first;
+    std::span<const djprobe_action> actions{};  ///< none: a hit increments its counter
 };
 
 /// Lives until it is destroyed, as its probes do.

@@ -10,9 +10,10 @@
 
 namespace djprobe::loader {
 
-/// All but the attachments, which must be there already, and how the command ended.
+/// All but the attachments, which must be there already, and how the command ended. `with_maps`:
+/// also what maps and variables hold.
 void add_results(const Object& object, const EventReader& events, const Running& running,
-                 Symbolizer& symbolizer, Summary& summary);
+                 Symbolizer& symbolizer, bool with_maps, Summary& summary);
 
 /// What is known to be lost or missed by now.
 Losses count_losses(const Object& object, const EventReader& events, const Running& running);

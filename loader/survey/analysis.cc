@@ -18,16 +18,16 @@ std::list<Analysis> analyse(KernelImage& image, const std::optional<std::string>
 }
 
 std::list<Analysis> analyse_near(KernelImage& image, std::string_view module,
-                                 std::uint64_t address) {
+                                 std::vector<Range> focus) {
     std::list<Analysis> texts;
     TextFacts facts = read_facts(image);
     if (module.empty()) {
-        texts.emplace_back(image, std::move(facts), address);
+        texts.emplace_back(image, std::move(facts), std::move(focus));
         return texts;
     }
     for (LoadedModule& loaded : loaded_modules())
         if (loaded.name == module && image.add(loaded))
-            texts.emplace_back(image, read_module_facts(image, loaded, facts), address);
+            texts.emplace_back(image, read_module_facts(image, loaded, facts), focus);
     return texts;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "survey/text_map.h"
 
@@ -15,9 +16,8 @@ namespace djprobe::loader {
 
 /// One text, analysed. Does not move: the map refers to the facts.
 struct Analysis {
-    Analysis(const KernelImage& image, TextFacts text_facts,
-             std::optional<std::uint64_t> focus = std::nullopt)
-        : facts(std::move(text_facts)), map(image, facts, focus) {}
+    Analysis(const KernelImage& image, TextFacts text_facts, std::vector<Range> focus = {})
+        : facts(std::move(text_facts)), map(image, facts, std::move(focus)) {}
     Analysis(const Analysis&) = delete;
     Analysis& operator=(const Analysis&) = delete;
 
@@ -30,9 +30,9 @@ struct Analysis {
 /// itself where only functions of modules are `wanted`.
 std::list<Analysis> analyse(KernelImage& image, const std::optional<std::string>& wanted);
 
-/// Only the code that matters to the sites near an address, in the text that holds the address:
-/// `module` is "" for the kernel itself. Empty when there is no such module.
+/// Only the code that matters to the sites within `focus`, in the text that holds these: `module`
+/// is "" for the kernel itself. Empty when there is no such module.
 std::list<Analysis> analyse_near(KernelImage& image, std::string_view module,
-                                 std::uint64_t address);
+                                 std::vector<Range> focus);
 
 }  // namespace djprobe::loader

@@ -30,6 +30,26 @@ bool covers(const std::vector<Range>& sorted, std::uint64_t address) {
     return false;
 }
 
+/// The same ranges, `reach` longer at both ends, sorted and apart.
+std::vector<Range> widen(std::vector<Range> ranges, std::uint64_t reach) {
+    std::ranges::sort(ranges, {}, &Range::begin);
+    std::vector<Range> apart;
+    for (const Range range : ranges) {
+        const Range wide = {range.begin - std::min(range.begin, reach), range.end + reach};
+        if (apart.empty() || apart.back().end < wide.begin)
+            apart.push_back(wide);
+        else
+            apart.back().end = std::max(apart.back().end, wide.end);
+    }
+    return apart;
+}
+
+/// Whether one of the ranges, as widen() returns them, holds it.
+bool holds(const std::vector<Range>& apart, std::uint64_t address) {
+    const auto next = std::ranges::upper_bound(apart, address, {}, &Range::begin);
+    return next != apart.begin() && std::prev(next)->contains(address);
+}
+
 /// A function's own ftrace call is its first instruction, or the one behind an endbr64.
 constexpr u64 kOwnCallEnd = 4 + 5;
 
@@ -50,13 +70,12 @@ bool ends_before(const Code& code) {
 
 }  // namespace
 
-TextMap::TextMap(const KernelImage& image, const TextFacts& facts,
-                 std::optional<std::uint64_t> focus)
+TextMap::TextMap(const KernelImage& image, const TextFacts& facts, std::vector<Range> focus)
     : facts_(facts), starts_(facts.text.size() / 64 + 1), landings_(facts.landings) {
     const auto text = image.bytes(facts.text.begin, facts.text.end);
     add_functions(image, text);
-    if (focus)
-        scan_around(*focus, text);
+    if (!focus.empty())
+        scan_around(std::move(focus), text);
     else
         for (Function& function : functions_)
             scan(function);
@@ -118,16 +137,21 @@ void TextMap::add_with_nameless(Function function) {
     functions_.push_back(function);
 }
 
-void TextMap::scan_around(std::uint64_t focus, std::span<const u8> text) {
+void TextMap::scan_around(std::vector<Range> focus, std::span<const u8> text) {
     // Tactics reach some way, and from there short branches.
     constexpr std::uint64_t reach = 1024;
-    const Range near = {focus - std::min(focus, reach), focus + reach};
+    const std::vector<Range> near = widen(std::move(focus), reach);
     std::vector<bool> wanted(functions_.size());
-    for (std::size_t i = 0; i < functions_.size(); ++i)
-        wanted[i] = functions_[i].code.range().overlaps(near);
+    for (const Range range : near) {
+        const auto first = std::ranges::upper_bound(
+            functions_, range.begin, {}, [](const Function& one) { return one.code.range().end; });
+        for (auto i = first; i != functions_.end() && i->code.address < range.end; ++i)
+            wanted[static_cast<std::size_t>(i - functions_.begin())] = true;
+    }
     const Code all = {facts_.text.begin, {text.data(), text.size()}};
-    x86::find_long_branches(all, near, [&](u64 field, u64 target) {
-        const std::size_t source = find(field);
+    const Range hull = {near.front().begin, near.back().end};
+    x86::find_long_branches(all, hull, [&](u64 field, u64 target) {
+        const std::size_t source = holds(near, target) ? find(field) : functions_.size();
         if (source < functions_.size() && x86::looks_like_branch(all, field, target))
             wanted[source] = true;
         return true;

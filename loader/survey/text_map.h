@@ -3,7 +3,6 @@
 // sites.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,10 +28,9 @@ class TextMap {
         bool trap_path;  ///< runs on every int3
     };
 
-    /// Decode every function, or only the code that matters to the sites near `focus`; the map then
-    /// answers for these sites only. The image and the facts must outlive the map.
-    TextMap(const KernelImage& image, const TextFacts& facts,
-            std::optional<std::uint64_t> focus = std::nullopt);
+    /// Decode every function, or only the code that matters to the sites within `focus`; the map
+    /// then answers for these sites only. The image and the facts must outlive the map.
+    TextMap(const KernelImage& image, const TextFacts& facts, std::vector<Range> focus = {});
 
     [[nodiscard]] const std::vector<Function>& functions() const noexcept { return functions_; }
     [[nodiscard]] bool is_insn_start(std::uint64_t address) const noexcept {
@@ -97,7 +95,7 @@ class TextMap {
     void add_functions(const KernelImage& image, std::span<const u8> text);
     void add_with_nameless(Function function);
     void scan(Function& function);
-    void scan_around(std::uint64_t focus, std::span<const u8> text);
+    void scan_around(std::vector<Range> focus, std::span<const u8> text);
     void find_trap_path(const KernelImage& image);
 
     const TextFacts& facts_;

@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "support/detoured.h"
-#include "support/direct.h"
+#include "support/count_fixture.h"
 #include "support/printers.h"
 #include "support/random_code.h"
 
@@ -13,67 +12,19 @@ namespace djprobe::x86 {
 namespace {
 
 using test::Arena;
-using test::Bench;
-using test::Bytes;
 using test::Detoured;
 using test::DirectBench;
+using test::kAllLive;
+using test::kNothingLive;
 using test::Machine;
+using test::plain;
 using test::set;
 using enum Machine::Register;
 
-constexpr Live kAllLive = {kCallerSaved, true, false};
-constexpr Live kNothingLive = {0, false, false};
-
-/// A function whose only site is its start; it does nothing.
-const Bytes& plain() {
-    static const Bytes code = CODE("nop dword ptr [rax + rax]; jmp " ARENA_EXIT);
-    return code;
-}
-
-class CountTest : public testing::TestWithParam<Arena::Place> {
-  protected:
-    /// A counter that a displacement from %gs reaches, or one that it does not reach.
-    CountConfig config(bool far, bool lahf = true) {
-        DirectConfig direct = direct_.config(0, 0);
-        if (far) direct_.move_hits_away(direct);
-        return {direct.hits, lahf, 0};
-    }
-    u64 counted() const { return DirectBench::per_cpu().hits + DirectBench::far_hits(); }
-
-    /// Write the jump to a detour that counts.
-    void count_at(Detoured& site, const CountConfig& config, const Live& live) {
-        Bytes bytes(kMaxDetour, kInt3);
-        const u64 slot = bench_.arena().slot();
-        ASSERT_EQ(emit_counting_detour(site.plan(), config, live, slot,
-                                       {bytes.data(), bytes.size()}, layout_),
-                  Refusal());
-        bench_.arena().write(slot, bytes);
-        site.write_jump_to(slot + layout_.entry);
-        DirectBench::reset();
-    }
-    Machine run(const Machine& machine) { return bench_.run(machine, bench_.text()).machine; }
-
-    /// How many instructions stand in front of the displaced ones.
-    size_t instructions() {
-        size_t count = 0;
-        const u64 slot = bench_.arena().slot();
-        for (u64 at = slot + layout_.call; at < slot + layout_.displaced; ++count) {
-            Insn insn;
-            EXPECT_TRUE(decode({reinterpret_cast<const u8*>(at), kMaxInsnLength}, at, insn));
-            at = insn.end();
-        }
-        return count;
-    }
-
-    Bench bench_{GetParam()};
-    DirectBench direct_{bench_};
-    DetourLayout layout_;
-};
+class CountTest : public test::CountFixture {};
 
 INSTANTIATE_TEST_SUITE_P(, CountTest, testing::Values(Arena::Place::Low, Arena::Place::High),
-                         [](const auto& info) {
-                             return info.param == Arena::Place::Low ? "Low" : "High";
-                         });
+                         test::place_name);
 
 TEST_P(CountTest, EachHitCountsOnce) {
     for (const bool far : {false, true}) {

@@ -321,6 +321,16 @@ Refusal emit_direct(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layo
     return refusal;
 }
 
+/// The longest list of the longest actions.
+Refusal emit_actions(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layout) {
+    Action actions[DJPROBE_ACTIONS_MAX];
+    for (Action& action : actions)
+        action = {DJPROBE_ACTION_LOG2, DJPROBE_REG_SP, 2, DJPROBE_ACTION_SIGNED, 0, 0};
+    const CountConfig config = {.counter = 0x100000000, .lahf = true, .actions = actions};
+    return emit_counting_detour(plan, config, {kCallerSaved, true, true}, text + 0x2000, out,
+                                layout);
+}
+
 /// The largest detour over all regions at `text`; sets how many there are.
 size_t largest_detour(u64 text, const Emit& emit, size_t& regions) {
     size_t largest = 0;
@@ -337,7 +347,7 @@ size_t largest_detour(u64 text, const Emit& emit, size_t& regions) {
 }
 
 TEST(DetourTest, LargestDetourFits) {
-    for (const Emit& emit : {Emit(emit_handlers), Emit(emit_direct)}) {
+    for (const Emit& emit : {Emit(emit_handlers), Emit(emit_direct), Emit(emit_actions)}) {
         size_t regions = 0;
         EXPECT_LE(largest_detour(kUserText, emit, regions), kMaxDetour);
         EXPECT_GT(regions, 1000u);

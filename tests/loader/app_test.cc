@@ -124,8 +124,26 @@ TEST(App, misspelt_options_are_told_with_what_was_meant) {
     expect_usage_error({"atach", "f.o"}, "unknown command 'atach'; did you mean attach?");
     expect_usage_error(
         {"frobnicate"},
-        "'frobnicate' is none of attach, run, count, list, off, on, explain, survey, "
-        "functions, bench, doctor (see --help)");
+        "'frobnicate' is none of attach, trace, run, count, hist, cover, list, off, on, explain, "
+        "survey, functions, bench, doctor (see --help)");
+}
+
+TEST(App, trace_says_what_does_not_go_together) {
+    const char* const kinds = "--count-by, --sum, --avg, --min, --max, --hist or --latency";
+    expect_usage_error({"trace", "vfs_*"},
+                       std::string("vfs_*: events are those of one function: add ") + kinds);
+    expect_usage_error({"trace", "vfs_read", "--by", "comm"},
+                       "--by: goes with --sum, --avg, --min, --max, --hist or --latency");
+    expect_usage_error({"trace", "vfs_read", "-i", "1"},
+                       std::string("--interval: is for results: ") + kinds);
+    expect_usage_error({"trace", "vfs_read", "count", "--sum", "count"},
+                       "'count' would be shown of each call, but results are of all: give one of "
+                       "the two");
+    expect_usage_error({"trace", "vfs_read", "--sum", "count", "-n", "3"},
+                       "--limit: stops after so many events, and results send none");
+    expect_usage_error({"trace", "vfs_read+4"},
+                       "vfs_read+4: a trace is at a function's entry or its returns: give FUNC or "
+                       "FUNC:return");
 }
 
 TEST(App, values_and_what_stands_behind_two_dashes_are_no_options) {

@@ -12,7 +12,11 @@
 
 #include <cerrno>
 #include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "base/error.h"
 #include "expect_error.h"
 #include "run/filter.h"
 #include "run/notifications.h"
@@ -62,7 +66,7 @@ Outcome under_filter(const std::function<int()>& calls,
 }
 
 void go_on(const Notification& call) {
-    call.go_on();
+    call.answer(Answer::go_on());
 }
 
 TEST(RunFilter, hands_over_the_calls_that_place_probes_and_lets_them_go_on) {
@@ -101,9 +105,14 @@ TEST(RunFilter, an_answer_is_the_calls_result) {
         const long result = syscall(SYS_perf_event_open, nullptr, 0, 0, 0, 0);
         return static_cast<int>(result < 0 ? errno : result);
     };
-    EXPECT_EQ(under_filter(call, [](const Notification& asked) { asked.fail(EXDEV); }).status,
-              EXDEV);
-    EXPECT_EQ(under_filter(call, [](const Notification& asked) { asked.succeed(41); }).status, 41);
+    EXPECT_EQ(
+        under_filter(call, [](const Notification& asked) { asked.answer(Answer::fail(EXDEV)); })
+            .status,
+        EXDEV);
+    EXPECT_EQ(
+        under_filter(call, [](const Notification& asked) { asked.answer(Answer::succeed(41)); })
+            .status,
+        41);
 }
 
 TEST(RunFilter, a_descriptor_that_is_given_is_the_tools_alone) {
@@ -121,7 +130,7 @@ TEST(RunFilter, a_descriptor_that_is_given_is_the_tools_alone) {
             char byte = 0;
             return closes && read(reading.get(), &byte, 1) == 0 ? 0 : 1;
         },
-        [&](const Notification& call) { call.give(std::move(writing), true); });
+        [&](const Notification& call) { call.answer(Answer::give(std::move(writing), true)); });
     EXPECT_EQ(outcome.status, 0);
 }
 
@@ -136,7 +145,7 @@ TEST(RunFilter, a_descriptor_can_be_replaced) {
         [](const Notification& call) {
             const UniqueFd null(open("/dev/null", O_RDONLY));
             EXPECT_TRUE(call.replace(static_cast<int>(call.argument(0)), null, false));
-            call.succeed(0);
+            call.answer(Answer::succeed(0));
         });
     EXPECT_EQ(outcome.status, 0);
 }
@@ -144,6 +153,26 @@ TEST(RunFilter, a_descriptor_can_be_replaced) {
 TEST(RunTool, that_is_not_there_is_an_error_with_its_name) {
     EXPECT_EQ(expect_error(ExitCode::kCommandFailed, [] { run_tool({.tool = {"/no/such/tool"}}); }),
               "/no/such/tool: No such file or directory");
+}
+
+TEST(RunTool, that_needs_a_filter_does_not_run_without_one) {
+    const Outcome outcome = under_filter(
+        [] {
+            const std::vector<std::string> tool = {"sh", "-c", "exit 7"};
+            Tool wanted = Tool::start(tool, Filter::kWanted);
+            if (wanted.listener() || WEXITSTATUS(wanted.wait()) != 7) return 1;
+            try {
+                Tool::start(tool, Filter::kRequired);
+                return 2;
+            } catch (const Error& error) {
+                return std::string_view(error.what()).find("sh a seccomp filter") !=
+                               std::string_view::npos
+                           ? 0
+                           : 3;
+            }
+        },
+        go_on);
+    EXPECT_EQ(outcome.status, 0);
 }
 
 TEST(RunTool, has_its_exit_status_or_its_signals) {

@@ -35,7 +35,7 @@ TEST_F(WholeKernel, WhatIsDecodedAroundASiteDecidesAsAllDoes) {
     unsigned jumps = 0;
     for (int i = 0; i < 24; ++i) {
         const std::uint64_t focus = facts.text.begin + random() % facts.text.size();
-        const TextMap near(image, facts, focus);
+        const TextMap near(image, facts, {{focus, focus + 1}});
         for (std::uint64_t site = focus - 60; site < focus + 60; ++site) {
             const std::size_t function = all.find(site);
             if (function == all.functions().size()) continue;

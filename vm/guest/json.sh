@@ -37,6 +37,17 @@ cat /tmp/list
 
 said probeload count 'vfs_*' vfs_read -j -i 0.2 -c "$read_once; sleep 1; probeload list -j >/tmp/list"
 cat /tmp/list
+said probeload count --blocks vfs_read -j -c "$read_once"
+known=$(grep -l "vermagic=$(uname -r) " known/*.ko)
+insmod "$known"
+said probeload cover 'vfs_re*' -j -c "$read_once"
+said probeload cover known:known_loops -j --debuginfo "$known" -c "$read_once"
+said probeload count --lines known:known_loops -j --debuginfo "$known" -c "$read_once"
+
+said probeload hist vfs_read --of count -j -i 0.2 -c "$read_once; sleep 1"
+
+XDG_CACHE_HOME=$PWD/cache said probeload trace vfs_read count -j -c "$read_once"
+XDG_CACHE_HOME=$PWD/cache said probeload trace vfs_read --hist count --by comm -j -c "$read_once"
 
 # A jump, no instruction, init text, hand-written code.
 for site in vfs_read vfs_read+1 start_kernel notify_die memcpy; do

@@ -149,6 +149,34 @@ class Lines:
                        ["type"])
             for entry in line["top"]:
                 self.check("a counter of counts", entry, counter)
+        elif kind == "histogram":
+            fields = fields_of(self.page.sections["hist"].split("a line of `histogram`")[1])
+            slot = {name: fields.pop(name) for name in ["from", "to", "count"]}
+            self.check("histogram", line,
+                       {name: fields[name] for name in ["seconds", "total", "slots"]}, ["type"])
+            for entry in line["slots"]:
+                self.check("a slot of histogram", entry, slot)
+        elif kind == "blocks":
+            self.check("blocks", line, self.page.of("count", "`blocks`"), ["type"])
+            for block in line["blocks"]:
+                self.check("a block", block, self.page.of("count", "a block"))
+                for way in block["next"]:
+                    self.check("a successor", way, self.page.of("count", "a successor"))
+        elif kind == "lines":
+            self.check("lines", line, self.page.of("count", "`lines`"), ["type"])
+            for entry in line["lines"]:
+                self.check("a line", entry, self.page.of("count", "a line"))
+        elif kind == "coverage":
+            self.check("coverage", line, self.page.of("cover", "`coverage`"), ["type"])
+            for share in (line["blocks"], line.get("lines", line["blocks"])):
+                self.check("a share", share, self.page.of("cover", "a share"))
+        elif kind == "results":
+            self.check("results", line, {"type": True, "results": True})
+            for entry in line["results"]:
+                self.on_page("a result of trace", entry)
+                for slot in entry.get("slots", []):
+                    self.check("a slot", slot, {"from": True, "to": True, "count": True})
+                    self.on_page("a slot", slot)
         elif kind == "prototype":
             prose = self.page.sections["functions"].split("A line is a `prototype`:")[1]
             self.check("functions", line, fields_of(prose), ["type"])
@@ -177,6 +205,8 @@ class Lines:
             self.check("bench: attach", line, self.page.of("bench", "`attach`"), ["type"])
         elif "probes" in line:
             self.attach_summary(line)
+        elif "covered" in line:
+            self.check("cover: summary", line, self.page.of("cover", "`summary`"), ["type"])
         elif "exact" in line:
             self.check("survey: summary of --ret", line,
                        self.page.of("survey", "`summary` of `--ret`"), ["type"])

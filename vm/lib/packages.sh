@@ -11,13 +11,13 @@ esac
 # To build what is installed. pahole is what Kbuild uses for a module's BTF.
 BUILD_PACKAGES=(
     g++ "gcc-$GCC" "g++-$GCC" make cmake ninja-build pkgconf clang bpftool pahole
-    libbpf-dev libelf-dev zlib1g-dev libzydis-dev libzycore-dev libcli11-dev libfmt-dev
+    libbpf-dev libelf-dev libdw-dev libdebuginfod-dev zlib1g-dev libzydis-dev libzycore-dev libcli11-dev libfmt-dev
     nlohmann-json3-dev kmod dpkg-dev
 )
 # To build the tests and to run the VM.
 VM_PACKAGES=(
     llvm libgtest-dev libgmock-dev libbenchmark-dev
-    qemu-system-x86 busybox-static cpio xz-utils lz4 zstd procps python3 bpftrace
+    qemu-system-x86 busybox-static cpio xz-utils lz4 zstd procps python3 bpftrace lcov
 )
 # Only for vm/check.
 CHECK_PACKAGES=(clang-format clang-tidy git shellcheck libclang-rt-dev llvm-dev)

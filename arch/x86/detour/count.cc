@@ -7,41 +7,59 @@ namespace djprobe::x86 {
 namespace {
 
 constexpr RegisterSet kRaxOnly = register_bit(kRax);
+/// Those of the caller first. Of the others none that needs a longer address, and not rbp, by which
+/// an unwinder finds its way through a detour.
+constexpr RegisterSet kOthers = register_bit(3) | register_bit(14) | register_bit(15);
+constexpr Action kIncrement[] = {{DJPROBE_ACTION_COUNT, 0, 0, 0, 0, 0}};
 
-/// The first register of a set that has one.
 u8 first_of(RegisterSet registers) {
     return static_cast<u8>(__builtin_ctz(registers));
 }
 
+/// Not by a builtin: without the instruction for it that would be a call of a library.
+size_t count_of(RegisterSet registers) {
+    size_t count = 0;
+    for (; registers; registers &= static_cast<RegisterSet>(registers - 1))
+        ++count;
+    return count;
+}
+
 }  // namespace
 
-void increment_per_cpu(i64 counter, u8 address, Emitter& out) {
-    if (fits_i32(counter)) {
-        out.code(0x65, 0x48, 0xff, 0x04, 0x25);  // incq %gs:counter
-        out.imm32(static_cast<u32>(counter));
+Count::Count(const CountConfig& config, const Live& live)
+    : actions_(config.actions.empty() ? Span<const Action>(kIncrement) : config.actions),
+      counter_(config.counter) {
+    for (const Action& action : actions_) {
+        const size_t taken = ActionWriter::scratches(action, counter_);
+        if (taken > scratches_) scratches_ = taken;
+    }
+    const RegisterSet operands = operands_of(actions_);
+    const RegisterSet kept = live.flags && config.lahf ? operands | kRaxOnly : operands;
+    choose_scratch(kept, live.registers);
+    if (!live.flags) return;
+    // In rax, unless an operand is there, or two registers would have to be pushed for that.
+    const auto pushed = static_cast<RegisterSet>(pushed_ | (live.registers & kRaxOnly));
+    if (config.lahf && !(operands & kRaxOnly) && count_of(pushed) <= 1) {
+        flags_ = Flags::InRax;
+        pushed_ = pushed;
         return;
     }
-    const u8 high = address > 7 ? 1 : 0;
-    out.code(0x48 | high, 0xb8 | (address & 7));  // movabs $counter, address
-    out.imm64(static_cast<u64>(counter));
-    out.code(0x65, 0x48 | high, 0xff, address & 7);  // incq %gs:(address)
+    flags_ = Flags::Pushed;
+    choose_scratch(operands, live.registers);
 }
 
-/// In rax, unless both rax and another register would have to be pushed for that.
-Count::Flags Count::choose_flags(const CountConfig& config, const Live& live) {
-    if (!live.flags) return Flags::Dead;
-    const bool any_dead = (kCallerSaved & ~live.registers) != 0;
-    return config.lahf && (fits_i32(config.counter) || any_dead) ? Flags::InRax : Flags::Pushed;
-}
-
-Count::Count(const CountConfig& config, const Live& live)
-    : counter_(config.counter), flags_(choose_flags(config, live)) {
-    RegisterSet changed = flags_ == Flags::InRax ? kRaxOnly : 0;
-    const auto rest = static_cast<RegisterSet>(kCallerSaved & ~changed);
-    const auto dead = static_cast<RegisterSet>(rest & ~live.registers);
-    address_ = first_of(dead ? dead : rest);
-    if (!fits_i32(counter_)) changed |= register_bit(address_);
-    pushed_ = changed & live.registers;
+/// Dead registers first.
+void Count::choose_scratch(RegisterSet kept, RegisterSet live) {
+    RegisterSet free = kCallerSaved & ~kept, others = kOthers & ~kept;
+    pushed_ = 0;
+    for (size_t i = 0; i < scratches_; ++i) {
+        const auto dead = static_cast<RegisterSet>(free & ~live);
+        scratch_[i] = first_of(dead ? dead : free ? free : others);
+        const RegisterSet bit = register_bit(scratch_[i]);
+        if (!dead) pushed_ |= bit;
+        free &= ~bit;
+        others &= ~bit;
+    }
 }
 
 /// The overflow flag is none of those that lahf stores.
@@ -59,7 +77,12 @@ void Count::emit(Emitter& out) {
     push_registers(pushed_, out);
     save_flags(out);
     handler_ = out.size();
-    increment_per_cpu(counter_, address_, out);
+    const size_t pushes = count_of(pushed_) + (flags_ == Flags::Pushed ? 1 : 0);
+    ActionWriter writer(counter_, scratch_, static_cast<u32>(pushes * sizeof(u64)), out);
+    Label end;
+    for (const Action& action : actions_)
+        writer.write(action, end);
+    out.bind(end);
     after_ = out.size();
     restore_flags(out);
     pop_registers(pushed_, out);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-// The shape without a call: a detour that counts its hits itself.
+// The shape without a call: a detour that counts its hits itself, or does more with counters.
 #pragma once
 
 #include "../analysis/liveness.h"
-#include "emit.h"
+#include "action.h"
 
 namespace djprobe::x86 {
 
@@ -12,41 +12,38 @@ struct CountConfig {
     i64 counter = 0;       ///< a u64 per CPU, by its offset from %gs
     bool lahf = false;     ///< the CPU has lahf and sahf in 64-bit mode
     u64 return_thunk = 0;  ///< see Emitter::return_through()
+    /// What is done with the counter and those behind it; none: it is incremented.
+    Span<const Action> actions = {};
 };
 
-/// `incq %gs:counter`, in any context and exact: the increment is one instruction, which no
-/// interrupt, NMI or preemption can split, on a word of this CPU's own, which no other CPU writes;
-/// and one instruction finds that word, so that a migration in front of it or behind it changes
-/// nothing. It needs no lock prefix. `address` is a register for a counter that is too far from %gs
-/// for a displacement; it changes then.
-void increment_per_cpu(i64 counter, u8 address, Emitter& out);
-
-/// Emit the increment, from the site's registers and flags to the same. It uses the stack only for
-/// what must survive and has no dead register to go to.
+/// Emit the increment or the actions, from the site's registers and flags to the same. It uses the
+/// stack only for what must survive and has no dead register to go to.
 class Count {
   public:
     Count(const CountConfig& config, const Live& live);
 
     void emit(Emitter& out);
-    /// What emit() has written, as Emitter::size() counts: the increment, and what is behind it.
+    /// What emit() has written, as Emitter::size() counts: the actions, and what is behind them.
     size_t handler() const { return handler_; }
     size_t restore() const { return after_; }
 
   private:
-    /// How the status flags survive the increment.
+    /// How the status flags survive the actions, each of which changes them.
     enum class Flags : u8 {
         Dead,   ///< they need not
         InRax,  ///< lahf, which popf takes many times longer than
         Pushed,
     };
-    static Flags choose_flags(const CountConfig& config, const Live& live);
+    void choose_scratch(RegisterSet kept, RegisterSet live);
     void save_flags(Emitter& out) const;
     void restore_flags(Emitter& out) const;
 
+    Span<const Action> actions_;
     i64 counter_;
-    Flags flags_;
-    u8 address_;          ///< the register for the counter's address, if it needs one
-    RegisterSet pushed_;  ///< what is live of the registers that change
+    size_t scratches_ = 0;
+    u8 scratch_[ActionWriter::kMaxScratch] = {};
+    Flags flags_ = Flags::Dead;
+    RegisterSet pushed_ = 0;  ///< what is live of the registers that change
     size_t handler_ = 0, after_ = 0;
 };
 

@@ -7,13 +7,24 @@
 namespace djprobe::x86 {
 
 /// A jcc's condition, by its number in opcodes (Intel SDM vol. 2, appendix B.1.4.7).
-enum class Condition : u8 { Zero = 4, NotZero = 5 };
+enum class Condition : u8 {
+    Below = 2,
+    AboveOrEqual = 3,
+    Zero = 4,
+    NotZero = 5,
+    BelowOrEqual = 6,
+    Above = 7,
+    Less = 12,
+    GreaterOrEqual = 13,
+    LessOrEqual = 14,
+    Greater = 15,
+};
 
 /// A place that branches lead to before it is known where it lies.
 class Label {
   public:
     /// The most branches that a label has in any detour.
-    static constexpr size_t kMaxBranches = 4;
+    static constexpr size_t kMaxBranches = 8;
 
   private:
     friend class Emitter;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "program_call.h"
 
-#include "count.h"
+#include "increment.h"
 
 namespace djprobe::x86 {
 namespace {

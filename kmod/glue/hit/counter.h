@@ -5,7 +5,8 @@
 
 struct djk_full_handler;
 
-/* The handler's counter, summed over all CPUs. In any context. */
+/* The handler's counter, or what its first action that counts has counted, summed over all CPUs.
+ * In any context. */
 unsigned long djk_sum_counter(const struct djk_full_handler *handler);
 
 #endif

@@ -11,6 +11,7 @@
 
 struct bpf_map;
 struct bpf_prog;
+struct djk_action_list;
 struct djk_shadow;
 struct djprobe;
 struct djretprobe;
@@ -30,6 +31,7 @@ struct djk_full_handler {
 	struct bpf_map *map;	     /* or it only counts: the map that holds link.counter */
 	struct djk_shadow *shadow;   /* not NULL: it runs at the return, the site is the entry */
 	struct djk_counters __percpu *counters; /* of what it runs; NULL: it only counts */
+	struct djk_action_list *actions; /* what it does where it counts; NULL: it increments */
 	bool begins;		/* it decides at the entry whether to see the return */
 	bool needs_context;	/* it calls helpers that read its cookie or its kprobe */
 	bool asks_where;	/* it calls bpf_get_func_ip(), or a program that may */

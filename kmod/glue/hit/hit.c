@@ -33,13 +33,14 @@ static __always_inline struct djk_full_handler *next_handler(const struct djk_fu
 
 /* No program may run now: those are missed, and what counts does. Not traced, like djk_hit(): a
  * site in the tracer would be hit again, and miss, without end. */
-static notrace void miss(const struct djk_site *site, enum djprobe_miss cause)
+static notrace void miss(const struct pt_regs *regs, const struct djk_site *site,
+			 enum djprobe_miss cause)
 {
 	struct djk_full_handler *handler;
 
 	for (handler = first_handler(site); handler; handler = next_handler(handler)) {
 		if (handler->link.counter)
-			djk_count_hit(handler);
+			djk_count_hit(handler, regs);
 		else
 			djk_count_miss(handler, cause);
 	}
@@ -68,7 +69,7 @@ static bool run_special_handler(struct djk_full_handler *handler, struct pt_regs
 	const unsigned long ip = regs->ip;
 
 	if (handler->link.counter) {
-		djk_count_hit(handler);
+		djk_count_hit(handler, regs);
 		return false;
 	}
 	if (handler->c_probe)
@@ -94,7 +95,7 @@ static __always_inline bool run_handlers(struct pt_regs *regs, const struct djk_
 	bool redirected = false;
 
 	if (unlikely(active)) {
-		miss(site, djk_why_missed(active));
+		miss(regs, site, djk_why_missed(active));
 		return false;
 	}
 	__this_cpu_add(*djk_bpf_active(), DJK_OUR_MARK);

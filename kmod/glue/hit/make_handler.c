@@ -12,6 +12,7 @@
 
 #include "../../api/djprobe_api.h"
 #include "../kernel/imports.h"
+#include "actions.h"
 #include "counter.h"
 #include "handler.h"
 #include "shadow.h"
@@ -386,6 +387,7 @@ void djk_handler_destroy(struct djk_handler *link)
 		give_back(handler->entry_prog);
 	if (handler->map)
 		bpf_map_put(handler->map);
+	djk_actions_put(handler->actions);
 	free_percpu(handler->counters);
 	kfree(handler);
 }

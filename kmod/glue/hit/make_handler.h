@@ -7,6 +7,7 @@
 
 #include "../kernel.h"
 
+struct djk_action_list;
 struct djprobe;
 struct djretprobe;
 struct seq_file;
@@ -31,12 +32,14 @@ struct djk_program_source {
 struct djk_program_source djk_source_of_program(int fd, const int *entry_fd, size_t shadows);
 
 /* Makes handlers that count: the request's cookie says in which counter of the map (see
- * DJPROBE_COUNTER). Each holds a reference to the map. */
+ * DJPROBE_COUNTER). `actions`: what they do with it; NULL: increment it. Each holds a reference to
+ * the map and to that list. */
 struct djk_counter_source {
 	struct djk_source source;
 	int map_fd;
+	struct djk_action_list *actions;
 };
-struct djk_counter_source djk_source_of_counters(int map_fd);
+struct djk_counter_source djk_source_of_counters(int map_fd, struct djk_action_list *actions);
 
 /* Makes the one handler that runs a function in C. The probe must outlive it by a quiescence. */
 struct djk_c_source {

@@ -8,6 +8,7 @@
 #include <linux/rcupdate.h>
 
 #include "../kernel/imports.h"
+#include "actions.h"
 #include "handler.h"
 
 /*
@@ -28,9 +29,15 @@ static __always_inline int __percpu *djk_bpf_active(void)
  * increments the counter of the CPU that runs it. It needs no guard, since nothing is called that
  * could be hit again. So it counts also where a program would be missed.
  */
-static __always_inline void djk_count_hit(const struct djk_full_handler *handler)
+static __always_inline void djk_count_hit(const struct djk_full_handler *handler,
+					  const struct pt_regs *regs)
 {
-	this_cpu_inc(*(u64 __percpu *)handler->link.counter);
+	u64 __percpu *const counter = (u64 __percpu *)handler->link.counter;
+
+	if (handler->actions)
+		djk_act(handler->actions, counter, regs);
+	else
+		this_cpu_inc(*counter);
 }
 
 /* Why no handler may run on this CPU now, whose djk_bpf_active() is `active`. Preemption is off, in

@@ -56,6 +56,8 @@ int djk_errno_of(unsigned int reason)
 	case DJPROBE_REASON_NO_SHADOW:
 	case DJPROBE_REASON_MAP_KIND:
 		return -EOPNOTSUPP;
+	case DJPROBE_REASON_NO_ACTION:
+		return -EINVAL;
 	case DJPROBE_REASON_NO_MEMORY:
 	case DJPROBE_REASON_NO_INDEX:
 		return -ENOMEM;
@@ -81,23 +83,29 @@ const char *djk_reason_name(unsigned int reason)
 	return "?";
 }
 
-int djk_read_struct(void *to, size_t known, const void __user *from)
+int djk_read_grown_struct(void *to, size_t first, size_t known, const void __user *from)
 {
 	u32 size;
 	int error;
 
 	if (get_user(size, (const u32 __user *)from))
 		return -EFAULT;
-	/* Version 1 published all of `known`; a shorter one has never existed. */
-	if (size < known || size > PAGE_SIZE)
-		return size < known ? -EINVAL : -E2BIG;
+	if (size < first || size > PAGE_SIZE)
+		return size < first ? -EINVAL : -E2BIG;
 	error = copy_struct_from_user(to, known, from, size);
 	/* The caller may have changed its struct since: keep the size that was checked. */
 	*(u32 *)to = size;
 	return error;
 }
 
+int djk_read_struct(void *to, size_t known, const void __user *from)
+{
+	return djk_read_grown_struct(to, known, known, from);
+}
+
 int djk_write_struct(void __user *to, const void *from, size_t known)
 {
-	return copy_to_user(to, from, known) ? -EFAULT : 0;
+	const u32 size = *(const u32 *)from;
+
+	return copy_to_user(to, from, size < known ? size : known) ? -EFAULT : 0;
 }

@@ -32,6 +32,8 @@ const char *djk_reason_name(unsigned int reason);
 /* Read a struct of the caller's by the extension rule of the ABI, or write one back. 0, -EFAULT;
  * reading: -EINVAL for a size that is too small, -E2BIG for unknown bytes that are not zero. */
 int djk_read_struct(void *to, size_t known, const void __user *from);
+/* The same of one that has grown since it was published with `first` bytes. */
+int djk_read_grown_struct(void *to, size_t first, size_t known, const void __user *from);
 int djk_write_struct(void __user *to, const void *from, size_t known);
 
 #endif

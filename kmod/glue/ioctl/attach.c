@@ -33,7 +33,8 @@ int djk_install(int fd, struct file *file, int error)
 
 struct file *djk_attach_file(struct djp_attachment *attachment, struct djk_programs programs)
 {
-	const struct djk_counter_source counters = djk_source_of_counters(programs.fd);
+	const struct djk_counter_source counters =
+		djk_source_of_counters(programs.fd, programs.actions);
 	struct djk_program_source source;
 	struct djk_group *group;
 	size_t i, shadows = 0;
@@ -86,7 +87,7 @@ static bool are_flags(const struct djprobe_attach *wanted)
 
 	if (wanted->flags == session)
 		return !wanted->offset;
-	if (wanted->flags == DJPROBE_ATTACH_COUNT)
+	if ((wanted->flags & ~DJPROBE_ATTACH_ONCE) == DJPROBE_ATTACH_COUNT)
 		return !wanted->entry_prog_fd;
 	return !wanted->entry_prog_fd && djk_are_site_flags(wanted->flags, wanted->offset);
 }
@@ -108,6 +109,7 @@ int djk_attach(void __user *argument, bool addresses)
 		return error;
 	request.cookie = wanted.cookie;
 	request.int3_only = wanted.mode == DJPROBE_MODE_INT3;
+	request.once = wanted.flags & DJPROBE_ATTACH_ONCE;
 	request.where = djk_where(wanted.flags);
 
 	programs.fd = wanted.prog_fd;

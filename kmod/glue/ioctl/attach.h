@@ -7,6 +7,7 @@
 
 #include "../hit/make_handler.h"
 
+struct djk_action_list;
 struct djp_attachment;
 struct file;
 
@@ -15,6 +16,7 @@ struct djk_programs {
 	int fd;
 	const int *entry_fd; /* a session's program for the entry; NULL: no session */
 	bool count;	     /* run none: `fd` is that of the map that holds the counters */
+	struct djk_action_list *actions; /* what is done with them; NULL: they are incremented */
 	enum djk_shown_as shown_as;
 };
 

@@ -10,14 +10,16 @@
 #include "../../../uapi/djprobe.h"
 #include "abi.h"
 #include "attach.h"
+#include "../hit/actions.h"
 #include "../kernel.h"
 #include "request.h"
 
 struct many {
 	struct djprobe_attach_many wanted;
 	struct djprobe_site *sites;
-	struct djp_request *asked; /* for each site */
-	bool addresses;		   /* the caller may see them */
+	struct djp_request *asked;	 /* for each site */
+	struct djk_action_list *actions; /* or NULL */
+	bool addresses;			 /* the caller may see them */
 };
 
 static int read_sites(struct many *many)
@@ -38,6 +40,7 @@ static int read_sites(struct many *many)
 		error = djk_read_site(request, site->symbol, site->offset, site->address);
 		request->cookie = site->cookie;
 		request->int3_only = many->wanted.mode == DJPROBE_MODE_INT3;
+		request->once = many->wanted.flags & DJPROBE_ATTACH_ONCE;
 		request->where = djk_where(site->flags);
 	}
 	return error;
@@ -106,11 +109,15 @@ static struct file *attach_sites(struct many *many, struct djp_attachment *attac
 	const struct djk_programs programs = {
 		.fd = wanted->prog_fd,
 		.entry_fd = flags == DJPROBE_ATTACH_SESSION ? &wanted->entry_prog_fd : NULL,
-		.count = flags == DJPROBE_ATTACH_COUNT,
+		.count = flags & DJPROBE_ATTACH_COUNT,
+		.actions = many->actions,
 		.shown_as = shown_as(flags),
 	};
 	struct file *file;
 
+	wanted->failed = wanted->count;
+	if (!djk_are_actions(many->actions, attachment))
+		return ERR_PTR(djk_errno_of(attachment->reason));
 	wanted->failed = find_forbidden(many);
 	if (wanted->failed < wanted->count) {
 		attachment->reason = many->asked[wanted->failed].reason;
@@ -151,6 +158,7 @@ static bool are_in_order(const struct djprobe_attach_many *wanted)
 		break;
 	case 0:
 	case DJPROBE_ATTACH_COUNT:
+	case DJPROBE_ATTACH_COUNT | DJPROBE_ATTACH_ONCE:
 	case DJPROBE_ATTACH_AS_KPROBE:
 	case DJPROBE_ATTACH_AS_MULTI:
 		if (!wanted->entry_prog_fd)
@@ -159,6 +167,9 @@ static bool are_in_order(const struct djprobe_attach_many *wanted)
 	default:
 		return false;
 	}
+	if (wanted->reserved || wanted->action_count > DJPROBE_ACTIONS_MAX ||
+	    (wanted->action_count ? !(wanted->flags & DJPROBE_ATTACH_COUNT) : wanted->actions != 0))
+		return false;
 	return wanted->mode <= DJPROBE_MODE_INT3 && wanted->count &&
 	       wanted->count <= DJPROBE_MANY_MAX;
 }
@@ -168,7 +179,8 @@ int djk_attach_many(void __user *argument, bool addresses)
 	struct many many = { .addresses = addresses };
 	struct djprobe_attach_many *const wanted = &many.wanted;
 	u32 i;
-	int result = djk_read_struct(wanted, sizeof(*wanted), argument);
+	int result = djk_read_grown_struct(wanted, offsetof(struct djprobe_attach_many, actions),
+					   sizeof(*wanted), argument);
 
 	if (result)
 		return result;
@@ -178,6 +190,10 @@ int djk_attach_many(void __user *argument, bool addresses)
 		vmemdup_user(u64_to_user_ptr(wanted->sites), wanted->count * sizeof(*many.sites));
 	if (IS_ERR(many.sites))
 		return PTR_ERR(many.sites);
+	many.actions = djk_read_actions(u64_to_user_ptr(wanted->actions), wanted->action_count);
+	result = PTR_ERR_OR_ZERO(many.actions);
+	if (result)
+		goto free_sites;
 	result = -ENOMEM;
 	many.asked = kvcalloc(wanted->count, sizeof(*many.asked), GFP_KERNEL_ACCOUNT);
 	if (!many.asked)
@@ -189,6 +205,8 @@ int djk_attach_many(void __user *argument, bool addresses)
 		kfree(many.asked[i].symbol);
 free_all:
 	kvfree(many.asked);
+	djk_actions_put(many.actions);
+free_sites:
 	kvfree(many.sites);
 	return result;
 }

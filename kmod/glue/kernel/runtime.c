@@ -177,6 +177,20 @@ int djk_wait_settled(const struct djp_probe *probe)
 	return wait_event_interruptible(settled, is_settled(probe));
 }
 
+/* ---- Probes that count once ---- */
+
+static void end_once(struct work_struct *work)
+{
+	if (djp_end_once())
+		djk_watch_once();
+}
+static DECLARE_DELAYED_WORK(once_watch, end_once);
+
+void djk_watch_once(void)
+{
+	queue_delayed_work(optimizer_queue, &once_watch, HZ / 5);
+}
+
 /* ---- Modules ---- */
 
 void djk_keep_module(void)
@@ -223,6 +237,7 @@ int djk_runtime_start(void)
 void djk_runtime_stop(void)
 {
 	unregister_module_notifier(&module_notifier);
+	cancel_delayed_work_sync(&once_watch);
 	cancel_delayed_work_sync(&optimizer);
 	destroy_workqueue(optimizer_queue);
 }

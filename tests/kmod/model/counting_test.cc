@@ -77,6 +77,33 @@ TEST_F(Counting, AProgramComesAndGoesBesideACounter) {
     session_.finish();
 }
 
+TEST_F(Counting, AProbeThatCountsOnceLeavesAfterItsFirstHit) {
+    Probe* const other = attach(kCounter);
+    EXPECT_FALSE(session_.kernel.watches_once);
+    Probe* const once =
+        session_.attach_one({.address = found_.address, .program = kCounter, .once = true});
+    ASSERT_TRUE(other && once);
+    EXPECT_TRUE(session_.kernel.watches_once);
+    EXPECT_TRUE(session_.query(*once).once);
+    EXPECT_FALSE(session_.query(*other).once);
+    expect_jump(*once);
+    once->handler->hits = once->hits = 0;
+    EXPECT_TRUE(session_.end_once({})) << "it has to be looked for again";
+    expect_jump(*once);
+    EXPECT_FALSE(session_.end_once({once}));
+    expect_jump(*other);
+    EXPECT_EQ(session_.query(*once).reason, unsigned{DJPROBE_REASON_DISABLED});
+    session_.set_enabled(false);
+    session_.set_enabled(true);
+    EXPECT_EQ(session_.query(*once).reason, unsigned{DJPROBE_REASON_DISABLED});
+    session_.kernel.watches_once = false;
+    session_.enable({once});
+    EXPECT_TRUE(session_.kernel.watches_once) << "again";
+    EXPECT_FALSE(session_.end_once({once}));
+    EXPECT_EQ(session_.query(*once).state, unsigned{DJPROBE_STATE_DISARMED});
+    session_.finish();
+}
+
 TEST_F(Counting, ACounterTakesPartInAKprobeOfTheKernel) {
     ASSERT_TRUE(session_.kernel.kprobes.add(found_.address, true));
     session_.kernel.kprobes.arm(found_.address);

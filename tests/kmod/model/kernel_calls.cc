@@ -328,6 +328,11 @@ bool djk_handler_shows_other(const djk_handler*) {
 
 void djk_handler_show_own(djk_handler*) {}
 
+size_t djk_handler_actions(const djk_handler* handler, const djprobe_action** actions) {
+    *actions = handler_of(handler).actions.data();
+    return handler_of(handler).actions.size();
+}
+
 bool djk_handler_is_shadow(const djk_handler*) {
     return false;
 }
@@ -413,6 +418,10 @@ void djk_optimizer_kick() {
 
 void djk_optimizer_kick_later() {
     kernel->kicked_later = true;
+}
+
+void djk_watch_once() {
+    kernel->watches_once = true;
 }
 
 void djk_optimizer_done() {}

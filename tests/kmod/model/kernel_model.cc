@@ -56,6 +56,10 @@ Handler* Kernel::make_handler(int kind, unsigned int wants) {
     if (kind == kCounter)
         handler->link.counter = static_cast<long>((next_field_ & 8 ? 0x41'4200'0000 : 0x4344'0000) +
                                                   handler->hits_field);
+    // Of every other one of those, too. The counter that the actions name is its own.
+    if (kind == kCounter && next_field_ & 16)
+        handler->actions = {{DJPROBE_ACTION_IF_GT, 7, 4, 0, 0, 4096},
+                            {DJPROBE_ACTION_COUNT, 0, 0, 0, 0, 0}};
     for (size_t i = 0; kind >= 0 && i < programs_.size(); ++i) {
         if (programs_[i].kind >= 0) continue;
         programs_[i].kind = kind;

@@ -52,6 +52,7 @@ class Kernel {
 
     /// The worker: has it been asked for?
     bool kicked = false, kicked_later = false;
+    bool watches_once = false;
     size_t syncs = 0;
     int waiting = 0;  ///< quiescences that go on now
     size_t pauses = 0;

@@ -97,6 +97,7 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes, bool skip) {
         }
         requests[i].cookie = next_cookie_++;
         requests[i].int3_only = wish.int3_only;
+        requests[i].once = wish.once;
         made[i] = kernel.make_handler(wish.program, wish.wants);
         requests[i].source = source_of(*made[i]);
         kernel.watch.look_at(wish.address);
@@ -268,6 +269,20 @@ void Session::disable(const Group& wanted) {
         djp_disable(all.data(), all.size());
     }
     check();
+}
+
+bool Session::end_once(const Group& hit) {
+    for (Probe* probe : hit) {
+        note("  end %#lx", probe->address);
+        probe->enabled = false;
+    }
+    bool more = false;
+    {
+        Busy busy(*this, hit);
+        more = djp_end_once();
+    }
+    check();
+    return more;
 }
 
 /// When all are enabled some may not come back.

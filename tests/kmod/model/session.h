@@ -18,6 +18,7 @@ struct Wish {
     int program = Kernel::kCFunction;  ///< or which kind of program, or Kernel::kCounter
     unsigned int wants = 0;
     bool by_symbol = false;
+    bool once = false;
 };
 
 /// What is expected of one attached probe.
@@ -58,6 +59,9 @@ class Session {
     void detach(Group group);
     Answer enable(const Group& group);
     void disable(const Group& group);
+    /// The worker looks for probes that count once: these have been hit, as all are that are
+    /// attached when check() looks. Whether it looks again.
+    bool end_once(const Group& hit);
     void set_enabled(bool enabled);
     void set_optimization(bool optimization);
     /// The verdict (enum djprobe_verdict), and that it says the same twice.

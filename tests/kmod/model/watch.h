@@ -24,6 +24,7 @@ struct Handler {
     u64 last_reached = 0;
     bool destroyed = false;
     unsigned long hits = 0;
+    std::vector<djprobe_action> actions;  ///< with a counter
 };
 
 /// In the model the caller has made the handler before it attaches.

@@ -38,6 +38,7 @@ enum class FieldKind : uint8_t {
     Program,    ///< fd of a BPF program; or of a map, with DJPROBE_ATTACH_COUNT
     Entry,      ///< another of them, with DJPROBE_ATTACH_SESSION and what goes with it in the flags
     EntryMany,  ///< the same of DJPROBE_IOC_ATTACH_MANY: the sites have what goes with it
+    Actions,    ///< pointer to djprobe_action, then a __u32 count, with DJPROBE_ATTACH_COUNT
     Mode,       ///< enum djprobe_mode
     Any,        ///< every value is right
     OnOff,      ///< 0 or 1, else EINVAL

@@ -10,7 +10,8 @@
 namespace djprobe::vm {
 namespace {
 
-constexpr size_t kPage = 4096;   // a struct may not be larger
+constexpr size_t kPage = 4096;  // a struct may not be larger
+constexpr size_t kActions = 1024;
 constexpr size_t kLists = 2048;  // where lists and names go, behind every struct
 constexpr size_t kNames = 3072;
 
@@ -36,6 +37,8 @@ constexpr Field kMany[] = {
     FIELD(Program, djprobe_attach_many, prog_fd),
     FIELD(Any, djprobe_attach_many, failed),
     FIELD(EntryMany, djprobe_attach_many, entry_prog_fd),
+    {FieldKind::Actions, offsetof(djprobe_attach_many, actions), 12},
+    FIELD(Zero, djprobe_attach_many, reserved),
 };
 constexpr Field kQuery[] = {
     FIELD(Index, djprobe_query, index),
@@ -282,6 +285,28 @@ uint32_t flags_of(const uint8_t* bytes) {
     return flags;
 }
 
+/// Pointer and number of a list of actions: increments of the probe's own counter.
+void fill_actions(uint8_t* bytes, size_t at, bool mistake, const Surroundings& around, Dice& dice,
+                  Model& model) {
+    const bool counts = flags_of(bytes) == DJPROBE_ATTACH_COUNT;
+    uint64_t pointer = 0, count = 0;
+    if (mistake) {
+        pointer = around.bad_pointers[dice.below(around.bad_pointers.size())];
+        count = dice.one_in(2) ? 1 : DJPROBE_ACTIONS_MAX + 1 + dice.below(1u << 31);
+        model.must_fail(counts && count == 1 ? EFAULT : EINVAL);
+    } else if (counts && dice.one_in(2)) {
+        pointer = reinterpret_cast<uint64_t>(bytes) + kActions;
+        count = 1 + dice.below(DJPROBE_ACTIONS_MAX);
+        for (size_t i = 0; i < count; ++i) {
+            djprobe_action action = {};
+            action.operation = DJPROBE_ACTION_COUNT;
+            std::memcpy(bytes + kActions + i * sizeof action, &action, sizeof action);
+        }
+    }
+    put(bytes, at, 8, pointer);
+    put(bytes, at + 8, 4, count);
+}
+
 /// No map, but a program.
 uint32_t no_map(const Surroundings& around, Dice& dice, Model& model) {
     a_program(true, around, dice, model);
@@ -338,9 +363,8 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
         case FieldKind::ManyFlags: {
             static constexpr uint64_t kGood[] = {0, 0, DJPROBE_ATTACH_AS_KPROBE,
                                                  DJPROBE_ATTACH_AS_MULTI};
-            // The lower ones are flags of a site, or fill_session()'s; COUNT and AS_KPROBE exclude
-            // each other.
-            value = mistake ? (1 + dice.below(1u << 20)) << 5 | 24 : dice.of(kGood);
+            // The lower ones are flags of a site, or fill_session()'s.
+            value = mistake ? (1 + dice.below(1u << 20)) << 8 | 8 : dice.of(kGood);
             if (mistake) model.must_fail(EINVAL);
             // The good program is none of kprobe.multi.
             if (value == DJPROBE_ATTACH_AS_MULTI) a_program(true, around, dice, model);
@@ -382,6 +406,8 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
         case FieldKind::Program:
             value = fill_program(field, bytes, mistake, around, dice, model);
             break;
+        case FieldKind::Actions:
+            return fill_actions(bytes, field.offset, mistake, around, dice, model);
         case FieldKind::Entry:
         case FieldKind::EntryMany:
             return fill_session(field, bytes, mistake, around, dice, model);
@@ -389,11 +415,17 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
     put(bytes, field.offset, field.width, value);
 }
 
+/// How many bytes were published first: the least that the module takes.
+size_t first_size(const Command& command) {
+    return command.number == DJPROBE_IOC_ATTACH_MANY ? offsetof(djprobe_attach_many, actions)
+                                                     : command.size;
+}
+
 /// The first member of every struct.
 void fill_size(const Command& command, uint8_t* bytes, bool mistake, Dice& dice, Model& model) {
     uint64_t size = command.size;
     if (mistake && dice.one_in(2)) {
-        size = dice.below(command.size);
+        size = dice.below(first_size(command));
         model.must_fail(EINVAL);
     } else if (mistake && dice.one_in(2)) {
         size = kPage + 1 + dice.below(1u << 31);

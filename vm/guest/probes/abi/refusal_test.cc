@@ -29,6 +29,12 @@ struct Roomy {
     uint8_t tail[64];
 };
 
+/// What was published first of a struct.
+template <class Struct>
+constexpr uint32_t kFirstSize = sizeof(Struct);
+template <>
+constexpr uint32_t kFirstSize<djprobe_attach_many> = offsetof(djprobe_attach_many, actions);
+
 size_t open_fds() {
     DIR* const fds = opendir("/proc/self/fd");
     if (!fds) throw std::runtime_error("no /proc/self/fd");
@@ -63,6 +69,7 @@ class Refusal : public ProbeTest {
         many_.known.mode = DJPROBE_MODE_AUTO;
         many_.known.prog_fd = counter();
         many_.known.entry_prog_fd = 0;
+        many_.known.actions = many_.known.action_count = many_.known.reserved = 0;
 
         query_.known.index = query_.known.flags = 0;
         enable_.known.enable = 1;
@@ -122,7 +129,9 @@ class Refusal : public ProbeTest {
 
 TEST_F(Refusal, OfAWrongSizeWritesNothing) {
     const Probe probe = device_.must_attach(at(kGetpgid));
-    all_untouched(-EINVAL, probe, [](auto& request) { request.known.size -= 8; });
+    all_untouched(-EINVAL, probe, [](auto& request) {
+        request.known.size = kFirstSize<decltype(request.known)> - 8;
+    });
     all_untouched(-E2BIG, probe, [](auto& request) { request.known.size = sizeof request; });
     all_untouched(-E2BIG, probe, [](auto& request) { request.known.size = 4097; });
 }

@@ -238,6 +238,27 @@ TEST_F(Count, HotFunctionsLoseNoCount) {
     EXPECT_GT(hot, 5u);
 }
 
+TEST_F(Count, OnceEndsSoonAfterTheFirstHit) {
+    for (const djprobe_mode mode : kBothModes) {
+        Request request = counting(kGetpgid, mode, mode);
+        const Probe always = device_.must_attach(request);
+        request.flags |= DJPROBE_ATTACH_ONCE;
+        request.cookie = DJPROBE_COUNTER(0, 16 + 8 * mode);
+        const Probe once = device_.must_attach(request);
+        expect_mechanism(once, mode);
+        usleep(500'000);
+        EXPECT_EQ(once.query().flags, DJPROBE_ATTACH_COUNT | DJPROBE_ATTACH_ONCE);
+        EXPECT_NE(once.query().state, DJPROBE_STATE_DISARMED) << "no hit yet";
+        EXPECT_EQ(call_getpgid(1), 0u);
+        for (int i = 0; i < 100 && once.query().state != DJPROBE_STATE_DISARMED; ++i)
+            usleep(50'000);
+        EXPECT_EQ(describe(djprobe_reason(once.query().reason)), describe(DJPROBE_REASON_DISABLED));
+        EXPECT_EQ(call_getpgid(kCalls), 0u);
+        EXPECT_EQ(once.hits(), 1u);
+        EXPECT_EQ(always.hits(), kCalls + 1);
+    }
+}
+
 TEST_F(Count, AKprobeOfTheKernelMayBeThereFirst) {
     KprobeEvent theirs("theirs");
     ASSERT_EQ(theirs.add(device_.explain(at(kGetpgid)).answer.address), 0);

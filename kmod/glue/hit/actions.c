@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "actions.h"
+
+#include <linux/bitops.h>
+#include <linux/err.h>
+#include <linux/kprobes.h>
+#include <linux/overflow.h>
+#include <linux/percpu.h>
+#include <linux/ptrace.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "../kernel.h"
+#include "handler.h"
+
+struct djk_action_list *djk_read_actions(const void __user *from, u32 count)
+{
+	struct djk_action_list *list;
+
+	if (!count)
+		return NULL;
+	list = kmalloc(struct_size(list, actions, count), GFP_KERNEL_ACCOUNT);
+	if (!list)
+		return ERR_PTR(-ENOMEM);
+	refcount_set(&list->users, 1);
+	list->count = count;
+	if (!copy_from_user(list->actions, from, array_size(count, sizeof(*list->actions))))
+		return list;
+	kfree(list);
+	return ERR_PTR(-EFAULT);
+}
+
+bool djk_are_actions(const struct djk_action_list *list, struct djp_attachment *attachment)
+{
+	const size_t wrong = list ? djp_find_wrong_action(list->actions, list->count) : 0;
+
+	if (!list || wrong == list->count)
+		return true;
+	attachment->reason = DJPROBE_REASON_NO_ACTION;
+	attachment->detail[0] = wrong;
+	attachment->detail[1] = list->actions[wrong].operation;
+	return false;
+}
+
+struct djk_action_list *djk_actions_get(struct djk_action_list *list)
+{
+	if (list)
+		refcount_inc(&list->users);
+	return list;
+}
+
+void djk_actions_put(struct djk_action_list *list)
+{
+	if (list && refcount_dec_and_test(&list->users))
+		kfree(list);
+}
+
+size_t djk_handler_actions(const struct djk_handler *link, const struct djprobe_action **actions)
+{
+	const struct djk_full_handler *const handler =
+		container_of(link, struct djk_full_handler, link);
+
+	if (!handler->actions)
+		return 0;
+	*actions = handler->actions->actions;
+	return handler->actions->count;
+}
+
+u32 djk_action_slots(const struct djprobe_action *action)
+{
+	switch (action->operation) {
+	case DJPROBE_ACTION_COUNT:
+	case DJPROBE_ACTION_ADD:
+		return 1;
+	case DJPROBE_ACTION_LOG2:
+		return DJPROBE_LOG2_SLOTS;
+	default:
+		return 0;
+	}
+}
+
+const struct djprobe_action *djk_counting_action(const struct djk_action_list *list)
+{
+	u32 i;
+
+	for (i = 0; list && i < list->count; i++)
+		if (list->actions[i].operation == DJPROBE_ACTION_COUNT ||
+		    list->actions[i].operation == DJPROBE_ACTION_LOG2)
+			return &list->actions[i];
+	return NULL;
+}
+
+#define AT(field) offsetof(struct pt_regs, field)
+/* By their numbers in instructions. */
+static const u8 register_offsets[DJPROBE_REGS] = {
+	AT(ax), AT(cx), AT(dx),	 AT(bx),  AT(sp),  AT(bp),  AT(si),  AT(di),
+	AT(r8), AT(r9), AT(r10), AT(r11), AT(r12), AT(r13), AT(r14), AT(r15),
+};
+
+static __always_inline u64 operand(const struct djprobe_action *action, const struct pt_regs *regs)
+{
+	const u64 whole = *(const u64 *)((const u8 *)regs + register_offsets[action->reg]);
+	const unsigned int unused = 64 - 8 * action->width;
+
+	if (action->flags & DJPROBE_ACTION_SIGNED)
+		return (s64)(whole << unused) >> unused;
+	return whole << unused >> unused;
+}
+
+/* -1, 0 or 1. */
+static __always_inline int compare(const struct djprobe_action *action, u64 operand)
+{
+	const bool less = action->flags & DJPROBE_ACTION_SIGNED ? (s64)operand < (s64)action->value
+								: operand < action->value;
+
+	return operand == action->value ? 0 : less ? -1 : 1;
+}
+
+static __always_inline bool goes_on(const struct djprobe_action *action, u64 operand)
+{
+	const int order = compare(action, operand);
+
+	switch (action->operation) {
+	case DJPROBE_ACTION_IF_EQ:
+		return order == 0;
+	case DJPROBE_ACTION_IF_NE:
+		return order != 0;
+	case DJPROBE_ACTION_IF_LT:
+		return order < 0;
+	case DJPROBE_ACTION_IF_LE:
+		return order <= 0;
+	case DJPROBE_ACTION_IF_GT:
+		return order > 0;
+	default:
+		return order >= 0;
+	}
+}
+
+/* Not traced, like its callers on the way of a miss. */
+notrace void djk_act(const struct djk_action_list *list, u64 __percpu *counter,
+		     const struct pt_regs *regs)
+{
+	u32 i;
+
+	for (i = 0; i < list->count; i++) {
+		const struct djprobe_action *const action = &list->actions[i];
+		u64 __percpu *const place = counter + action->offset / sizeof(u64);
+
+		switch (action->operation) {
+		case DJPROBE_ACTION_COUNT:
+			this_cpu_inc(*place);
+			break;
+		case DJPROBE_ACTION_ADD:
+			this_cpu_add(*place, operand(action, regs));
+			break;
+		case DJPROBE_ACTION_LOG2:
+			this_cpu_inc(place[fls64(operand(action, regs))]);
+			break;
+		default:
+			if (!goes_on(action, operand(action, regs)))
+				return;
+		}
+	}
+}
+NOKPROBE_SYMBOL(djk_act);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Lists of actions, as uapi/djprobe_action.h defines them: handlers that count share one. */
+#ifndef DJPROBE_KMOD_ACTIONS_H
+#define DJPROBE_KMOD_ACTIONS_H
+
+#include <linux/refcount.h>
+#include <linux/types.h>
+
+#include "../../../uapi/djprobe_action.h"
+
+struct djp_attachment;
+struct pt_regs;
+
+struct djk_action_list {
+	refcount_t users;
+	u32 count;
+	struct djprobe_action actions[];
+};
+
+/* Copy a list of the caller's. NULL for none; an error pointer: -EFAULT, -ENOMEM. */
+struct djk_action_list *djk_read_actions(const void __user *from, u32 count);
+/* Whether they are actions; false with the attachment's reason and detail. NULL is fine. */
+bool djk_are_actions(const struct djk_action_list *list, struct djp_attachment *attachment);
+/* Each may be NULL. */
+struct djk_action_list *djk_actions_get(struct djk_action_list *list);
+void djk_actions_put(struct djk_action_list *list);
+
+/* How many counters an action chooses from. */
+u32 djk_action_slots(const struct djprobe_action *action);
+/* The first action that counts hits, or NULL. */
+const struct djprobe_action *djk_counting_action(const struct djk_action_list *list);
+
+/*
+ * Do what the code of a detour does for the list: at int3, and where handlers share a site. In any
+ * context, with preemption or without, and without the guard: it calls nothing that could be hit,
+ * and each counter changes by one instruction on the memory of the CPU that runs it.
+ */
+void djk_act(const struct djk_action_list *list, u64 __percpu *counter, const struct pt_regs *regs);
+
+#endif

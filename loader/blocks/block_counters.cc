@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "blocks/block_counters.h"
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "count/counter_map.h"
+#include "session/site_memory.h"
+
+namespace djprobe::loader {
+namespace {
+
+// So many instructions of a block are asked about; most often the first one will do.
+constexpr std::size_t kTries = 8;
+// A block that cannot be counted must follow from others.
+constexpr unsigned kImpossible = 1'000'000;
+constexpr unsigned kTrap = 100;
+
+std::size_t blocks_of(const std::vector<FunctionFlow>& functions) {
+    std::size_t blocks = 0;
+    for (const FunctionFlow& function : functions)
+        blocks += function.blocks.size();
+    return blocks;
+}
+
+}  // namespace
+
+BlockCounters::BlockCounters(const std::vector<FunctionFlow>& functions, Counting counting,
+                             djprobe_mode mode, const Device& device, Symbolizer& symbolizer,
+                             const StopSignals& stop)
+    : counting_(counting) {
+    Progress progress("looking at blocks", blocks_of(functions));
+    std::size_t done = 0;
+    for (const FunctionFlow& flow : functions) {
+        Function& function = functions_.emplace_back(Function{&flow, Flow(flow.blocks), {}});
+        for (const Block& block : flow.blocks) {
+            stop.check();
+            progress.at(done++);
+            function.places.push_back(find_place(flow, block, device));
+        }
+    }
+    attach(mode, device, symbolizer, stop);
+    probe_->wait(stop);
+    stop.check();
+    if (counting != Counting::kOnce) first_ = probe_->queries(false);
+}
+
+std::optional<BlockCounters::Place> BlockCounters::find_place(const FunctionFlow& flow,
+                                                              const Block& block,
+                                                              const Device& device) const {
+    std::optional<Place> place;
+    std::size_t tries = 0;
+    for (const x86::Insn& insn : insns_of(block, flow.parts)) {
+        if (tries++ == kTries) break;
+        SiteSpec site;
+        site.address = insn.address;
+        const djprobe_explain answer = device.judge(site, 0);
+        const bool fits =
+            answer.verdict != DJPROBE_VERDICT_REFUSED && block.range.contains(answer.address);
+        const bool jump = fits && answer.verdict == DJPROBE_VERDICT_JUMP;
+        if (jump || (fits && !place)) place = Place{answer.address, jump};
+        // Behind a call it would be counted when the call returns, if it does.
+        if (jump || insn.is_call()) break;
+    }
+    return place;
+}
+
+std::vector<ManySite> BlockCounters::choose() {
+    std::vector<ManySite> sites;
+    for (Function& function : functions_) {
+        std::vector<unsigned> costs = loop_weights(function.flow->blocks);
+        for (std::size_t i = 0; i < costs.size(); ++i) {
+            if (!function.places[i])
+                costs[i] = kImpossible;
+            else if (!function.places[i]->jump)
+                costs[i] *= kTrap;
+        }
+        const std::vector<bool> chosen = function.balance.choose(costs);
+        function.counter.assign(costs.size(), std::nullopt);
+        for (std::size_t i = 0; i < costs.size(); ++i) {
+            if (!function.places[i] || !(counting_ != Counting::kFewest || chosen[i])) continue;
+            function.counter[i] = sites.size();
+            sites.push_back({function.places[i]->address, 0});
+        }
+    }
+    return sites;
+}
+
+void BlockCounters::give_up(std::size_t site) {
+    for (Function& function : functions_)
+        for (std::size_t i = 0; i < function.counter.size(); ++i)
+            if (function.counter[i] == site) function.places[i].reset();
+}
+
+void BlockCounters::attach(djprobe_mode mode, const Device& device, Symbolizer& symbolizer,
+                           const StopSignals& stop) {
+    const unsigned once = counting_ == Counting::kOnce ? DJPROBE_ATTACH_ONCE : 0;
+    while (!probe_) {
+        stop.check();
+        const std::vector<ManySite> sites = choose();
+        if (sites.empty())
+            fail(ExitCode::kRefusedSite, "{}: no block can be counted",
+                 functions_.front().flow->name);
+        if (sites.size() > DJPROBE_MANY_MAX)
+            fail(ExitCode::kUsage, "{} blocks to count, more than {}: choose fewer functions",
+                 sites.size(), DJPROBE_MANY_MAX);
+        check_site_memory(functions_.front().flow->name, "blocks", sites.size());
+        map_ = make_counter_map(sites.size());
+        AttachRequest request{map_.get(), "", 0, mode, DJPROBE_ATTACH_COUNT | once};
+        request.pattern = functions_.front().flow->name;
+        std::vector<RefusedSite> refused;
+        probe_ = device.attach_most(sites, request, refused, symbolizer);
+        // What does not follow from the others then takes more counters.
+        for (const RefusedSite& site : refused)
+            give_up(site.index);
+        if (!refused.empty()) probe_.reset();
+    }
+}
+
+void BlockCounters::disable() const {
+    probe_->disable();
+    run_out();
+}
+
+std::vector<bool> BlockCounters::counted(std::size_t function) const {
+    std::vector<bool> counted;
+    for (const auto& counter : functions_[function].counter)
+        counted.push_back(counter.has_value());
+    return counted;
+}
+
+std::vector<BlockCounts> BlockCounters::look() const {
+    const std::vector<djprobe_query> now = probe_->queries(false);
+    std::vector<BlockCounts> looks;
+    for (const Function& function : functions_) {
+        BlockCounts& look = looks.emplace_back();
+        for (const auto& counter : function.counter) {
+            if (!counter)
+                look.counts.emplace_back();
+            else
+                look.counts.emplace_back(now[*counter].hits -
+                                         (first_.empty() ? 0 : first_[*counter].hits));
+        }
+        if (counting_ == Counting::kOnce) continue;
+        function.balance.solve(look.counts);
+        look.edges = solve_edges(function.flow->blocks, look.counts);
+        look.unbalanced = function.balance.unbalanced(look.counts);
+    }
+    return looks;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-2.0
+// Counters in the blocks of functions: as few as say how often each block runs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/stop_signals.h"
+#include "base/unique_fd.h"
+#include "blocks/flow.h"
+#include "blocks/function_flow.h"
+#include "kernel/device.h"
+
+namespace djprobe::loader {
+
+/// What is known of one function's blocks.
+struct BlockCounts {
+    std::vector<Count> counts;
+    std::vector<std::vector<Count>> edges;  ///< as Block::next
+    std::vector<std::size_t> unbalanced;    ///< see Flow::unbalanced()
+};
+
+/// Which blocks have a counter.
+enum class Counting {
+    kFewest,  ///< those from which the others follow
+    kAll,
+    kOnce,  ///< all, until they have run: the counts say whether, not how often
+};
+
+/// Lives until it is destroyed, as its probes do.
+class BlockCounters {
+  public:
+    /// Throws Error: no block can be counted, or a stop was requested.
+    BlockCounters(const std::vector<FunctionFlow>& functions, Counting counting, djprobe_mode mode,
+                  const Device& device, Symbolizer& symbolizer, const StopSignals& stop);
+
+    /// Takes the probes out of the text; their counts stay.
+    void disable() const;
+    /// Since it was made, with what follows from the counters; with kOnce the counters alone.
+    [[nodiscard]] std::vector<BlockCounts> look() const;
+    [[nodiscard]] djprobe_total total() const { return probe_->total(); }
+    /// Which blocks of a function have a counter of their own.
+    [[nodiscard]] std::vector<bool> counted(std::size_t function) const;
+
+  private:
+    /// Where a block can be counted.
+    struct Place {
+        std::uint64_t address;
+        bool jump;
+    };
+    struct Function {
+        const FunctionFlow* flow;
+        Flow balance;
+        std::vector<std::optional<Place>> places;           // of each block, if it can be counted
+        std::vector<std::optional<std::size_t>> counter{};  // of each block, if it is counted
+    };
+
+    [[nodiscard]] std::optional<Place> find_place(const FunctionFlow& flow, const Block& block,
+                                                  const Device& device) const;
+    std::vector<ManySite> choose();
+    /// The site of this number takes no probe.
+    void give_up(std::size_t site);
+    void attach(djprobe_mode mode, const Device& device, Symbolizer& symbolizer,
+                const StopSignals& stop);
+
+    Counting counting_;
+    std::vector<Function> functions_;
+    UniqueFd map_;
+    std::optional<Probe> probe_;
+    // How the counters stood when all had come to be. With kOnce: not looked at, for a counter that
+    // has left by then does not come back.
+    std::vector<djprobe_query> first_;
+};
+
+}  // namespace djprobe::loader

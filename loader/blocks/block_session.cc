@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "blocks/block_session.h"
+
+#include <unistd.h>
+
+#include <memory>
+
+#include "base/say.h"
+#include "blocks/chosen_functions.h"
+#include "blocks/line_listing.h"
+#include "blocks/listing.h"
+#include "session/attach_session.h"
+#include "session/command.h"
+
+namespace djprobe::loader {
+namespace {
+
+/// Shows what the counters of one function say.
+class View {
+  public:
+    View() = default;
+    View(const View&) = delete;
+    View& operator=(const View&) = delete;
+    virtual ~View() = default;
+    virtual std::string show(std::size_t function, const BlockCounts& counts,
+                             const std::vector<bool>& counted) = 0;
+};
+
+class InsnView : public View {
+  public:
+    InsnView(const std::vector<FunctionFlow>& functions, bool json, Symbolizer& symbolizer)
+        : functions_(functions), json_(json), symbolizer_(symbolizer) {}
+    std::string show(std::size_t function, const BlockCounts& counts,
+                     const std::vector<bool>& counted) override {
+        const FunctionFlow& flow = functions_[function];
+        return json_ ? block_json(flow, counts, counted) : block_listing(flow, counts, symbolizer_);
+    }
+
+  private:
+    const std::vector<FunctionFlow>& functions_;
+    bool json_;
+    Symbolizer& symbolizer_;
+};
+
+class LineView : public View {
+  public:
+    LineView(const std::vector<FunctionFlow>& functions, const BlockOptions& options,
+             const KernelImage& image)
+        : functions_(functions),
+          json_(options.json),
+          source_(options.source),
+          lines_(read_lines(functions, options.debuginfo, image)) {}
+    std::string show(std::size_t function, const BlockCounts& counts,
+                     const std::vector<bool>&) override {
+        const FunctionLines& lines = lines_[function];
+        const std::string& name = functions_[function].name;
+        const LineCounts found = lines.count(counts.counts);
+        return json_ ? line_json(name, lines, found) : line_listing(name, lines, found, source_);
+    }
+
+  private:
+    const std::vector<FunctionFlow>& functions_;
+    bool json_;
+    SourceText source_;
+    std::vector<FunctionLines> lines_;
+};
+
+std::unique_ptr<View> make_view(const BlockOptions& options,
+                                const std::vector<FunctionFlow>& functions,
+                                const KernelImage& image, Symbolizer& symbolizer) {
+    if (options.lines) return std::make_unique<LineView>(functions, options, image);
+    return std::make_unique<InsnView>(functions, options.json, symbolizer);
+}
+
+}  // namespace
+
+int run_count_blocks(const BlockOptions& options) {
+    StopSignals stop;
+    Output output(STDOUT_FILENO, &stop);
+    const Device device = Device::open();
+    note_untested_kernel();
+    Symbolizer symbolizer;
+    const ChosenFunctions chosen = choose_functions(options.sites, symbolizer);
+    const std::vector<FunctionFlow>& functions = chosen.flows;
+    const std::unique_ptr<View> view = make_view(options, functions, chosen.image, symbolizer);
+    std::optional<Child> child;  // outlives the probes: it may take its time to end
+    const Counting counting = options.check ? Counting::kAll : Counting::kFewest;
+    const BlockCounters counters(functions, counting, options.mode, device, symbolizer, stop);
+    say("{}\n", attached_blocks_line(chosen, counters.total()));
+    for (const std::string& line : what_is_off(device.set_switches(0, 0)))
+        say("probeload: {}\n", line);
+
+    Watch watch(options, output);
+    const auto show = [&](const std::vector<BlockCounts>& looks) {
+        std::string text;
+        for (std::size_t i = 0; i < functions.size(); ++i)
+            text += view->show(i, looks[i], counters.counted(i));
+        if (options.json)
+            output.print(text);
+        else
+            watch.print(text);
+    };
+    const std::optional<int> status =
+        watch.run(stop, child, [&](double) { show(counters.look()); });
+    counters.disable();
+    const std::vector<BlockCounts> looks = counters.look();
+    show(looks);
+    for (std::size_t i = 0; i < looks.size(); ++i)
+        say("{}", block_summary(functions[i], looks[i], counters.counted(i)));
+    return command_exit_status(status);
+}
+
+}  // namespace djprobe::loader

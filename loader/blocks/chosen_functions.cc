@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "blocks/chosen_functions.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/plural.h"
+#include "kernel/glob.h"
+#include "kernel/reason.h"
+#include "kernel/rights.h"
+
+namespace djprobe::loader {
+namespace {
+
+[[noreturn]] void refuse(const SiteSpec& site, const Refusal& why, Symbolizer& symbolizer) {
+    throw refusal(site, "", reason_of(why), 0, symbolizer);
+}
+
+Symbol find_one(const SiteSpec& site, const Kallsyms& kallsyms, Symbolizer& symbolizer) {
+    if (site.symbol.empty() || site.offset)
+        fail(ExitCode::kUsage, "'{}': a place within a function: give the function's name alone",
+             site.str());
+    const std::vector<Symbol> found = kallsyms.find(site.symbol);
+    if (found.empty()) refuse(site, Refusal{Reason::NO_SUCH_SYMBOL}, symbolizer);
+    if (found.size() > 1)
+        refuse(site, Refusal{Reason::AMBIGUOUS_SYMBOL, found[0].address, found[1].address},
+               symbolizer);
+    return found.front();
+}
+
+std::vector<Symbol> find_like(const std::string& pattern, const Kallsyms& kallsyms) {
+    std::vector<Symbol> found = functions_like(kallsyms, pattern);
+    const std::string missing = found.empty() ? missing_module(kallsyms, pattern) : "";
+    if (!missing.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", pattern, missing);
+    if (found.empty()) fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
+    return found;
+}
+
+// Of all functions that were found those with blocks; of those that were named there must be some.
+void take(const SiteSpec& site, std::vector<FunctionFlow> flows, std::size_t wanted,
+          ChosenFunctions& chosen, Symbolizer& symbolizer) {
+    if (flows.size() < wanted) {
+        const Refusal outside{Reason::NOT_TEXT};
+        if (!site.is_glob()) refuse(site, outside, symbolizer);
+        chosen.left_out[DJPROBE_REASON_NOT_TEXT] += wanted - flows.size();
+    }
+    for (FunctionFlow& flow : flows) {
+        if (flow.refused && !site.is_glob()) refuse(site, flow.refused, symbolizer);
+        const bool twice = std::ranges::any_of(chosen.flows, [&](const FunctionFlow& other) {
+            return other.address() == flow.address();
+        });
+        if (flow.refused)
+            ++chosen.left_out[static_cast<std::uint32_t>(flow.refused.reason)];
+        else if (!twice)
+            chosen.flows.push_back(std::move(flow));
+    }
+}
+
+// What a user has named, and which functions that is.
+struct NamedFunctions {
+    SiteSpec site;
+    std::vector<Symbol> functions;
+};
+
+std::vector<NamedFunctions> find_functions(const std::vector<SiteSpec>& sites,
+                                           Symbolizer& symbolizer) {
+    const Kallsyms& kallsyms = symbolizer.kallsyms();
+    if (kallsyms.are_hidden())
+        fail(ExitCode::kNoPermission, "/proc/kallsyms: addresses are hidden: {}", why_hidden());
+    std::vector<NamedFunctions> named;
+    named.reserve(sites.size());
+    for (const SiteSpec& site : sites)
+        named.push_back({site, site.is_glob() ? find_like(site.symbol, kallsyms)
+                                              : std::vector{find_one(site, kallsyms, symbolizer)}});
+    return named;
+}
+
+}  // namespace
+
+ChosenFunctions choose_functions(const std::vector<SiteSpec>& sites, Symbolizer& symbolizer) {
+    // Before the kernel's text is read, which takes a second.
+    const std::vector<NamedFunctions> named = find_functions(sites, symbolizer);
+    ChosenFunctions chosen{KernelImage::from_running_kernel()};
+    for (const auto& [site, functions] : named)
+        take(site, read_flows(chosen.image, functions), functions.size(), chosen, symbolizer);
+    if (chosen.flows.empty())
+        fail(ExitCode::kRefusedSite, "'{}': all functions of such a name are refused: {}",
+             sites.front().str(), reasons_text(chosen.left_out));
+    return chosen;
+}
+
+std::string attached_blocks_line(const ChosenFunctions& chosen, const djprobe_total& total) {
+    const std::uint64_t traps = total.states[DJPROBE_STATE_ARMED];
+    std::string line = fmt::format("counting {} of {}", plural(total.count, "block"),
+                                   plural(chosen.flows.size(), "function"));
+    if (traps) line += fmt::format(", {} by int3", traps);
+    if (!chosen.left_out.empty())
+        line += fmt::format("; left out: {}", reasons_text(chosen.left_out));
+    return line;
+}
+
+}  // namespace djprobe::loader

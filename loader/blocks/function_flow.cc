@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "blocks/function_flow.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+
+#include "kernel/live_modules.h"
+
+namespace djprobe::loader {
+namespace {
+
+using x86::Insn;
+using x86::Kind;
+
+constexpr std::string_view kCold = ".cold";
+
+// From a symbol up to the next one.
+Range range_of(const Kallsyms& kallsyms, std::uint64_t address) {
+    const auto& symbols = kallsyms.symbols();
+    const auto next = std::ranges::upper_bound(symbols, address, {}, &Symbol::address);
+    return {address, next == symbols.end() ? address + 1 : next->address};
+}
+
+// Where the functions lie, and what may be parts of them elsewhere.
+std::vector<Range> ranges_of(const Kallsyms& kallsyms, const std::vector<Symbol>& functions) {
+    std::vector<Range> ranges;
+    for (const Symbol& function : functions) {
+        ranges.push_back(range_of(kallsyms, function.address));
+        for (const Symbol& part : kallsyms.find(function.qualified_name() + std::string(kCold)))
+            ranges.push_back(range_of(kallsyms, part.address));
+    }
+    return ranges;
+}
+
+// Where code of the kernel may lead to: text with a name. A probe leads elsewhere.
+class Texts {
+  public:
+    explicit Texts(const KernelImage& image)
+        : ranges_{{image.require("_stext"), image.require("_etext")}} {
+        for (const LiveModule& module : live_modules())
+            if (module.name != "djprobe")
+                ranges_.push_back({module.base, module.base + module.size});
+    }
+    [[nodiscard]] bool contains(std::uint64_t address) const {
+        return std::ranges::any_of(ranges_, [&](Range range) { return range.contains(address); });
+    }
+
+  private:
+    std::vector<Range> ranges_;
+};
+
+class Reader {
+  public:
+    Reader(const TextMap& map, const Texts& texts) : map_(map), texts_(texts) {}
+
+    [[nodiscard]] FunctionFlow read(std::size_t function) const {
+        FunctionFlow flow;
+        flow.name = map_.name(function);
+        flow.module = map_.facts().module;
+        FlowFacts facts;
+        add_part(function, facts);
+        flow.refused = map_.forbidden(function);
+        if (!flow.refused) flow.refused = add_cold(facts);
+        flow.parts = facts.parts;
+        if (flow.refused) return flow;
+        for (const Code& part : facts.parts)
+            add_facts(part.range(), facts);
+        flow.blocks = find_blocks(facts, flow.refused);
+        if (!flow.refused) flow.refused = find_patched(flow);
+        return flow;
+    }
+
+  private:
+    void add_part(std::size_t function, FlowFacts& facts) const {
+        const TextMap::Function& part = map_.functions()[function];
+        facts.parts.push_back(
+            {part.code.address, part.code.bytes.first(part.real_end - part.code.address)});
+        facts.jumps_anywhere |= static_cast<bool>(part.indirect_jump);
+    }
+
+    // The parts that it jumps to.
+    Refusal add_cold(FlowFacts& facts) const {
+        const Code body = facts.parts.front();
+        return x86::for_each_insn(body, body.range().end, [&](const Insn& insn) {
+            const std::size_t target =
+                insn.rel_size ? map_.find(insn.target) : map_.functions().size();
+            if (target == map_.functions().size()) return true;
+            const TextMap::Function& part = map_.functions()[target];
+            const bool known = std::ranges::any_of(
+                facts.parts, [&](const Code& code) { return code.address == part.code.address; });
+            if (!known && part.name.find(kCold) != part.name.npos) add_part(target, facts);
+            return true;
+        });
+    }
+
+    void add_facts(Range range, FlowFacts& facts) const {
+        for (const x86::Landing& landing : map_.arrivals(range))
+            if (!is_ftrace_table(landing)) facts.landings.push_back(landing);
+        const auto& reserved = map_.facts().reserved;
+        auto at = std::ranges::lower_bound(
+            reserved, range.begin, {}, [](const x86::Reserved& one) { return one.range.begin; });
+        for (; at != reserved.end() && at->range.begin < range.end; ++at)
+            if (at->reason == Reason::EXTABLE_INSN) facts.faults.push_back(at->range.begin);
+    }
+
+    // Ftrace's list of its calls holds addresses to which no code jumps.
+    [[nodiscard]] bool is_ftrace_table(const x86::Landing& landing) const {
+        const auto& reserved = map_.facts().reserved;
+        const auto at = std::ranges::lower_bound(
+            reserved, landing.target, {}, [](const x86::Reserved& one) { return one.range.begin; });
+        return landing.reason == Reason::POINTER_INTO_REGION && at != reserved.end() &&
+               at->range.begin == landing.target && at->reason == Reason::FTRACE_SITE;
+    }
+
+    // A jump that the kernel's own code does not have.
+    [[nodiscard]] Refusal find_patched(const FunctionFlow& flow) const {
+        for (const Block& block : flow.blocks) {
+            const Insn last = insns_of(block, flow.parts).back();
+            const bool jumps = last.kind == Kind::Jump && last.length == x86::kJumpLength;
+            if (jumps && !texts_.contains(last.target) &&
+                !map_.facts().indirect_thunks.contains(last.target))
+                return Refusal{Reason::FOREIGN_PATCH, last.address};
+        }
+        return {};
+    }
+
+    const TextMap& map_;
+    const Texts& texts_;
+};
+
+}  // namespace
+
+std::string FunctionFlow::offset(std::uint64_t at) const {
+    for (const Code& part : parts)
+        if (part.range().contains(at) || at == part.range().end)
+            return fmt::format("{}+{:#x}", &part == &parts.front() ? "" : kCold, at - part.address);
+    return fmt::format("{:#x}", at);
+}
+
+std::vector<FunctionFlow> read_flows(KernelImage& image, const std::vector<Symbol>& functions) {
+    std::map<std::string, std::vector<Symbol>> by_module;
+    for (const Symbol& function : functions)
+        by_module[std::string(function.module)].push_back(function);
+    std::vector<FunctionFlow> flows;
+    const Texts texts(image);
+    for (const auto& [module, wanted] : by_module) {
+        const auto found = analyse_near(image, module, ranges_of(image.symbols(), wanted));
+        if (found.empty()) continue;
+        const TextMap& map = found.front().map;
+        const Reader reader(map, texts);
+        for (const Symbol& function : wanted)
+            if (const std::size_t index = map.find(function.address);
+                index < map.functions().size())
+                flows.push_back(reader.read(index));
+    }
+    return flows;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cli/hist.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "cli/count.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  probeload hist vfs_read --of count
+      which sizes are read, until Ctrl-C
+  probeload hist vfs_write --of count --if 'count > 4096' -d 10
+      of the large ones, in ten seconds
+  probeload hist vfs_read --of arg3 -c 'make -j4'
+      the third argument, while a command runs
+  probeload hist vfs_read+0x2b --of rdx -d 5 -j
+      a register at an instruction, as JSON
+
+An argument is looked up in the kernel's BTF, and known at the function's entry
+only. A negative number counts as the largest of all.
+
+No program runs: the code that a hit leads to chooses one of 65 counters by the
+value's highest bit and increments it, in five to fourteen instructions. The
+counters are a BPF map of type percpu_array named djprobe_count.
+
+The histogram goes to stdout, all else to stderr (also the output of COMMAND).
+)";
+
+}  // namespace
+
+Command add_hist(CLI::App& app) {
+    CLI::App* const command =
+        app.add_subcommand("hist", "Show which values an argument or a register has");
+    command->footer(kFooter);
+    const auto options = std::make_shared<CountOptions>();
+    command
+        ->add_option_function<std::string>(
+            "SITE",
+            [options](const std::string& text) {
+                const bool is_address = text.starts_with("0x");
+                options->sites = {is_address ? parse_address(text)
+                                             : parse_one_function(text, "hist")};
+            },
+            "SYM, SYM+OFFSET, MODULE:SYM or 0xADDRESS")
+        ->type_name("")
+        ->required();
+    command
+        ->add_option("--of", options->histogram_of,
+                     "An argument of the function, arg1 to arg6, or a register (rdi, edi)")
+        ->type_name("OPERAND")
+        ->required();
+    add_counting_options(*command, *options);
+    command->add_flag("-j,--json", options->json, "Histogram and summary as NDJSON");
+    return counting_command(command, [options] { return run_count(*options); });
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "count/condition.h"
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+
+namespace djprobe::loader {
+namespace {
+
+// The longer ones first: "<=" begins as "<" does.
+constexpr std::pair<std::string_view, djprobe_action_operation> kComparisons[] = {
+    {"==", DJPROBE_ACTION_IF_EQ}, {"!=", DJPROBE_ACTION_IF_NE}, {"<=", DJPROBE_ACTION_IF_LE},
+    {">=", DJPROBE_ACTION_IF_GE}, {"<", DJPROBE_ACTION_IF_LT},  {">", DJPROBE_ACTION_IF_GT},
+};
+
+std::string_view trim(std::string_view text) {
+    const auto first = text.find_first_not_of(' ');
+    if (first == text.npos) return {};
+    return text.substr(first, text.find_last_not_of(' ') - first + 1);
+}
+
+/// Whether an operand can have this value at all.
+bool fits(std::uint64_t value, const Operand& operand) {
+    if (operand.width == 8) return true;
+    const unsigned int bits = 8U * operand.width;
+    if (!operand.is_signed) return value >> bits == 0;
+    const auto number = static_cast<std::int64_t>(value);
+    const std::int64_t limit = std::int64_t{1} << (bits - 1);
+    return number >= -limit && number < limit;
+}
+
+djprobe_action parse_condition(std::string_view text, const SiteSpec& site,
+                               Prototypes& prototypes) {
+    const std::size_t at = text.find_first_of("=!<>");
+    for (const auto& [word, operation] : kComparisons) {
+        if (at == text.npos || !text.substr(at).starts_with(word)) continue;
+        const std::string_view name = trim(text.substr(0, at));
+        std::string_view number = trim(text.substr(at + word.size()));
+        Operand operand = find_operand(name, site, prototypes);
+        const bool negative = number.starts_with('-');
+        const auto value = parse_unsigned(number.substr(negative ? 1 : 0));
+        if (!value || (negative && *value > std::uint64_t{1} << 63U))
+            fail(ExitCode::kUsage, "--if: '{}': '{}' is no number", text, number);
+        if (negative) operand.is_signed = true;
+        djprobe_action action = action_of(operation, operand);
+        action.value = negative ? 0 - *value : *value;
+        if (!fits(action.value, operand))
+            fail(ExitCode::kUsage, "--if: '{}': '{}' has {} bytes, which never hold {}", text, name,
+                 operand.width, number);
+        return action;
+    }
+    fail(ExitCode::kUsage,
+         "--if: '{}' is no comparison: write one like 'count > 4096', with == != < <= > or >=",
+         text);
+}
+
+}  // namespace
+
+djprobe_action action_of(djprobe_action_operation operation, const Operand& operand) {
+    djprobe_action action = {};
+    action.operation = static_cast<std::uint8_t>(operation);
+    action.reg = operand.reg;
+    action.width = operand.width;
+    action.flags = operand.is_signed ? DJPROBE_ACTION_SIGNED : 0;
+    return action;
+}
+
+std::vector<djprobe_action> parse_conditions(std::string_view text, const SiteSpec& site,
+                                             Prototypes& prototypes) {
+    std::vector<djprobe_action> actions;
+    for (std::size_t end = 0; end != text.npos;
+         text.remove_prefix(end == text.npos ? 0 : end + 2)) {
+        end = text.find("&&");
+        actions.push_back(parse_condition(trim(text.substr(0, end)), site, prototypes));
+    }
+    // What counts comes behind them.
+    if (actions.size() >= DJPROBE_ACTIONS_MAX)
+        fail(ExitCode::kUsage, "--if: {} comparisons, more than {}", actions.size(),
+             DJPROBE_ACTIONS_MAX - 1);
+    return actions;
+}
+
+}  // namespace djprobe::loader

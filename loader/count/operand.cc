@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "count/operand.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace djprobe::loader {
+namespace {
+
+// In the order of their numbers.
+constexpr std::array<std::string_view, 16> kWhole = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
+                                                     "rsi", "rdi", "r8",  "r9",  "r10", "r11",
+                                                     "r12", "r13", "r14", "r15"};
+constexpr std::array<std::string_view, 16> kHalf = {"eax",  "ecx",  "edx",  "ebx", "esp",  "ebp",
+                                                    "esi",  "edi",  "r8d",  "r9d", "r10d", "r11d",
+                                                    "r12d", "r13d", "r14d", "r15d"};
+// By the C convention: di, si, dx, cx, r8, r9.
+constexpr std::array<std::uint8_t, 6> kArguments = {7, 6, 2, 1, 8, 9};
+
+std::optional<Operand> find_register(std::string_view text) {
+    const auto number = [&](const auto& names) {
+        return static_cast<std::uint8_t>(std::ranges::find(names, text) - names.begin());
+    };
+    if (const std::uint8_t reg = number(kWhole); reg < kWhole.size()) return Operand{reg, 8, false};
+    if (const std::uint8_t reg = number(kHalf); reg < kHalf.size()) return Operand{reg, 4, false};
+    return std::nullopt;
+}
+
+bool is_entry(const SiteSpec& site) {
+    return !site.symbol.empty() && site.offset == 0;
+}
+
+// "arg3" is 2.
+std::optional<std::size_t> argument_index(std::string_view text) {
+    if (text.size() != 4 || !text.starts_with("arg") || text[3] < '1' || text[3] > '6')
+        return std::nullopt;
+    return static_cast<std::size_t>(text[3] - '1');
+}
+
+std::vector<Parameter> parameters_of(const SiteSpec& site, std::string_view wanted,
+                                     Prototypes& prototypes) {
+    const std::size_t colon = site.symbol.find(':');
+    const std::string module = colon == site.symbol.npos ? "" : site.symbol.substr(0, colon);
+    auto known = prototypes.parameters(module, site.symbol.substr(colon + 1));
+    if (!known) {
+        fail(ExitCode::kUsage,
+             "'{}': the kernel's BTF does not tell the arguments of {}: name a register (edi, rdi) "
+             "or arg1 to arg6",
+             wanted, site.str());
+    }
+    return std::move(*known);
+}
+
+Operand find_argument(std::string_view text, const SiteSpec& site, Prototypes& prototypes) {
+    const std::vector<Parameter> all = parameters_of(site, text, prototypes);
+    const auto found = std::ranges::find(all, text, &Parameter::name);
+    if (found == all.end()) {
+        std::vector<std::string_view> names;
+        std::ranges::transform(all, std::back_inserter(names), &Parameter::name);
+        fail(ExitCode::kUsage, "'{}': {} has no such argument: it has {}", text, site.str(),
+             names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+    }
+    const auto index = static_cast<std::size_t>(found - all.begin());
+    // A struct may take no register, one or two: then those behind it are elsewhere.
+    const bool in_registers =
+        index < kArguments.size() &&
+        std::all_of(all.begin(), found + 1, [](const Parameter& one) { return one.size != 0; });
+    if (!in_registers)
+        fail(ExitCode::kUsage, "'{}': this argument of {} is in no known register", text,
+             site.str());
+    return {kArguments.at(index), found->size, found->is_signed};
+}
+
+}  // namespace
+
+Operand find_operand(std::string_view text, const SiteSpec& site, Prototypes& prototypes) {
+    if (const auto found = find_register(text)) return *found;
+    if (!is_entry(site)) {
+        fail(ExitCode::kUsage,
+             "'{}': arguments are known at the entry of a function only: name a register of {} "
+             "(edi, rdi)",
+             text, site.str());
+    }
+    if (const auto index = argument_index(text)) return {kArguments.at(*index), 8, false};
+    if (site.is_glob()) {
+        fail(ExitCode::kUsage,
+             "'{}': the functions like '{}' may have other arguments each: name a register (edi, "
+             "rdi) or arg1 to arg6",
+             text, site.symbol);
+    }
+    return find_argument(text, site, prototypes);
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "debuginfo/debug_file.h"
+
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <vector>
+
+#include "base/error.h"
+#include "debuginfo/build_id.h"
+#include "debuginfo/debuginfod.h"
+
+namespace djprobe::loader {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string release() {
+    utsname name;
+    uname(&name);
+    return name.release;
+}
+
+// A module's file has '-' or '_' where its name has '_'.
+bool is_file_of(const std::string& module, const fs::path& path) {
+    std::string name = path.filename();
+    std::ranges::replace(name, '-', '_');
+    return name == module + ".ko" || name == module + ".ko.debug";
+}
+
+std::vector<fs::path> modules_below(const fs::path& folder, const std::string& module) {
+    std::vector<fs::path> found;
+    std::error_code error;
+    fs::recursive_directory_iterator files(folder, fs::directory_options::skip_permission_denied,
+                                           error);
+    for (; !error && files != fs::recursive_directory_iterator(); files.increment(error))
+        if (is_file_of(module, files->path())) found.push_back(files->path());
+    return found;
+}
+
+// All that might be it.
+std::vector<fs::path> candidates(const std::string& module,
+                                 const std::optional<std::string>& folder) {
+    std::error_code error;
+    if (folder && fs::is_regular_file(*folder, error)) return {*folder};
+    const fs::path top = folder.value_or("/usr/lib/debug");
+    if (!module.empty())
+        return modules_below(folder ? top : top / "lib/modules" / release(), module);
+    std::vector<fs::path> found;
+    for (const std::string& name : {"vmlinux-" + release(), std::string("vmlinux")})
+        for (const char* below : {"", "boot", "usr/lib/debug/boot"})
+            if (fs::exists(top / below / name, error)) found.push_back(top / below / name);
+    return found;
+}
+
+// Debian names its packages by the release.
+std::string advice() {
+    return fmt::format(
+        "install the package linux-image-{}-dbg, name its folder with --debuginfo, or a server in "
+        "DEBUGINFOD_URLS",
+        release());
+}
+
+}  // namespace
+
+std::string find_debug_file(const std::string& module, const std::optional<std::string>& folder) {
+    const std::string what = module.empty() ? "the running kernel" : "the module " + module;
+    const BuildId running = running_build_id(module);
+    const std::vector<fs::path> found = candidates(module, folder);
+    for (const fs::path& path : found)
+        if (running.empty() || file_build_id(path) == running) return path;
+    if (!found.empty())
+        fail(ExitCode::kBadFile, "{}: belongs to another build than {}: {}", found.front().string(),
+             what, advice());
+    if (folder)
+        fail(ExitCode::kBadFile, "{}: no debug information of {} there: {}", *folder, what,
+             advice());
+    if (const char* const servers = std::getenv("DEBUGINFOD_URLS"); servers && *servers)
+        return fetch_debug_file(running, what);
+    fail(ExitCode::kBadFile, "no debug information of {}: {}", what, advice());
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/site_memory.h"
+
+#include <cstdint>
+
+#include "base/error.h"
+#include "base/memory_limit.h"
+
+namespace djprobe::loader {
+namespace {
+
+// In the kernel, measured: 5 to 8 KiB.
+constexpr std::uint64_t kBytesPerSite = 8192;
+
+}  // namespace
+
+// The kernel would look for memory among the processes, this one first.
+void check_site_memory(const std::string& named, std::string_view things, std::size_t sites) {
+    const std::uint64_t fit = available_memory() / 4 * 3 / kBytesPerSite;
+    if (sites <= fit) return;
+    fail(ExitCode::kFailure,
+         "'{}': {} {} need about {} MiB of memory, which is short: {} fit: choose a narrower "
+         "pattern",
+         named, sites, things, sites * kBytesPerSite >> 20, fit);
+}
+
+}  // namespace djprobe::loader

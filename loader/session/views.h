@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0
+// How a session shows what its program sends, where that is not as `probeload attach` does.
+#pragma once
+
+#include <bpf/btf.h>
+
+#include <functional>
+
+#include "base/output.h"
+#include "events/reader.h"
+#include "kernel/symbolizer.h"
+
+namespace djprobe::loader {
+
+struct Views {
+    /// Makes the printer of all records, from the object's types.
+    std::function<PrintRecord(const btf& types)> records{};
+    /// Prints what the maps hold, at intervals and at the end.
+    std::function<void(const bpf_object* object, Output& output, Symbolizer& symbolizer)> results{};
+};
+
+}  // namespace djprobe::loader

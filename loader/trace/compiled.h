@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0
+// A program's text as an object: compiled, or from the cache.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "base/temp_dir.h"
+
+namespace djprobe::loader {
+
+/// Where objects are kept: $XDG_CACHE_HOME/djprobe, or ~/.cache/djprobe. None where it is not ours
+/// alone, or cannot be made: what is in it runs in the kernel.
+std::optional<std::filesystem::path> object_cache();
+
+/// The object's path, in the cache or in `directory`. `header` is its vmlinux.h. Throws
+/// Error(kCompile).
+std::filesystem::path compiled(const std::string& source, const std::string& header,
+                               TempDir& directory);
+
+}  // namespace djprobe::loader

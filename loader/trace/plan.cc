@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "trace/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/error.h"
+#include "trace/arguments.h"
+#include "trace/suggest.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr std::string_view kResult = "retval", kLatency = "latency", kFunction = "func";
+
+// What the program itself calls by these names.
+const std::set<std::string> kTaken = {"ctx",    "event",   "events", "lost",      "call",
+                                      "frame",  "entered", "calls",  "task_comm", "key",
+                                      "result", "results", "stacks", "nothing",   "value"};
+
+std::string variable_for(const std::string& argument) {
+    return kTaken.contains(argument) ? argument + "_" : argument;
+}
+
+class Planner {
+  public:
+    Planner(const Question& question, Types& types) : question_(question), types_(types) {
+        if (question.is_glob())
+            function_.result = types.number(true, true);
+        else if (const auto found = types.function(question.bare_function()))
+            function_ = *found;
+        else if (question.items || question.condition || question.aggregation)
+            fail_unknown();
+        scope_.place = function_.name;
+        name_values();
+    }
+
+    TracePlan plan() {
+        if (question_.condition) plan_.condition = condition(*question_.condition);
+        plan_.read_first = plan_.needs.locals;
+        question_.aggregation ? add_result(*question_.aggregation) : add_event();
+        const auto first = static_cast<std::ptrdiff_t>(plan_.read_first.size());
+        plan_.read.assign(plan_.needs.locals.begin() + first, plan_.needs.locals.end());
+        take_locals();
+        return std::move(plan_);
+    }
+
+  private:
+    [[noreturn]] void fail_unknown() const {
+        fail(ExitCode::kNoSuchSite,
+             "{}: the kernel's types know no such function, and so none of its arguments{}",
+             question_.function(), suggest(question_.bare_function(), types_.function_names()));
+    }
+
+    // An argument hides what is there for every task.
+    void name_values() {
+        if (question_.at_returns) {
+            if (function_.result != 0)
+                scope_.names.push_back(
+                    {std::string(kResult), std::string(kResult), function_.result, true});
+            scope_.names.push_back({std::string(kLatency), "(bpf_ktime_get_ns() - entered)",
+                                    types_.number(true, false)});
+        }
+        for (std::size_t i = 0; i < function_.arguments.size(); ++i) {
+            const Argument& argument = function_.arguments[i];
+            if (argument_value(types_, function_, i).empty()) continue;
+            scope_.names.push_back(
+                {argument.name, variable_for(argument.name), argument.type, true});
+        }
+        scope_.names.push_back(
+            {std::string(kFunction), std::string(kFunction), types_.number(true, false)});
+        const TypeId number = types_.number(false, false);
+        scope_.names.push_back({"pid", "(__u32)(bpf_get_current_pid_tgid() >> 32)", number});
+        scope_.names.push_back({"tid", "(__u32)bpf_get_current_pid_tgid()", number});
+        scope_.names.push_back({"uid", "(__u32)bpf_get_current_uid_gid()", number});
+        scope_.names.push_back({"cpu", "bpf_get_smp_processor_id()", number});
+    }
+
+    IsTypedef is_typedef() {
+        return [this](std::string_view word) {
+            const auto is_this = [&](const Name& name) { return name.name == word; };
+            return std::ranges::none_of(scope_.names, is_this) && types_.is_typedef(word);
+        };
+    }
+
+    void add_event() {
+        for (const std::string& column : question_.columns)
+            plan_.fields.push_back(task_field(column));
+        question_.items ? add_items(*question_.items) : add_all();
+        if (question_.kernel_stack) plan_.fields.push_back(task_field("kstack"));
+        if (question_.user_stack) plan_.fields.push_back(task_field("ustack"));
+    }
+
+    void add_result(const Aggregation& aggregation) {
+        const std::string& keys = aggregation.keys;
+        if (!keys.empty()) {
+            Translator translator(types_, scope_, keys, plan_.needs);
+            for (const Item& item : parse_items(keys, is_typedef()))
+                plan_.fields.push_back(make_key(item, translator, types_, keys, plan_.fields));
+        }
+        if (question_.kernel_stack) plan_.fields.push_back(stack_key("kstack"));
+        if (question_.user_stack) plan_.fields.push_back(stack_key("ustack"));
+        const std::string& text = aggregation.value;
+        if (text.empty()) return;
+        Translator translator(types_, scope_, text, plan_.needs);
+        const Expression expression = parse_expression(text, is_typedef());
+        plan_.value = translator.number(expression);
+        if (!types_.is_integer(plan_.value->type))
+            fail_at(text, expression.span, "this is a pointer: a result is of numbers");
+        plan_.value_is_signed = types_.is_signed(plan_.value->type);
+    }
+
+    void add_items(const std::string& text) {
+        Translator translator(types_, scope_, text, plan_.needs);
+        for (const Item& item : parse_items(text, is_typedef()))
+            plan_.fields.push_back(make_field(item, translator, types_, text, plan_.fields));
+    }
+
+    // All that the function is given, or what it returns.
+    void add_all() {
+        for (const Name& name : scope_.names) {
+            const bool wanted = question_.at_returns ? name.name == kResult : name.is_argument;
+            if (wanted) add_items(name.name);
+        }
+    }
+
+    std::string condition(const std::string& text) {
+        Translator translator(types_, scope_, text, plan_.needs);
+        return translator.number(parse_expression(text, is_typedef())).text;
+    }
+
+    void take_locals() {
+        const std::set<std::string>& named = plan_.needs.names;
+        plan_.needs_time = named.contains(std::string(kLatency));
+        if (question_.at_returns && named.contains(std::string(kResult)))
+            plan_.result = local(std::string(kResult), function_.result,
+                                 fmt::format("({})PT_REGS_RC(ctx)",
+                                             types_.name(types_.unqualified(function_.result))));
+        const bool has_func = std::ranges::any_of(
+            function_.arguments, [](const Argument& one) { return one.name == kFunction; });
+        if (named.contains(std::string(kFunction)) && !has_func)
+            plan_.arguments.push_back(
+                {"unsigned long func", std::string(kFunction), "PT_REGS_IP(ctx)"});
+        for (std::size_t i = 0; i < function_.arguments.size(); ++i) {
+            const Argument& argument = function_.arguments[i];
+            if (!named.contains(argument.name)) continue;
+            const std::string value = argument_value(types_, function_, i);
+            plan_.needs.reads |= value.find("READ(") != std::string::npos;
+            plan_.arguments.push_back(local(variable_for(argument.name), argument.type, value));
+        }
+    }
+
+    Local local(const std::string& variable, TypeId type, const std::string& value) {
+        return {types_.declare(types_.unqualified(type), variable), variable, value};
+    }
+
+    const Question& question_;
+    Types& types_;
+    Function function_{question_.bare_function(), {}, 0};
+    Scope scope_;
+    TracePlan plan_;
+};
+
+}  // namespace
+
+TracePlan make_plan(const Question& question, Types& types) {
+    return Planner(question, types).plan();
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a question means for its function: the values, where they come from, what is sent.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trace/field.h"
+#include "trace/question.h"
+#include "trace/translate.h"
+#include "trace/types.h"
+
+namespace djprobe::loader {
+
+struct TracePlan {
+    std::vector<Field> fields;   ///< of the event, or of the key of results
+    std::optional<Value> value;  ///< what results are of
+    bool value_is_signed = false;
+    std::vector<Local> read_first;  ///< for the condition
+    std::string condition;          ///< C; "" for none
+    std::vector<Local> read;        ///< for the fields
+    std::vector<Local> arguments;   ///< those that are named
+    std::optional<Local> result;    ///< at returns, where it is named
+    bool needs_time = false;        ///< of the entry, at returns
+    Needs needs;
+};
+
+/// Throws Error: kUsage with a caret, kNoSuchSite.
+TracePlan make_plan(const Question& question, Types& types);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "trace/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "trace/plan.h"
+#include "trace/results_text.h"
+#include "trace/text.h"
+
+namespace djprobe::loader {
+namespace {
+
+class Writer {
+  public:
+    Writer(const Question& question, const TracePlan& plan) : question_(question), plan_(plan) {
+        keeps_ = question.at_returns && !plan.arguments.empty();
+        is_session_ = question.at_returns && (keeps_ || plan.needs_time);
+    }
+
+    std::string write() {
+        head();
+        question_.aggregation ? lines(results_text(*question_.aggregation, plan_)) : event();
+        if (keeps_) kept_calls();
+        if (is_session_)
+            session();
+        else
+            single();
+        return text_.str();
+    }
+    [[nodiscard]] bool is_session() const { return is_session_; }
+
+  private:
+    template <typename... Args>
+    void line(fmt::format_string<Args...> format, Args&&... args) {
+        text_.line(fmt::format(format, std::forward<Args>(args)...));
+    }
+    void lines(std::string_view text) { text_.line(text); }
+
+    // A comment must not begin within one.
+    void head() {
+        std::string what = question_.function() + (question_.at_returns ? ":return" : "");
+        if (question_.items) what += " '" + *question_.items + "'";
+        if (question_.aggregation) what += option_text(*question_.aggregation);
+        if (question_.condition) what += " --if '" + *question_.condition + "'";
+        for (std::size_t at = 0; (at = what.find("/*", at)) != std::string::npos;)
+            what.replace(at, 2, "/ *");
+        lines("// SPDX-License-Identifier: GPL-2.0");
+        const std::string where =
+            question_.is_glob() ? "--func '" + question_.function() + "' " : "";
+        line("/*\n * probeload trace {}\n *\n * Attach it with: probeload attach {}{}FILE\n */",
+             what, is_session_ ? "--session " : "", where);
+        lines(
+            "#include \"vmlinux.h\"\n\n#include <bpf/bpf_core_read.h>\n#include "
+            "<bpf/bpf_helpers.h>\n#include <bpf/bpf_tracing.h>\n\n"
+            "char LICENSE[] SEC(\"license\") = \"GPL\";\n");
+        if (!plan_.needs.reads) return;
+        lines(
+            "/* What a pointer points to, or 0 where that cannot be read. */\n"
+            "#define READ(type, pointer)                                            \\\n"
+            "    ({                                                                 \\\n"
+            "        type value_ = 0;                                               \\\n"
+            "        bpf_probe_read_kernel(&value_, sizeof(value_), pointer);       \\\n"
+            "        value_;                                                        \\\n"
+            "    })\n");
+    }
+
+    void event() {
+        lines("struct event {");
+        for (const Field& field : plan_.fields)
+            lines(field.declaration);
+        lines("};");
+        lines("const struct event *unused_event __attribute__((unused));\n");
+        lines("struct {");
+        lines("__uint(type, BPF_MAP_TYPE_RINGBUF);\n__uint(max_entries, 256 * 1024);");
+        lines("} events SEC(\".maps\");\n");
+        lines("/* Events for which there was no room. */\n__u64 lost;\n");
+    }
+
+    void kept_calls() {
+        lines("/* What a call was given, until it returns. */\nstruct call {");
+        for (const Local& argument : plan_.arguments)
+            lines(argument.declaration + ";");
+        lines("};\n");
+        lines("/* By the stack's place: no two calls under way have the same. */\nstruct {");
+        lines(
+            "__uint(type, BPF_MAP_TYPE_HASH);\n__uint(max_entries, 10240);\n"
+            "__type(key, __u64);\n__type(value, struct call);");
+        lines("} calls SEC(\".maps\");\n");
+    }
+
+    // Where many functions are meant, an option says where.
+    void section(std::string_view type) {
+        if (question_.is_glob()) return line("SEC(\"{}\")", type);
+        line("SEC(\"{}/{}\")", type, question_.function());
+    }
+    [[nodiscard]] std::string name() const {
+        if (question_.is_glob()) return "call";
+        std::string name = question_.bare_function();
+        std::ranges::replace(name, '.', '_');
+        return name;
+    }
+
+    void filters() {
+        const TaskFilters& filters = question_.filters;
+        const auto skip_unless = [this](const std::string& what, std::optional<std::uint32_t> is) {
+            if (is) line("if ({} != {}) return 0;", what, *is);
+        };
+        skip_unless("bpf_get_current_pid_tgid() >> 32", filters.pid);
+        skip_unless("(__u32)bpf_get_current_pid_tgid()", filters.tid);
+        skip_unless("(__u32)bpf_get_current_uid_gid()", filters.uid);
+        skip_unless("bpf_get_smp_processor_id()", filters.cpu);
+        if (!filters.comm) return;
+        lines("bpf_get_current_comm(task_comm, sizeof(task_comm));");
+        line("if (bpf_strncmp(task_comm, sizeof(task_comm), {}) != 0) return 0;",
+             c_string(*filters.comm));
+    }
+    void declare_comm() {
+        if (question_.filters.comm) lines("char task_comm[16];");
+    }
+
+    // What does not pass is read no further.
+    void check() {
+        for (const Local& local : plan_.read_first)
+            declare(local);
+        if (!plan_.condition.empty()) line("if (!({})) return 0;", plan_.condition);
+        for (const Local& local : plan_.read)
+            declare(local);
+    }
+
+    // The event, or the result with this call in it.
+    void act() {
+        if (!question_.aggregation) return send();
+        lines(update_text(*question_.aggregation, plan_));
+    }
+    void declare_record() {
+        lines(question_.aggregation ? record_text(plan_) : "struct event *event;");
+    }
+
+    void send() {
+        lines("event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);\nif (!event) {");
+        lines("__sync_fetch_and_add(&lost, 1);\nreturn 0;");
+        lines("}");
+        for (const Field& field : plan_.fields)
+            lines(field.fill);
+        lines("bpf_ringbuf_submit(event, 0);");
+    }
+    void declare(const Local& local) { line("{} = {};", local.declaration, local.value); }
+
+    // One program, that needs nothing of the entry.
+    void single() {
+        section(question_.at_returns ? "kretprobe" : "kprobe");
+        line("int on_{}(struct pt_regs *ctx) {{", name());
+        if (plan_.result) declare(*plan_.result);
+        for (const Local& argument : plan_.arguments)
+            declare(argument);
+        declare_record();
+        declare_comm();
+        lines("");
+        filters();
+        check();
+        act();
+        lines("return 0;\n}");
+    }
+
+    void session() {
+        at_entry();
+        lines("");
+        at_return();
+    }
+
+    void at_entry() {
+        lines("/* What it returns is the call's name at its return; of a 0 none is seen. */");
+        section("kprobe");
+        line("__u64 on_entry(struct pt_regs *ctx) {{");
+        if (keeps_) lines("__u64 frame = PT_REGS_SP(ctx);\nstruct call call;");
+        declare_comm();
+        if (keeps_ || question_.filters.comm) lines("");
+        filters();
+        if (keeps_) {
+            lines("__builtin_memset(&call, 0, sizeof(call));");
+            for (const Local& argument : plan_.arguments)
+                line("call.{} = {};", argument.variable, argument.value);
+            lines("if (bpf_map_update_elem(&calls, &frame, &call, BPF_ANY) != 0) {");
+            lines("__sync_fetch_and_add(&lost, 1);\nreturn 0;\n}\nreturn frame;");
+        } else {
+            lines("return 1;");
+        }
+        lines("}");
+    }
+
+    void at_return() {
+        section("kretprobe");
+        lines("int BPF_KPROBE(on_return, __u64 frame, __u64 entered) {");
+        if (plan_.result) declare(*plan_.result);
+        for (const Local& argument : plan_.arguments)
+            lines(argument.declaration + ";");
+        if (keeps_) lines("struct call *call = bpf_map_lookup_elem(&calls, &frame);");
+        declare_record();
+        lines("");
+        if (keeps_) {
+            lines("if (!call) return 0;");
+            for (const Local& argument : plan_.arguments)
+                line("{0} = call->{0};", argument.variable);
+            lines("bpf_map_delete_elem(&calls, &frame);");
+        }
+        check();
+        act();
+        lines("return 0;\n}");
+    }
+
+    const Question& question_;
+    const TracePlan& plan_;
+    bool keeps_ = false;       // arguments, from the entry on
+    bool is_session_ = false;  // of entry and return
+    ProgramText text_;
+};
+
+}  // namespace
+
+TraceProgram write_program(const Question& question, Types& types) {
+    TracePlan plan = make_plan(question, types);
+    Writer writer(question, plan);
+    std::string source = writer.write();
+    return {std::move(source), std::move(plan.needs.types), std::move(plan.fields),
+            plan.value_is_signed, writer.is_session()};
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+// The BPF program that answers a question, in C.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "trace/field.h"
+#include "trace/question.h"
+#include "trace/types.h"
+
+namespace djprobe::loader {
+
+struct TraceProgram {
+    std::string source;
+    std::set<TypeId> types;        ///< of the kernel, that it names
+    std::vector<Field> fields;     ///< of its event, or of the key of its results, in this order
+    bool value_is_signed = false;  ///< of its results
+    bool is_session = false;       ///< a program at the entry and one at the returns
+};
+
+/// Throws Error: kUsage with a caret, kNoSuchSite.
+TraceProgram write_program(const Question& question, Types& types);
+
+}  // namespace djprobe::loader

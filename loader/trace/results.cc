@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "trace/results.h"
+
+#include <bpf/bpf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+#include "base/error.h"
+#include "decode/btf_util.h"
+#include "trace/cell.h"
+#include "trace/results_text.h"
+
+namespace djprobe::loader {
+namespace {
+
+using Kind = Aggregation::Kind;
+using Words = std::vector<std::uint64_t>;
+
+struct Entry {
+    std::vector<std::byte> key;
+    Result result;
+};
+
+const bpf_map& map_of(const bpf_object* object, const char* name) {
+    const bpf_map* const map = bpf_object__find_map_by_name(object, name);
+    if (!map) fail(ExitCode::kBadFile, "the program has no map '{}'", name);
+    return *map;
+}
+
+bool is_less(std::uint64_t a, std::uint64_t b, bool is_signed) {
+    return is_signed ? static_cast<std::int64_t>(a) < static_cast<std::int64_t>(b) : a < b;
+}
+
+// One CPU's part, as results_text.cc has it in the program.
+void add(const ResultsOf& of, const std::uint64_t* part, Result& to) {
+    if (of.kind == Kind::kHistogram) {
+        to.slots.resize(kSlots);
+        to.negative += part[0];
+        for (std::size_t i = 0; i < kSlots; ++i)
+            to.slots[i] += part[1 + i];
+        to.count = std::accumulate(to.slots.begin(), to.slots.end(), to.negative);
+        return;
+    }
+    const bool is_first = to.count == 0;
+    to.count += part[0];
+    if (part[0] == 0 || of.kind == Kind::kCount) return;
+    const bool sums = of.kind == Kind::kSum || of.kind == Kind::kAverage;
+    if (sums) to.number += part[1];
+    const bool replaces =
+        is_first || (of.kind == Kind::kLeast ? is_less(part[1], to.number, of.is_signed)
+                                             : is_less(to.number, part[1], of.is_signed));
+    if (!sums && replaces) to.number = part[1];
+}
+
+// Whatever comes and goes meanwhile, the walk ends.
+std::vector<Entry> read_all(const ResultsOf& of) {
+    const bpf_map& map = map_of(of.object, "results");
+    const std::size_t words = bpf_map__value_size(&map) / sizeof(std::uint64_t);
+    const int cpus = libbpf_num_possible_cpus();
+    if (cpus < 0) fail(ExitCode::kFailure, "counting the CPUs in /sys: {}", std::strerror(-cpus));
+    Words values(words * static_cast<std::size_t>(cpus));
+    std::vector<Entry> entries;
+    std::vector<std::byte> key(bpf_map__key_size(&map)), next(key.size());
+    const void* previous = nullptr;
+    const int fd = bpf_map__fd(&map);
+    for (std::uint32_t seen = 0; seen < bpf_map__max_entries(&map); ++seen) {
+        if (bpf_map_get_next_key(fd, previous, next.data()) != 0) break;
+        key = next;
+        previous = key.data();
+        if (bpf_map_lookup_elem(fd, previous, values.data()) != 0) continue;
+        Entry& entry = entries.emplace_back(Entry{key, {}});
+        for (std::size_t i = 0; i < values.size(); i += words)
+            add(of, values.data() + i, entry.result);
+    }
+    return entries;
+}
+
+bool is_before(const ResultsOf& of, const Result& a, const Result& b) {
+    if (of.kind == Kind::kAverage) {
+        const auto average = [](const Result& result) {
+            return static_cast<double>(static_cast<std::int64_t>(result.number)) /
+                   static_cast<double>(result.count);
+        };
+        return average(a) > average(b);
+    }
+    if (of.kind == Kind::kCount || of.kind == Kind::kHistogram) return a.count > b.count;
+    if (of.kind == Kind::kLeast) return is_less(a.number, b.number, of.is_signed);
+    return is_less(b.number, a.number, of.is_signed);
+}
+
+std::vector<std::string> frames_of(const ResultsOf& of, std::uint64_t id, Symbolizer& symbolizer) {
+    const bpf_map& map = map_of(of.object, "stacks");
+    const auto key = static_cast<std::int32_t>(id);
+    if (key < 0) return {"[no stack]"};
+    Words frames(bpf_map__value_size(&map) / sizeof(std::uint64_t));
+    std::vector<std::string> names;
+    if (bpf_map_lookup_elem(bpf_map__fd(&map), &key, frames.data()) != 0) return {"[no stack]"};
+    for (const std::uint64_t frame : frames) {
+        if (frame == 0) break;
+        const bool is_kernel = frame >> 63 != 0;
+        names.push_back(is_kernel ? symbolizer.describe(frame) : fmt::format("{:#x}", frame));
+    }
+    return names;
+}
+
+}  // namespace
+
+std::vector<Result> read_results(const ResultsOf& of, std::size_t most, Symbolizer& symbolizer) {
+    std::vector<Entry> entries = read_all(of);
+    std::ranges::stable_sort(
+        entries, [&](const Entry& a, const Entry& b) { return is_before(of, a.result, b.result); });
+    if (entries.size() > most) entries.resize(most);
+    const btf& types = *bpf_object__btf(of.object);
+    const std::uint32_t key_type =
+        skip_modifiers(types, bpf_map__btf_key_type_id(&map_of(of.object, "results")));
+    std::vector<Cell> cells;
+    for (const Field& field : of.keys)
+        cells.emplace_back(types, key_type, field, symbolizer);
+    std::vector<Result> results;
+    for (Entry& entry : entries) {
+        for (std::size_t i = 0; i < cells.size(); ++i) {
+            KeyPart part{of.keys[i].name, cells[i].text(entry.key), cells[i].json(entry.key), {}};
+            if (cells[i].is_stack_id())
+                part.frames = frames_of(of, cells[i].number(entry.key), symbolizer);
+            entry.result.key.push_back(std::move(part));
+        }
+        results.push_back(std::move(entry.result));
+    }
+    return results;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "trace/results_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace djprobe::loader {
+namespace {
+
+using Kind = Aggregation::Kind;
+
+constexpr const char* kResults = R"(/* For each CPU its own: none waits for another. */
+struct {
+__uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+__uint(max_entries, 10240);
+__type(key, struct key);
+__type(value, struct result);
+} results SEC(".maps");
+
+)";
+
+constexpr const char* kStacks = R"(struct {
+__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+__uint(max_entries, 16384);
+__uint(key_size, sizeof(__u32));
+__uint(value_size, 127 * sizeof(__u64));
+} stacks SEC(".maps");
+
+)";
+
+// Indented where the program's text is put together.
+constexpr const char* kHighestBit = R"(
+/* The number of the highest bit. */
+static __always_inline __u32 highest_bit(__u64 value) {
+__u32 bit = 0;
+
+if (value >> 32) {
+bit += 32;
+value >>= 32;
+}
+if (value >> 16) {
+bit += 16;
+value >>= 16;
+}
+if (value >> 8) {
+bit += 8;
+value >>= 8;
+}
+if (value >> 4) {
+bit += 4;
+value >>= 4;
+}
+if (value >> 2) {
+bit += 2;
+value >>= 2;
+}
+return bit + (value >> 1);
+}
+)";
+
+const char* option_of(Kind kind) {
+    switch (kind) {
+        case Kind::kCount:
+            return "count-by";
+        case Kind::kSum:
+            return "sum";
+        case Kind::kAverage:
+            return "avg";
+        case Kind::kLeast:
+            return "min";
+        case Kind::kMost:
+            return "max";
+        case Kind::kHistogram:
+            return "hist";
+    }
+    return "";
+}
+
+std::string number_type(const TracePlan& plan) {
+    return plan.value_is_signed ? "__s64" : "__u64";
+}
+
+std::string members(Kind kind, const TracePlan& plan) {
+    const std::string type = number_type(plan);
+    switch (kind) {
+        case Kind::kCount:
+            return "__u64 count;";
+        case Kind::kSum:
+        case Kind::kAverage:
+            return fmt::format("__u64 count;\n{} sum;", type);
+        case Kind::kLeast:
+        case Kind::kMost:
+            return fmt::format("__u64 count;\n{} extreme;", type);
+        case Kind::kHistogram:
+            return fmt::format("__u64 negative;\n__u64 slots[{}]; /* by powers of two */", kSlots);
+    }
+    return "";
+}
+
+bool has_stacks(const TracePlan& plan) {
+    return std::ranges::any_of(plan.fields,
+                               [](const Field& field) { return field.shape == Shape::kStackId; });
+}
+
+std::string histogram_text(const TracePlan& plan) {
+    std::string slot = fmt::format("++result->slots[highest_bit(value) & {}];", kSlots - 1);
+    if (!plan.value_is_signed) return slot;
+    return "if (value < 0)\n    ++result->negative;\nelse\n    " + slot;
+}
+
+std::string add_text(Kind kind, const TracePlan& plan) {
+    switch (kind) {
+        case Kind::kCount:
+            return "++result->count;";
+        case Kind::kSum:
+        case Kind::kAverage:
+            return "++result->count;\nresult->sum += value;";
+        case Kind::kLeast:
+        case Kind::kMost:
+            return fmt::format(
+                "if (!result->count || value {} result->extreme) result->extreme = value;\n"
+                "++result->count;",
+                kind == Kind::kLeast ? '<' : '>');
+        case Kind::kHistogram:
+            return histogram_text(plan);
+    }
+    return "";
+}
+
+}  // namespace
+
+std::string option_text(const Aggregation& aggregation) {
+    const bool counts = aggregation.kind == Kind::kCount;
+    std::string text = fmt::format(" --{} '{}'", option_of(aggregation.kind),
+                                   counts ? aggregation.keys : aggregation.value);
+    if (!counts && !aggregation.keys.empty()) text += " --by '" + aggregation.keys + "'";
+    return text;
+}
+
+std::string results_text(const Aggregation& aggregation, const TracePlan& plan) {
+    std::string text = "/* Results are told apart by this. */\nstruct key {\n";
+    for (const Field& key : plan.fields)
+        text += key.declaration + "\n";
+    if (plan.fields.empty()) text += "__u32 all;\n";
+    text += "};\n\nstruct result {\n" + members(aggregation.kind, plan) + "\n};\n\n";
+    text += kResults;
+    if (has_stacks(plan)) text += kStacks;
+    text += "const struct result nothing = {};\n\n";
+    text += "/* Calls whose result had no room. */\n__u64 lost;\n";
+    return aggregation.kind == Kind::kHistogram ? text + kHighestBit : text;
+}
+
+std::string record_text(const TracePlan& plan) {
+    std::string text = "struct result *result;\nstruct key key;";
+    if (plan.value) text += "\n" + number_type(plan) + " value;";
+    return text;
+}
+
+std::string update_text(const Aggregation& aggregation, const TracePlan& plan) {
+    std::string text = "__builtin_memset(&key, 0, sizeof(key));\n";
+    for (const Field& key : plan.fields)
+        text += key.fill + "\n";
+    if (plan.value) text += "value = " + plan.value->text + ";\n";
+    text +=
+        "result = bpf_map_lookup_elem(&results, &key);\n"
+        "if (!result) {\n"
+        "bpf_map_update_elem(&results, &key, &nothing, BPF_NOEXIST);\n"
+        "result = bpf_map_lookup_elem(&results, &key);\n"
+        "}\n"
+        "if (!result) {\n"
+        "__sync_fetch_and_add(&lost, 1);\n"
+        "return 0;\n"
+        "}\n";
+    return text + add_text(aggregation.kind, plan);
+}
+
+}  // namespace djprobe::loader

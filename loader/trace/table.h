@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0
+// Results as a table, JSON, CSV or folded stacks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trace/columns.h"
+#include "trace/results.h"
+
+namespace djprobe::loader {
+
+struct TableStyle {
+    Style style = Style::kColumns;
+    bool folded = false;
+    Aggregation::Kind kind = Aggregation::Kind::kCount;
+    bool is_signed = false;
+};
+
+/// Histograms are drawn, stacks have lines of their own. JSON is one line. Folded: a line for each
+/// stack, outermost frame first, as flame graphs take them.
+std::string table_text(const std::vector<Result>& results, const TableStyle& style);
+
+}  // namespace djprobe::loader

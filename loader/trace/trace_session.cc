@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "trace/trace_session.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <memory>
+
+#include "base/error.h"
+#include "base/output.h"
+#include "base/plural.h"
+#include "base/say.h"
+#include "base/temp_dir.h"
+#include "events/loss.h"
+#include "session/attach_session.h"
+#include "trace/compiled.h"
+#include "trace/header.h"
+#include "trace/program.h"
+#include "trace/results.h"
+#include "trace/table.h"
+#include "trace/types.h"
+
+namespace djprobe::loader {
+namespace {
+
+// What goes together, and what does not.
+void check(const TraceOptions& options) {
+    const std::optional<Aggregation>& results = options.question.aggregation;
+    const char* const kinds = "--count-by, --sum, --avg, --min, --max, --hist or --latency";
+    if (options.by && (!results || results->kind == Aggregation::Kind::kCount))
+        fail(ExitCode::kUsage, "--by: goes with --sum, --avg, --min, --max, --hist or --latency");
+    if (results && options.question.items)
+        fail(ExitCode::kUsage,
+             "'{}' would be shown of each call, but results are of all: give "
+             "one of the two",
+             *options.question.items);
+    if (results && options.attach.limit != 0)
+        fail(ExitCode::kUsage, "--limit: stops after so many events, and results send none");
+    if (!results && options.attach.interval)
+        fail(ExitCode::kUsage, "--interval: is for results: {}", kinds);
+    if (!results && options.folded) fail(ExitCode::kUsage, "--folded: is for results: {}", kinds);
+    if (!results && options.question.is_glob())
+        fail(ExitCode::kUsage, "{}: events are those of one function: add {}",
+             options.question.function(), kinds);
+}
+
+bool is_object(const std::filesystem::path& file) {
+    return file.extension() == ".o";
+}
+
+void write_source(const std::filesystem::path& file, const std::string& source) {
+    if (file == "-") return Output(STDOUT_FILENO).print(source);
+    std::ofstream stream(file);
+    stream << source;
+    if (!stream.flush())
+        fail(ExitCode::kFailure, "--emit: {}: {}", file.string(), std::strerror(errno));
+}
+
+void write_object(const std::filesystem::path& file, const std::filesystem::path& object) {
+    std::error_code error;
+    std::filesystem::copy_file(object, file, std::filesystem::copy_options::overwrite_existing,
+                               error);
+    if (error) fail(ExitCode::kFailure, "--emit: {}: {}", file.string(), error.message());
+}
+
+std::function<PrintRecord(const btf&)> records_view(const TraceOptions& options,
+                                                    const TraceProgram& program,
+                                                    Symbolizer& symbolizer) {
+    return [&](const btf& types) -> PrintRecord {
+        const auto columns = std::make_shared<Columns>(types, program.fields, options.style,
+                                                       options.question.function(), symbolizer);
+        return [columns](Buffer& out, std::span<const std::byte> record) {
+            columns->print(out, record);
+        };
+    };
+}
+
+// A table that is full says so.
+std::function<void(const bpf_object*, Output&, Symbolizer&)> results_view(
+    const TraceOptions& options, const TraceProgram& program) {
+    return [&](const bpf_object* object, Output& output, Symbolizer& symbolizer) {
+        const ResultsOf of{object, program.fields, options.question.aggregation->kind,
+                           program.value_is_signed};
+        const TableStyle style{options.style, options.folded, of.kind, of.is_signed};
+        output.print(table_text(read_results(of, options.top, symbolizer), style));
+        if (const auto lost = counted_by_program(object).value_or(0); lost != 0)
+            say("probeload: the table is full: {} have no part in it: ask for fewer results\n",
+                plural(lost, "call"));
+    };
+}
+
+}  // namespace
+
+int run_trace(const TraceOptions& asked) {
+    TraceOptions options = asked;
+    check(options);
+    if (options.by) options.question.aggregation->keys = *options.by;
+    Types types = Types::read(options.types, options.question.module());
+    const TraceProgram program = write_program(options.question, types);
+    if (options.emit && !is_object(*options.emit)) {
+        write_source(*options.emit, program.source);
+        return 0;
+    }
+    TempDir directory;
+    AttachOptions attach = options.attach;
+    attach.file = compiled(program.source, trace_header(types, program.types), directory);
+    if (options.emit) {
+        write_object(*options.emit, attach.file);
+        return 0;
+    }
+    attach.session = program.is_session;
+    if (options.question.is_glob()) attach.sites.push_back(options.question.site);
+    Symbolizer symbolizer;
+    if (options.question.aggregation)
+        return run_attach(attach, {.results = results_view(options, program)});
+    return run_attach(attach, {.records = records_view(options, program, symbolizer)});
+}
+
+}  // namespace djprobe::loader

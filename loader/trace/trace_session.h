@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+// `probeload trace`: a question becomes a program, which runs as `probeload attach` runs it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+#include "session/options.h"
+#include "trace/columns.h"
+#include "trace/question.h"
+
+namespace djprobe::loader {
+
+struct TraceOptions {
+    Question question;
+    AttachOptions attach;  ///< how long, which buffers; not the file
+    Style style = Style::kColumns;
+    std::optional<std::string> by;  ///< the aggregation's keys, unless it counts
+    std::size_t top = 20;           ///< so many results are shown
+    bool folded = false;
+    std::optional<std::filesystem::path> emit;  ///< write the program there, and run nothing
+    std::filesystem::path types = "/sys/kernel/btf/vmlinux";
+};
+
+/// Returns the exit status. Throws Error.
+int run_trace(const TraceOptions& options);
+
+}  // namespace djprobe::loader

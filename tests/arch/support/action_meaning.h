@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a list of actions means: random lists, and what they should do to registers' counters.
+#pragma once
+
+#include <vector>
+
+#include "arch/x86/detour/action.h"
+#include "support/machine.h"
+
+namespace djprobe::test {
+
+using Actions = std::vector<x86::Action>;
+
+/// Actions on counters in the first `room` bytes behind a probe's one.
+Actions random_actions(std::mt19937_64& random, size_t room);
+
+/// Random registers, the operands' more often small, or about what they are compared with.
+void make_interesting(const Actions& actions, Machine& machine, std::mt19937_64& random);
+
+/// Do to the counters what uapi/djprobe_action.h says.
+void interpret(const Actions& actions, const Machine& machine, std::vector<u64>& counters);
+
+std::string describe(const Actions& actions);
+
+}  // namespace djprobe::test

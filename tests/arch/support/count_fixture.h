@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+// A site whose detour counts, on the real CPU.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "support/detoured.h"
+#include "support/direct.h"
+
+namespace djprobe::test {
+
+inline constexpr x86::Live kAllLive = {x86::kCallerSaved, true, false};
+inline constexpr x86::Live kNothingLive = {0, false, false};
+
+/// A function whose only site is its start; it does nothing.
+inline const Bytes& plain() {
+    static const Bytes code = CODE("nop dword ptr [rax + rax]; jmp " ARENA_EXIT);
+    return code;
+}
+
+class CountFixture : public testing::TestWithParam<Arena::Place> {
+  protected:
+    /// A counter that a displacement from %gs reaches, or one that it does not reach.
+    x86::CountConfig config(bool far, bool lahf = true) {
+        x86::DirectConfig direct = direct_.config(0, 0);
+        if (far) direct_.move_hits_away(direct);
+        return {direct.hits, lahf, 0};
+    }
+    u64 counted() const { return DirectBench::per_cpu().hits + DirectBench::far_hits(); }
+
+    /// Write the jump to a detour that counts.
+    void count_at(Detoured& site, const x86::CountConfig& config, const x86::Live& live) {
+        Bytes bytes(x86::kMaxDetour, x86::kInt3);
+        const u64 slot = bench_.arena().slot();
+        ASSERT_EQ(emit_counting_detour(site.plan(), config, live, slot,
+                                       {bytes.data(), bytes.size()}, layout_),
+                  Refusal());
+        bench_.arena().write(slot, bytes);
+        site.write_jump_to(slot + layout_.entry);
+        DirectBench::reset();
+    }
+    Machine run(const Machine& machine) { return bench_.run(machine, bench_.text()).machine; }
+
+    /// How many instructions stand in front of the displaced ones.
+    size_t instructions() {
+        size_t count = 0;
+        const u64 slot = bench_.arena().slot();
+        for (u64 at = slot + layout_.call; at < slot + layout_.displaced; ++count) {
+            x86::Insn insn;
+            EXPECT_TRUE(decode({reinterpret_cast<const u8*>(at), x86::kMaxInsnLength}, at, insn));
+            at = insn.end();
+        }
+        return count;
+    }
+
+    Bench bench_{GetParam()};
+    DirectBench direct_{bench_};
+    x86::DetourLayout layout_;
+};
+
+/// "Low" or "High", as the arena lies.
+inline std::string place_name(const testing::TestParamInfo<Arena::Place>& info) {
+    return info.param == Arena::Place::Low ? "Low" : "High";
+}
+
+}  // namespace djprobe::test

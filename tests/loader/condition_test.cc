@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "count/condition.h"
+
+#include <fstream>
+
+#include "count/slots.h"
+#include "expect_error.h"
+#include "temp_file.h"
+
+namespace djprobe::loader {
+namespace {
+
+using Conditions = std::vector<djprobe_action>;
+
+/// A kernel with one function: read(file *, unsigned long count, int flags, struct big, int more).
+class Condition : public testing::Test {
+  protected:
+    Condition() {
+        const std::unique_ptr<btf, decltype(&btf__free)> types(btf__new_empty(), btf__free);
+        const int number = btf__add_int(types.get(), "int", 4, BTF_INT_SIGNED);
+        const int size = btf__add_typedef(types.get(), "size_t",
+                                          btf__add_int(types.get(), "unsigned long", 8, 0));
+        const int big = btf__add_struct(types.get(), "big", 16);
+        const int pointer = btf__add_ptr(types.get(), big);
+        const int function = btf__add_func_proto(types.get(), number);
+        btf__add_func_param(types.get(), "file", pointer);
+        btf__add_func_param(types.get(), "count", size);
+        btf__add_func_param(types.get(), "flags", number);
+        btf__add_func_param(types.get(), "big", big);
+        btf__add_func_param(types.get(), "more", number);
+        btf__add_func(types.get(), "read", BTF_FUNC_GLOBAL, function);
+        __u32 bytes = 0;
+        const void* const data = btf__raw_data(types.get(), &bytes);
+        files_.write("vmlinux", {static_cast<const char*>(data), bytes});
+    }
+    Conditions parse(const char* text, const char* site = "read") {
+        return parse_conditions(text, parse_function(site), prototypes_);
+    }
+    std::string refused(const char* text, const char* site = "read") {
+        return expect_error(ExitCode::kUsage, [&] { parse(text, site); });
+    }
+
+    Files files_;
+    Prototypes prototypes_{files_.path()};
+};
+
+void expect_action(const djprobe_action& action, djprobe_action_operation operation, int reg,
+                   int width, bool is_signed, std::uint64_t value) {
+    EXPECT_EQ(action.operation, operation);
+    EXPECT_EQ(action.reg, reg);
+    EXPECT_EQ(action.width, width);
+    EXPECT_EQ(action.flags, is_signed ? DJPROBE_ACTION_SIGNED : 0);
+    EXPECT_EQ(action.value, value);
+    EXPECT_EQ(action.offset, 0U);
+}
+
+TEST_F(Condition, names_arguments_and_registers) {
+    const Conditions all = parse("count > 4096&&flags<=-1  &&  r10d == 0x10 && arg6 != 7");
+    ASSERT_EQ(all.size(), 4U);
+    expect_action(all[0], DJPROBE_ACTION_IF_GT, 6, 8, false, 4096);
+    expect_action(all[1], DJPROBE_ACTION_IF_LE, 2, 4, true, ~0ULL);
+    expect_action(all[2], DJPROBE_ACTION_IF_EQ, 10, 4, false, 16);
+    expect_action(all[3], DJPROBE_ACTION_IF_NE, 9, 8, false, 7);
+    expect_action(parse("file>=0").front(), DJPROBE_ACTION_IF_GE, 7, 8, false, 0);
+    expect_action(parse("rax < 5", "read+0x20").front(), DJPROBE_ACTION_IF_LT, 0, 8, false, 5);
+    expect_action(parse("edi == -2", "rea*").front(), DJPROBE_ACTION_IF_EQ, 7, 4, true, -2ULL);
+    expect_action(parse("arg1 == 2", "rea*").front(), DJPROBE_ACTION_IF_EQ, 7, 8, false, 2);
+}
+
+TEST_F(Condition, that_cannot_be_is_one_line_that_says_why) {
+    EXPECT_EQ(refused("size > 1"),
+              "'size': read has no such argument: it has file, count, flags, big, more");
+    EXPECT_EQ(refused("more > 1"), "'more': this argument of read is in no known register");
+    EXPECT_EQ(refused("big > 1"), "'big': this argument of read is in no known register");
+    EXPECT_NE(refused("count > 1", "write").find("BTF does not tell the arguments of write"),
+              std::string::npos);
+    EXPECT_NE(refused("count > 1", "read+0x4").find("at the entry of a function only"),
+              std::string::npos);
+    EXPECT_NE(refused("arg1 > 1", "read+0x4").find("at the entry of a function only"),
+              std::string::npos);
+    EXPECT_NE(refused("count > 1", "re*").find("may have other arguments"), std::string::npos);
+    EXPECT_EQ(refused("edi > 0x100000000"),
+              "--if: 'edi > 0x100000000': 'edi' has 4 bytes, which never hold 0x100000000");
+    EXPECT_NE(refused("flags < 0x80000000").find("never hold"), std::string::npos);
+    EXPECT_NE(refused("edi == -2147483649").find("never hold"), std::string::npos);
+    for (const char* text : {"rdi >", "rdi > x", "rdi >> 3", "rdi > -9223372036854775809"})
+        EXPECT_NE(refused(text).find("is no number"), std::string::npos) << text;
+    for (const char* text : {"", "rdi", "rdi > 1 &&", "&& rdi > 1", "rdi = 1", "rdi ! 1"})
+        EXPECT_NE(refused(text).find("is no comparison"), std::string::npos) << text;
+    EXPECT_EQ(refused("rdi>1&&rdi>2&&rdi>3&&rdi>4&&rdi>5&&rdi>6&&rdi>7&&rdi>8"),
+              "--if: 8 comparisons, more than 7");
+}
+
+TEST(Slots, are_drawn_with_zero_apart) {
+    std::vector<std::uint64_t> slots(DJPROBE_LOG2_SLOTS);
+    EXPECT_EQ(slots_text(slots), "");
+    EXPECT_EQ(slots_json(slots, 1.5),
+              "{\"type\":\"histogram\",\"seconds\":1.5,\"total\":0,\"slots\":[]}\n");
+    slots[0] = 1;
+    slots[2] = 2;
+    EXPECT_EQ(
+        slots_text(slots),
+        "           0 -> 0                     1 |********************                    |\n"
+        "           1 -> 1                     0 |                                        |\n"
+        "           2 -> 3                     2 |****************************************|\n");
+    slots[2] = 0;
+    slots[64] = 3;
+    EXPECT_EQ(slots_json(slots, 2),
+              "{\"type\":\"histogram\",\"seconds\":2.0,\"total\":4,\"slots\":["
+              "{\"from\":0,\"to\":0,\"count\":1},{\"from\":9223372036854775808,"
+              "\"to\":18446744073709551615,\"count\":3}]}\n");
+}
+
+}  // namespace
+}  // namespace djprobe::loader

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+// The programs that `probeload trace` makes: their text, and that clang and libbpf take them.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <cstdlib>
+
+#include "decode/record_type.h"
+#include "expect_error.h"
+#include "object/object.h"
+#include "temp_file.h"
+#include "trace/compiled.h"
+#include "trace/header.h"
+#include "trace/program.h"
+
+namespace djprobe::loader {
+namespace {
+
+// With the types of a whole kernel.
+class TraceProgramTest : public testing::Test {
+  protected:
+    static Types types() { return Types::read(std::string(DJPROBE_KERNEL) + "/vmlinux", ""); }
+
+    static Question question(const std::string& place, const std::string& items = "",
+                             const std::string& condition = "") {
+        Question question;
+        parse_place(place, question);
+        if (!items.empty()) question.items = items;
+        if (!condition.empty()) question.condition = condition;
+        return question;
+    }
+    static std::string source(const Question& question) {
+        Types all = types();
+        return write_program(question, all).source;
+    }
+    // From the first function on.
+    static std::string functions(const Question& question) {
+        const std::string text = source(question);
+        return text.substr(text.find("SEC(\"k"));
+    }
+    static std::string refused(const std::string& place, const std::string& items,
+                               ExitCode code = ExitCode::kUsage) {
+        Types all = types();
+        return expect_error(code, [&] { write_program(question(place, items), all); });
+    }
+    static void expect_compiles(const Question& question) {
+        Types all = types();
+        const TraceProgram program = write_program(question, all);
+        std::optional<TempDir> directory(std::in_place);
+        const std::filesystem::path file =
+            compiled(program.source, trace_header(all, program.types), *directory);
+        const std::filesystem::path kept = std::filesystem::temp_directory_path() /
+                                           ("trace_test." + std::to_string(getpid()) + ".bpf.o");
+        std::filesystem::copy_file(file, kept, std::filesystem::copy_options::overwrite_existing);
+        directory.reset();
+        const Object object = Object::open(kept, false);
+        EXPECT_EQ(object.programs().size(), program.is_session ? 2U : 1U);
+        const bool sends = find_record_type(object.types(), "events", false).has_value();
+        EXPECT_NE(sends, question.aggregation.has_value());
+        std::filesystem::remove(kept);
+    }
+    void SetUp() override { setenv("XDG_CACHE_HOME", "/proc/none", 1); }
+    void TearDown() override { unsetenv("XDG_CACHE_HOME"); }
+};
+
+TEST_F(TraceProgramTest, reads_as_written_by_hand) {
+    Question asked =
+        question("vfs_read", "file->f_path.dentry->d_name.name:str, count", "count > 4096");
+    asked.columns = {"time", "comm"};
+    EXPECT_EQ(source(asked), R"(// SPDX-License-Identifier: GPL-2.0
+/*
+ * probeload trace vfs_read 'file->f_path.dentry->d_name.name:str, count' --if 'count > 4096'
+ *
+ * Attach it with: probeload attach FILE
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+char LICENSE[] SEC("license") = "GPL";
+
+struct event {
+    __u64 time; /* nanoseconds since boot */
+    char comm[16];
+    char name[64];
+    size_t count;
+};
+const struct event *unused_event __attribute__((unused));
+
+struct {
+    __uint(type, BPF_MAP_TYPE_RINGBUF);
+    __uint(max_entries, 256 * 1024);
+} events SEC(".maps");
+
+/* Events for which there was no room. */
+__u64 lost;
+
+SEC("kprobe/vfs_read")
+int on_vfs_read(struct pt_regs *ctx) {
+    struct file *file = (struct file *)PT_REGS_PARM1(ctx);
+    size_t count = (size_t)PT_REGS_PARM3(ctx);
+    struct event *event;
+
+    if (!(count > 4096)) return 0;
+    event = bpf_ringbuf_reserve(&events, sizeof(*event), 0);
+    if (!event) {
+        __sync_fetch_and_add(&lost, 1);
+        return 0;
+    }
+    event->time = bpf_ktime_get_ns();
+    bpf_get_current_comm(event->comm, sizeof(event->comm));
+    bpf_probe_read_kernel_str(event->name, sizeof(event->name), BPF_CORE_READ(file, f_path.dentry, d_name.name));
+    event->count = count;
+    bpf_ringbuf_submit(event, 0);
+    return 0;
+}
+)");
+}
+
+TEST_F(TraceProgramTest, keeps_for_the_return_what_it_names) {
+    const std::string text = functions(question("vfs_read:return", "retval, count"));
+    EXPECT_THAT(text, testing::HasSubstr("    call.count = (size_t)PT_REGS_PARM3(ctx);\n"));
+    EXPECT_THAT(text, testing::HasSubstr("    return frame;\n"));
+    EXPECT_THAT(text, testing::HasSubstr("    ssize_t retval = (ssize_t)PT_REGS_RC(ctx);\n"));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr("file")));
+    const std::string alone = functions(question("vfs_read:return", "retval"));
+    EXPECT_THAT(alone, testing::StartsWith("SEC(\"kretprobe/vfs_read\")\nint on_vfs_read("));
+}
+
+TEST_F(TraceProgramTest, filters_in_the_program) {
+    Question asked = question("vfs_read", "count");
+    asked.filters = {.pid = 3, .tid = 4, .uid = 5, .cpu = 1, .comm = "a\"\n1"};
+    const std::string text = functions(asked);
+    EXPECT_THAT(text, testing::HasSubstr("if (bpf_get_current_pid_tgid() >> 32 != 3) return 0;"));
+    EXPECT_THAT(text, testing::HasSubstr("if ((__u32)bpf_get_current_pid_tgid() != 4) return 0;"));
+    EXPECT_THAT(text, testing::HasSubstr("if ((__u32)bpf_get_current_uid_gid() != 5) return 0;"));
+    EXPECT_THAT(text, testing::HasSubstr("if (bpf_get_smp_processor_id() != 1) return 0;"));
+    EXPECT_THAT(text, testing::HasSubstr(R"(sizeof(task_comm), "a\042\0121") != 0) return 0;)"));
+    expect_compiles(asked);
+}
+
+TEST_F(TraceProgramTest, tells_what_there_is_instead) {
+    EXPECT_EQ(refused("vfs_read", "count + cnt"),
+              "vfs_read has no argument `cnt`; it has file, buf, count, pos\n"
+              "  count + cnt\n"
+              "          ^^^");
+    EXPECT_EQ(refused("vfs_read", "file->f_pat.dentry"),
+              "struct file has no member `f_pat`; did you mean f_path?\n"
+              "  file->f_pat.dentry\n"
+              "        ^^^^^");
+    EXPECT_THAT(refused("vfs_read", "file.f_pos"), testing::StartsWith("`file` is a pointer"));
+    EXPECT_THAT(refused("vfs_read", "file->f_path->mnt"),
+                testing::StartsWith("`file->f_path` is no pointer: write .mnt"));
+    EXPECT_THAT(refused("vfs_read", "count->x"), testing::StartsWith("`count` is no struct"));
+    EXPECT_THAT(refused("vfs_read", "(int)count / 2"), testing::StartsWith("BPF divides only"));
+    EXPECT_THAT(refused("vfs_read", "(struct fil *)buf"),
+                testing::StartsWith("the kernel has no struct fil"));
+    EXPECT_THAT(refused("vfs_read", "file * 2"), testing::StartsWith("a pointer is no number"));
+    EXPECT_THAT(refused("vfs_read", "&count"), testing::StartsWith("only what lies in"));
+    EXPECT_THAT(refused("vfs_read", "*file->f_inode"),
+                testing::HasSubstr("bytes, and up to 256 are shown"));
+    EXPECT_THAT(refused("vfs_read", "count:str"), testing::StartsWith("it is no pointer"));
+    EXPECT_THAT(refused("vfs_read", "count:foo"), testing::StartsWith("a value is shown as"));
+    EXPECT_THAT(refused("vfs_reed", "count", ExitCode::kNoSuchSite),
+                testing::HasSubstr("did you mean vfs_read?"));
+}
+
+TEST_F(TraceProgramTest, compiles_whatever_is_asked) {
+    for (const auto& [place, items] : std::vector<std::pair<const char*, const char*>>{
+             {"vfs_read", ""},
+             {"vfs_read:return", ""},
+             {"vfs_read:return", "latency"},
+             {"vfs_read:return", "retval, file->f_pos, latency / 1000"},
+             {"vfs_read", "*pos, pos[0] + 1, (char)buf, buf:ustr 16, &file->f_pos, file:hex 8"},
+             {"vfs_read", "file->f_op->read_iter:sym, file->f_inode->i_sb->s_type->name:str"},
+             {"vfs_read", "file->f_mode & 1 || count == 3 && file == 0 ? pid : ~count << 3"},
+             {"vfs_read", "-(-count), !file, (struct inode *)buf == file->f_inode, 'a' + 010"},
+             {"vfs_open", "path->dentry->d_name, (*path).mnt, path[1].dentry->d_iname:str"},
+             {"tcp_sendmsg", "sk->__sk_common.skc_daddr:ip, sk->__sk_common.skc_v6_daddr:ip"},
+             {"tcp_sendmsg", "sk->__sk_common.skc_reuse, sk->__sk_common, size:x"},
+             {"wake_up_new_task", "p->comm, p->cpus_ptr->bits[0], p->in_execve, p->comm[cpu & 7]"},
+             {"wake_up_new_task", "p->thread_info.flags:x, p->comm:hex 4, TASK_COMM_LEN + tid"},
+             {"attach_pid", "type, (enum pid_type)1, (u32)uid"},
+             {"do_mmap", ""},
+             {"perf_event_release_kernel", "event->attr.type, event->parent->cpu"},
+         }) {
+        SCOPED_TRACE(fmt::format("{} '{}'", place, items));
+        Question asked = question(place, items, "cpu < 64");
+        asked.columns = {"time", "cpu", "pid", "tid", "uid", "comm"};
+        asked.kernel_stack = asked.user_stack = true;
+        expect_compiles(asked);
+    }
+}
+
+TEST_F(TraceProgramTest, keeps_results_in_the_kernel) {
+    Question asked = question("vfs_read:return", "", "retval > 0");
+    asked.aggregation = {Aggregation::Kind::kSum, "retval", "comm"};
+    const std::string text = functions(asked);
+    EXPECT_THAT(text, testing::HasSubstr(R"(
+    struct result *result;
+    struct key key;
+    __s64 value;
+
+    if (!(retval > 0)) return 0;
+    __builtin_memset(&key, 0, sizeof(key));
+    bpf_get_current_comm(key.comm, sizeof(key.comm));
+    value = retval;
+)"));
+    EXPECT_THAT(text, testing::HasSubstr("    result->sum += value;\n"));
+    EXPECT_THAT(source(asked), testing::HasSubstr("vfs_read:return --sum 'retval' --by 'comm'"));
+}
+
+TEST_F(TraceProgramTest, compiles_results_of_each_kind) {
+    using Kind = Aggregation::Kind;
+    for (const auto& [place, aggregation] : std::vector<std::pair<const char*, Aggregation>>{
+             {"vfs_read", {Kind::kCount, "", "comm, kstack, count > 4096, func"}},
+             {"vfs_read:return", {Kind::kSum, "retval", "file->f_inode->i_ino"}},
+             {"vfs_read", {Kind::kAverage, "count", "cpu, file->f_op->read_iter:sym"}},
+             {"vfs_read", {Kind::kLeast, "(int)count", ""}},
+             {"vfs_read", {Kind::kMost, "count", "ustack"}},
+             {"vfs_read:return", {Kind::kHistogram, "retval", "comm"}},
+             {"vfs_*:return", {Kind::kHistogram, "latency", "func"}},
+             {"vfs_*", {Kind::kCount, "", "func, pid"}},
+         }) {
+        SCOPED_TRACE(aggregation.value + " by " + aggregation.keys);
+        Question asked = question(place, "", "cpu < 64");
+        asked.aggregation = aggregation;
+        expect_compiles(asked);
+    }
+    Question asked = question("vfs_read");
+    asked.aggregation = {Aggregation::Kind::kSum, "file", ""};
+    Types all = types();
+    EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { write_program(asked, all); }),
+                testing::StartsWith("this is a pointer"));
+}
+
+TEST(TraceQuestion, is_at_an_entry_or_at_returns) {
+    Question asked;
+    parse_place("ext4:ext4_readdir:return", asked);
+    EXPECT_TRUE(asked.at_returns);
+    EXPECT_EQ(asked.module(), "ext4");
+    EXPECT_EQ(asked.bare_function(), "ext4_readdir");
+    EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { parse_place("vfs_read+5", asked); }),
+                testing::HasSubstr("FUNC:return"));
+    EXPECT_THAT(expect_error(ExitCode::kUsage, [] { parse_columns("time,when"); }),
+                testing::HasSubstr("'when' is none of time, cpu"));
+}
+
+TEST(TraceCache, keeps_what_is_compiled_and_only_where_it_is_safe) {
+    std::filesystem::path folder =
+        std::filesystem::temp_directory_path() / ("trace_cache." + std::to_string(getpid()));
+    setenv("XDG_CACHE_HOME", folder.c_str(), 1);
+    const std::string source = "int kept = 24;\n";
+    {
+        TempDir directory;
+        compiled(source, "", directory);
+    }
+    setenv("PATH", "/none", 1);
+    {
+        TempDir directory;
+        EXPECT_EQ(compiled(source, "", directory).parent_path(), folder / "djprobe");
+        EXPECT_THROW(compiled("int other;\n", "", directory), Error) << "without a compiler";
+    }
+    setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+    std::filesystem::permissions(folder / "djprobe", std::filesystem::perms::all);
+    EXPECT_FALSE(object_cache()) << "others may write there";
+    std::filesystem::remove_all(folder);
+    unsetenv("XDG_CACHE_HOME");
+}
+
+}  // namespace
+}  // namespace djprobe::loader

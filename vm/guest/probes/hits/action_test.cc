@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: GPL-2.0
+// Probes that count with a list of actions: the same at int3, by jump and beside others.
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <linux/bpf.h>
+
+#include <bit>
+#include <cerrno>
+#include <random>
+
+#include "../harness/kprobe_event.h"
+#include "../harness/observer.h"
+
+namespace djprobe::vm {
+namespace {
+
+using List = std::vector<djprobe_action>;
+using Counters = std::vector<uint64_t>;
+
+constexpr uint32_t kInValue = 100;
+constexpr uint8_t kDi = 7;
+/// Its only argument is an int. No other task in the guest calls it.
+constexpr const char* kSite = "do_getpgid";
+
+djprobe_action make(int operation, uint32_t counter = 0, uint8_t reg = 0, uint8_t width = 0,
+                    uint8_t flags = 0, uint64_t value = 0) {
+    return {static_cast<uint8_t>(operation), reg, width, flags, counter * 8, value};
+}
+
+class Action : public ObserverTest {
+  protected:
+    Action() {
+        map_ = Fd(bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "counters", sizeof(uint32_t),
+                                 kInValue * 8, 2, nullptr));
+    }
+    void TearDown() override {}
+
+    ManyAnswer attach(const List& list, djprobe_mode mode = DJPROBE_MODE_AUTO,
+                      const char* symbol = kSite, uint64_t cookie = 0) {
+        std::vector<djprobe_site> sites(1);
+        sites[0].symbol = reinterpret_cast<uintptr_t>(symbol);
+        sites[0].cookie = cookie;
+        return device_.attach_many(sites, map_.get(), mode, DJPROBE_ATTACH_COUNT, list);
+    }
+    Probe must_attach(const List& list, djprobe_mode mode = DJPROBE_MODE_AUTO,
+                      const char* symbol = kSite) {
+        ManyAnswer answer = attach(list, mode, symbol);
+        EXPECT_EQ(answer.error, 0) << describe(djprobe_reason(answer.request.reason));
+        return std::move(answer.probes);
+    }
+    Counters counters() const {
+        const uint32_t key = 0;
+        const auto cpus = static_cast<size_t>(libbpf_num_possible_cpus());
+        Counters all(cpus * kInValue), sum(kInValue);
+        EXPECT_EQ(bpf_map_lookup_elem(map_.get(), &key, all.data()), 0);
+        for (size_t i = 0; i < all.size(); ++i)
+            sum[i % kInValue] += all[i];
+        return sum;
+    }
+    void reset() const {
+        const uint32_t key = 0;
+        const Counters zero(static_cast<size_t>(libbpf_num_possible_cpus()) * kInValue);
+        EXPECT_EQ(bpf_map_update_elem(map_.get(), &key, zero.data(), 0), 0);
+    }
+    void expect_refused(const List& list, int error, djprobe_reason reason, uint64_t index,
+                        uint64_t cookie = 0) {
+        const ManyAnswer answer = attach(list, DJPROBE_MODE_AUTO, kSite, cookie);
+        EXPECT_EQ(answer.error, error);
+        EXPECT_EQ(describe(djprobe_reason(answer.request.reason)), describe(reason));
+        EXPECT_EQ(answer.request.detail[0], index);
+    }
+
+    Fd map_;
+};
+
+/// What a list of one IF, ADD and LOG2 of an int argument leaves behind.
+Counters meant(const djprobe_action& filter, bool is_signed, const std::vector<int>& calls) {
+    Counters counters(kInValue);
+    for (const int call : calls) {
+        const auto wide = is_signed ? static_cast<uint64_t>(int64_t{call}) : uint32_t(call);
+        const bool less = is_signed ? int64_t(wide) < int64_t(filter.value) : wide < filter.value;
+        ++counters[0];
+        if (!less) continue;
+        counters[1] += wide;
+        ++counters[2 + static_cast<size_t>(std::bit_width(wide))];
+    }
+    return counters;
+}
+
+TEST_F(Action, DoesTheSameByAllMeans) {
+    std::mt19937_64 random(1);
+    std::vector<int> calls;
+    for (int i = 0; i < 500; ++i)
+        calls.push_back(static_cast<int>(random() >> random() % 64) * (i % 5 ? 1 : -1));
+    for (const uint64_t limit : {uint64_t{4096}, uint64_t{0x1'0000'0000}, ~uint64_t{99}})
+        for (const uint8_t flags : {0, DJPROBE_ACTION_SIGNED})
+            for (const bool shared : {false, true})
+                for (const djprobe_mode mode : kBothModes) {
+                    const auto filter = make(DJPROBE_ACTION_IF_LT, 0, kDi, 4, flags, limit);
+                    reset();
+                    const Probe probe = must_attach({make(DJPROBE_ACTION_COUNT), filter,
+                                                     make(DJPROBE_ACTION_ADD, 1, kDi, 4, flags),
+                                                     make(DJPROBE_ACTION_LOG2, 2, kDi, 4, flags)},
+                                                    mode);
+                    Probe program;
+                    if (shared) program = device_.must_attach(at(kSite, 0, mode));
+                    expect_mechanism(probe, mode);
+                    for (const int call : calls)
+                        getpgid(call);
+                    EXPECT_EQ(counters(), meant(filter, flags != 0, calls));
+                    EXPECT_EQ(probe.hits(), calls.size());
+                }
+}
+
+TEST_F(Action, BesideAKprobeOfTheKernelItDoesTheSame) {
+    KprobeEvent theirs("theirs");
+    ASSERT_EQ(theirs.add(device_.explain(at(kSite)).answer.address), 0);
+    ASSERT_EQ(theirs.enable(true), 0);
+    const Probe probe = must_attach({make(DJPROBE_ACTION_LOG2, 0, kDi, 4)});
+    EXPECT_EQ(probe.settle().reason, unsigned{DJPROBE_REASON_SHARED_KPROBE});
+    for (const int call : {0, 1, 2, 3, 1000, -1})
+        getpgid(call);
+    const Counters seen = counters();
+    EXPECT_EQ(seen[0], 1u);
+    EXPECT_EQ(seen[1], 1u);
+    EXPECT_EQ(seen[2], 2u);
+    EXPECT_EQ(seen[10], 1u);
+    EXPECT_EQ(seen[32], 1u);
+    EXPECT_EQ(probe.hits(), 6u);
+}
+
+// A program at the same site sees all registers of the same hit.
+TEST_F(Action, EachRegisterIsTheOneThatProgramsSee) {
+    constexpr int kFields[DJPROBE_REGS] = {10, 11, 12, 5, OBSERVE_SP, 4, OBSERVE_SI, OBSERVE_DI,
+                                           9,  8,  7,  6, 3,          2, 1,          0};
+    constexpr const char* kRead = "__x64_sys_pread64";
+    for (const djprobe_mode mode : kBothModes) {
+        reset();
+        List low, high;
+        for (uint8_t reg = 0; reg < DJPROBE_REGS; ++reg)
+            (reg < 8 ? low : high).push_back(make(DJPROBE_ACTION_ADD, reg, reg, 8));
+        const Probe first = must_attach(low, mode, kRead), second = must_attach(high, mode, kRead);
+        const observation seen = by_probe(kRead, 0, mode);
+        const Counters added = counters();
+        for (size_t reg = 0; reg < DJPROBE_REGS; ++reg)
+            EXPECT_EQ(added[reg], seen.regs[kFields[reg]]) << reg;
+    }
+}
+
+TEST_F(Action, IsExactOnAllCpus) {
+    const auto filter = make(DJPROBE_ACTION_IF_EQ, 0, kDi, 4);
+    for (const djprobe_mode mode : kBothModes) {
+        reset();
+        const Probe probe = must_attach({filter, make(DJPROBE_ACTION_LOG2, 0, kDi, 4)}, mode);
+        expect_mechanism(probe, mode);
+        EXPECT_EQ(call_getpgid(20'000, 4), 0u);
+        EXPECT_EQ(counters()[0], 80'000u);
+        EXPECT_EQ(probe.hits(), 80'000u);
+    }
+}
+
+TEST_F(Action, WhatIsNoActionIsRefused) {
+    const auto count = make(DJPROBE_ACTION_COUNT);
+    constexpr auto kNoAction = DJPROBE_REASON_NO_ACTION;
+    expect_refused({make(0)}, -EINVAL, kNoAction, 0);
+    expect_refused({count, make(10, 0, kDi, 8)}, -EINVAL, kNoAction, 1);
+    expect_refused({count, count, make(DJPROBE_ACTION_ADD, 0, 16, 8)}, -EINVAL, kNoAction, 2);
+    expect_refused({make(DJPROBE_ACTION_ADD, 0, kDi, 3)}, -EINVAL, kNoAction, 0);
+    expect_refused({make(DJPROBE_ACTION_IF_EQ, 1, kDi, 8)}, -EINVAL, kNoAction, 0);
+    auto odd = count;
+    odd.offset = 4;
+    expect_refused({count, odd}, -ERANGE, DJPROBE_REASON_ODD_COUNTER, 1);
+    expect_refused({count, make(DJPROBE_ACTION_COUNT, kInValue)}, -ERANGE,
+                   DJPROBE_REASON_NO_COUNTER, 1);
+    const auto last = make(DJPROBE_ACTION_LOG2, kInValue - DJPROBE_LOG2_SLOTS, kDi, 4);
+    expect_refused({count, last}, -ERANGE, DJPROBE_REASON_NO_COUNTER, 1, DJPROBE_COUNTER(0, 8));
+    EXPECT_EQ(attach({count, last}).error, 0);
+}
+
+TEST_F(Action, AListGoesWithCountingOnly) {
+    const List one = {make(DJPROBE_ACTION_COUNT)};
+    EXPECT_EQ(attach(List(DJPROBE_ACTIONS_MAX + 1, one[0])).error, -EINVAL);
+    EXPECT_EQ(attach(List(DJPROBE_ACTIONS_MAX, one[0])).error, 0);
+    std::vector<djprobe_site> sites(1);
+    sites[0].symbol = reinterpret_cast<uintptr_t>(kSite);
+    EXPECT_EQ(device_.attach_many(sites, counter(), DJPROBE_MODE_AUTO, 0, one).error, -EINVAL);
+    djprobe_attach_many request = {};
+    request.size = sizeof request;
+    request.flags = DJPROBE_ATTACH_COUNT;
+    request.sites = reinterpret_cast<uint64_t>(sites.data());
+    request.count = 1;
+    request.prog_fd = map_.get();
+    const auto answer = [&] { return call_ioctl(device_.fd(), DJPROBE_IOC_ATTACH_MANY, &request); };
+    request.actions = 8;
+    EXPECT_EQ(answer(), -EINVAL);
+    request.action_count = 1;
+    EXPECT_EQ(answer(), -EFAULT);
+    request.actions = 0;
+    request.action_count = 0;
+    request.reserved = 1;
+    EXPECT_EQ(answer(), -EINVAL);
+    // As it was published first: nothing behind that is read or written.
+    request.size = offsetof(djprobe_attach_many, actions);
+    const Probe probe{Fd(answer())};
+    EXPECT_TRUE(probe);
+    EXPECT_EQ(request.reserved, 1u);
+    request.size -= 8;
+    EXPECT_EQ(answer(), -EINVAL);
+}
+
+}  // namespace
+}  // namespace djprobe::vm

@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# Questions whose answers are known, for vm/tests/trace.host.sh. On the host, where a compiler is,
+# TRACE_EMIT makes each of them an object in the cache; in the VM the same questions find them.
+# shellcheck disable=SC1091 # vm/tests/lib.sh, which lies beside it in the VM
+. ./lib.sh
+
+# ask NAME ARG...: the events in /tmp/NAME.
+ask() {
+    name=$1
+    shift
+    # shellcheck disable=SC2086 # two options
+    probeload trace "$@" ${TRACE_EMIT:-} >"${TRACE_OUT:-/tmp}/$name" 2>"${TRACE_OUT:-/tmp}/$name.err" || {
+        cat "${TRACE_OUT:-/tmp}/$name.err" >&2
+        fail "exit status $?: probeload trace $*"
+    }
+}
+
+zeros='dd if=/dev/zero of=/dev/null bs=4321 count=3 2>/dev/null'
+
+warm_up() {
+    ask stack vfs_read count --kstack --comm dd -n 1 -c "$zeros"
+}
+
+questions() {
+    ask reads vfs_read -j --comm dd --if 'count == 4321' -c "$zeros" \
+        'file->f_path.dentry->d_name.name:str, count, count:x, (int)count * 2 + 1, file->f_inode->i_sb->s_type->name:str 9, *pos, file->f_path.dentry->d_iname:str'
+    ask returns vfs_read:return -j --comm dd --if 'retval == 4321' -c "$zeros" \
+        'retval, count, file->f_path.dentry->d_name.name:str, latency, latency > 0 && latency < 5000000000'
+    ask forks attach_pid type --columns comm -c '/bin/true; /bin/true'
+    ask execs begin_new_exec:return --csv --columns time -c /bin/true \
+        'retval, bprm->point_of_no_return, bprm->filename:str'
+    ask maps do_mmap --csv --columns comm -c /bin/true 'len, prot, (unsigned long)populate >> 56 == 0xff'
+    ask connect tcp_v4_connect --csv -c 'nc -w 1 127.0.0.1 9 </dev/null; true' \
+        '((struct sockaddr_in *)uaddr)->sin_addr:ip, uaddr->sa_family, uaddr:hex 2, sk->__sk_common.skc_prot->connect:sym'
+    ask sums vfs_read:return --sum retval --by comm --if 'retval == 4321' --csv --comm dd -c "$zeros"
+    ask least vfs_read --min '(int)count - 5000' --if 'count == 4321' --comm dd -c "$zeros"
+    ask hist vfs_read:return --hist retval --by 'file->f_path.dentry->d_name.name:str 8' --if 'retval == 4321 || retval == -9' --comm dd -c "$zeros"
+    ask latency 'vfs_*' --latency --by func -j --comm dd --top 100 -c "$zeros"
+    ask folded vfs_read --count-by comm --kstack --folded --comm dd --if 'count == 4321' -c "$zeros"
+}
+
+if [ -n "${TRACE_EMIT:-}" ]; then
+    warm_up
+    questions
+    exit
+fi
+
+export XDG_CACHE_HOME="$PWD/cache"
+
+# The warm-up: what the commands do, and a probe of each kind.
+nc -w 1 127.0.0.1 9 </dev/null 2>/dev/null || true
+warm_up
+oracle_begin
+questions
+
+echo '* what an entry is given: strings, numbers, members, forms'
+[ "$(wc -l </tmp/reads)" = 4 ] || fail "not three events and the summary: $(cat /tmp/reads)"
+expect_line '"name":"vfs_read","data":\{"time":[0-9]+,"cpu":[01],"pid":[0-9]+,"comm":"dd","name":"zero","count":4321,"count_2":"0x10e1","value":8643,"name_2":"devtmpfs","pos":0,"d_iname":"zero"\}' /tmp/reads
+
+echo '* what returns know of their entry'
+expect_line '"comm":"dd","retval":4321,"count":4321,"name":"zero","latency":[1-9][0-9]*,"value":1\}' /tmp/returns
+[ "$(wc -l </tmp/returns)" = 4 ] || fail "not three returns: $(cat /tmp/returns)"
+
+echo '* enums, bits, arguments on the stack, casts, addresses, symbols'
+for type in PIDTYPE_PID PIDTYPE_TGID PIDTYPE_PGID PIDTYPE_SID; do
+    expect_line "^sh +$type\$" /tmp/forks
+done
+expect_line '^[0-9]+\.[0-9]{6},0,1,/bin/true$' /tmp/execs
+expect_line '^true,4096,1,1$' /tmp/maps
+expect_no_line ',0$' /tmp/maps
+expect_line ',nc,127\.0\.0\.1,2,0200,tcp_v4_connect\+0x0$' /tmp/connect
+
+echo '* stacks'
+expect_line '^ +[0-9]+\.[0-9]{6} +[01] +[0-9]+ dd +4321$' /tmp/stack
+expect_line '^    vfs_read\+0x[0-9a-f]+$' /tmp/stack
+expect_line '^    (ksys_read|__x64_sys_read)\+0x' /tmp/stack
+
+echo '* results'
+expect_line '^sum,comm$' /tmp/sums
+expect_line '^12963,dd$' /tmp/sums
+expect_line '^ +-679 +3$' /tmp/least
+expect_line '^ +3  zero$' /tmp/hist
+expect_line '^ +4096 -> 8191 +3 ' /tmp/hist
+expect_line '"key":\{"func":"vfs_read"\},"count":[3-9]' /tmp/latency
+expect_line '"key":\{"func":"vfs_write"\},"count":[34],"negative":0,"slots":\[\{"from":' /tmp/latency
+expect_line '^dd;.*;(ksys_read|__x64_sys_read);.*vfs_read 3$' /tmp/folded
+
+oracle_end
