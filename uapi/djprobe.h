@@ -179,7 +179,9 @@ enum djprobe_attach_flags {
 	/*
 	 * With COUNT: a probe is disabled, as by DJPROBE_IOC_ENABLE, soon after its first hit. The
 	 * module looks for such probes five times a second, at `hits`. Until then a probe counts
-	 * each hit. It may be enabled again; its counter, if that is not 0, soon disables it.
+	 * each hit. It may be enabled again; its counter, if that is not 0, soon disables it. So
+	 * each such probe needs a counter of its own that is 0. Of actions one must be COUNT or
+	 * LOG2.
 	 */
 	DJPROBE_ATTACH_ONCE = 64,
 	/*
@@ -351,7 +353,8 @@ struct djprobe_site {
  * fault (bad program, no memory). A success writes back all sites, a refusal only
  * that one. EINVAL also for a `count` of 0 or above DJPROBE_MANY_MAX, and for
  * SESSION with a site that has not both RETURN and SHADOW, or COUNT with a site that has
- * flags, and for actions without COUNT, or more than DJPROBE_ACTIONS_MAX; like EFAULT and E2BIG,
+ * flags, and for actions without COUNT, for more than DJPROBE_ACTIONS_MAX, or for ONCE with
+ * none that `hits` shows; like EFAULT and E2BIG,
  * and ENOMEM for the list itself, it writes nothing back.
  *
  * With actions the cookie of a site names its first counter; each action says how far behind it

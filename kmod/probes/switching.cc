@@ -46,7 +46,7 @@ bool Registry::end_once() {
     RegistryLock lock;
     Portions portions;
     leave_where(portions, [&](djp_probe& probe) {
-        if (!probe.once || !probe.linked) return false;
+        if (!probe.once || !probe.linked || probe.site->state == State::Gone) return false;
         unsigned long hits = 0, missed[8];
         djk_handler_count(probe.handler, &hits, missed);
         // It stays away also when all probes are switched off and on.

@@ -15,11 +15,11 @@ namespace djprobe::loader {
 namespace {
 
 constexpr const char* kFooter = R"(Examples:
-  probeload cover 'ext4:ext4_read*' -c 'ls /mnt'
+  probeload cover 'ext4_read*' -c 'ls /mnt'
       how much of each function runs, what runs least first
   probeload cover vfs_read --annotate -d 5
       with each block beside its instructions
-  probeload cover 'ext4:*' --once -d 600
+  probeload cover 'ext4_*' --once -d 600
       of a busy system: what has run costs nothing from then on
   probeload cover 'tcp_*' --lcov tcp.info --source linux-6.12 -c ./run
       for genhtml tcp.info; needs debug information (linux-image-RELEASE-dbg)

@@ -28,7 +28,7 @@ constexpr const char* kFooter = R"(Examples:
   probeload trace 'vfs_*' --latency --by func -c 'ls -R /usr'
       histograms of how long each of these functions takes
   probeload trace vfs_read:return --sum retval --by comm --if 'retval > 0' -i 1
-      bytes that each program has read, each second
+      bytes that each program has read so far, each second
   probeload trace vfs_open 'path->dentry->d_name.name:str' -j | jq .data.name
       as JSON
   probeload trace vfs_read count --emit reads.bpf.c
@@ -58,7 +58,7 @@ program, once for each question: it is kept in ~/.cache/djprobe.
 void add_filters(CLI::App& command, TaskFilters& filters) {
     const auto add = [&command](const char* name, std::optional<std::uint32_t>& to,
                                 const char* what) {
-        command.add_option(name, to, what)->type_name("N");
+        add_number(command, name, to, what, 0, UINT32_MAX);
     };
     add("--pid", filters.pid, "Only this process");
     add("--tid", filters.tid, "Only this thread");
@@ -132,7 +132,7 @@ void add_output(CLI::App& command, TraceOptions& options) {
         "Events and summary as NDJSON");
     command
         .add_flag_callback(
-            "--csv", [&options] { options.style = Style::kCsv; }, "Events as CSV")
+            "--csv", [&options] { options.style = Style::kCsv; }, "Events or results as CSV")
         ->excludes(json);
 }
 

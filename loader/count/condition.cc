@@ -21,9 +21,9 @@ std::string_view trim(std::string_view text) {
     return text.substr(first, text.find_last_not_of(' ') - first + 1);
 }
 
-/// Whether an operand can have this value at all.
-bool fits(std::uint64_t value, const Operand& operand) {
-    if (operand.width == 8) return true;
+/// Whether an operand can have this value at all; `negative`: it was written with a minus.
+bool fits(std::uint64_t value, bool negative, const Operand& operand) {
+    if (operand.width == 8) return negative || !operand.is_signed || value >> 63U == 0;
     const unsigned int bits = 8U * operand.width;
     if (!operand.is_signed) return value >> bits == 0;
     const auto number = static_cast<std::int64_t>(value);
@@ -46,7 +46,7 @@ djprobe_action parse_condition(std::string_view text, const SiteSpec& site,
         if (negative) operand.is_signed = true;
         djprobe_action action = action_of(operation, operand);
         action.value = negative ? 0 - *value : *value;
-        if (!fits(action.value, operand))
+        if (!fits(action.value, negative, operand))
             fail(ExitCode::kUsage, "--if: '{}': '{}' has {} bytes, which never hold {}", text, name,
                  operand.width, number);
         return action;

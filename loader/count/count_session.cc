@@ -48,17 +48,25 @@ std::vector<djprobe_action> actions_at(const SiteSpec& site, const CountOptions&
     return actions;
 }
 
+std::vector<std::vector<djprobe_action>> actions_of(const CountOptions& options) {
+    std::vector<std::vector<djprobe_action>> actions;
+    Prototypes prototypes;
+    for (const SiteSpec& site : options.sites)
+        actions.push_back(actions_at(site, options, prototypes));
+    return actions;
+}
+
 // The counters of one attachment follow those of the one before.
-std::vector<Attachment> attach_all(const CountOptions& options, int map, const Device& device,
-                                   Symbolizer& symbolizer, const StopSignals& stop) {
+std::vector<Attachment> attach_all(const CountOptions& options,
+                                   const std::vector<std::vector<djprobe_action>>& actions, int map,
+                                   const Device& device, Symbolizer& symbolizer,
+                                   const StopSignals& stop) {
     std::vector<Attachment> attachments;
     std::size_t used = 0;
-    Prototypes prototypes;
-    for (const SiteSpec& site : options.sites) {
-        const std::vector<djprobe_action> actions = actions_at(site, options, prototypes);
-        attachments.push_back(Attachment::attach_counters(site, {map, used, actions}, options.mode,
-                                                          device, symbolizer, stop));
-        used += counters_for(site, symbolizer);
+    for (std::size_t i = 0; i < options.sites.size(); ++i) {
+        attachments.push_back(Attachment::attach_counters(options.sites[i], {map, used, actions[i]},
+                                                          options.mode, device, symbolizer, stop));
+        used += counters_for(options.sites[i], symbolizer);
     }
     return attachments;
 }
@@ -133,13 +141,14 @@ int run_count(const CountOptions& options) {
     StopSignals stop;
     Output output(STDOUT_FILENO, &stop);
     Symbolizer symbolizer;
+    const std::vector<std::vector<djprobe_action>> actions = actions_of(options);
     const Device device = Device::open();
     note_untested_kernel();
     const UniqueFd map = make_counter_map(
         options.histogram_of ? DJPROBE_LOG2_SLOTS : counters_for(options.sites, symbolizer));
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const std::vector<Attachment> attachments =
-        attach_all(options, map.get(), device, symbolizer, stop);
+        attach_all(options, actions, map.get(), device, symbolizer, stop);
     for (const Attachment& attachment : attachments) {
         attachment.wait(stop);
         stop.check();

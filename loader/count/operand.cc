@@ -45,11 +45,16 @@ std::optional<std::size_t> argument_index(std::string_view text) {
     return static_cast<std::size_t>(text[3] - '1');
 }
 
-std::vector<Parameter> parameters_of(const SiteSpec& site, std::string_view wanted,
-                                     Prototypes& prototypes) {
+// What BTF says of the function; none: it does not know it.
+auto find_parameters(const SiteSpec& site, Prototypes& prototypes) {
     const std::size_t colon = site.symbol.find(':');
     const std::string module = colon == site.symbol.npos ? "" : site.symbol.substr(0, colon);
-    auto known = prototypes.parameters(module, site.symbol.substr(colon + 1));
+    return prototypes.parameters(module, site.symbol.substr(colon + 1));
+}
+
+std::vector<Parameter> parameters_of(const SiteSpec& site, std::string_view wanted,
+                                     Prototypes& prototypes) {
+    auto known = find_parameters(site, prototypes);
     if (!known) {
         fail(ExitCode::kUsage,
              "'{}': the kernel's BTF does not tell the arguments of {}: name a register (edi, rdi) "
@@ -79,6 +84,19 @@ Operand find_argument(std::string_view text, const SiteSpec& site, Prototypes& p
     return {kArguments.at(index), found->size, found->is_signed};
 }
 
+// Some functions call their third parameter arg2.
+void refuse_namesake(std::string_view text, std::size_t index, const SiteSpec& site,
+                     Prototypes& prototypes) {
+    if (site.is_glob() || site.symbol.empty()) return;
+    const auto known = find_parameters(site, prototypes);
+    if (!known) return;
+    const auto found = std::ranges::find(*known, text, &Parameter::name);
+    if (found == known->end() || found == known->begin() + static_cast<std::ptrdiff_t>(index))
+        return;
+    fail(ExitCode::kUsage, "'{}': {} calls its argument {} so: name its register (edi, rdi)", text,
+         site.str(), found - known->begin() + 1);
+}
+
 }  // namespace
 
 Operand find_operand(std::string_view text, const SiteSpec& site, Prototypes& prototypes) {
@@ -89,7 +107,10 @@ Operand find_operand(std::string_view text, const SiteSpec& site, Prototypes& pr
              "(edi, rdi)",
              text, site.str());
     }
-    if (const auto index = argument_index(text)) return {kArguments.at(*index), 8, false};
+    if (const auto index = argument_index(text)) {
+        refuse_namesake(text, *index, site, prototypes);
+        return {kArguments.at(*index), 8, false};
+    }
     if (site.is_glob()) {
         fail(ExitCode::kUsage,
              "'{}': the functions like '{}' may have other arguments each: name a register (edi, "

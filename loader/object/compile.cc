@@ -77,7 +77,8 @@ void write_vmlinux_header(const std::filesystem::path& btf_file,
 }
 
 std::filesystem::path compile(const std::filesystem::path& source, const std::string& name,
-                              const std::filesystem::path& beside, TempDir& directory) {
+                              const std::filesystem::path& beside, TempDir& directory,
+                              const std::vector<std::string>& flags) {
     struct stat status = {};
     open_regular(source, status);  // for what it says when that cannot be
     if (includes_vmlinux_header(source, beside) && !std::filesystem::exists(beside / "vmlinux.h")) {
@@ -85,7 +86,9 @@ std::filesystem::path compile(const std::filesystem::path& source, const std::st
     }
     std::filesystem::path object = directory.file(source.stem().string() + ".o");
     try {
-        Child clang = Child::start(clang_command(source, beside, object, directory.path()));
+        std::vector<std::string> command = clang_command(source, beside, object, directory.path());
+        command.insert(command.end(), flags.begin(), flags.end());
+        Child clang = Child::start(command);
         if (const int status = clang.wait(); status != 0) {
             fail(ExitCode::kCompile, "{}: clang ended with {}", name, describe_wait_status(status));
         }

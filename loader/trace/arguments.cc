@@ -41,13 +41,17 @@ std::string word_at(const Place& place) {
 
 }  // namespace
 
+std::string value_in_register(const Types& types, TypeId type, std::string_view word) {
+    // What is in the register above a bool's byte means nothing.
+    const bool is_byte = types.is_integer(type) && types.size(type) == 1;
+    return fmt::format("({}){}", is_byte ? "unsigned char" : types.name(type), word);
+}
+
 std::string argument_value(const Types& types, const Function& function, std::size_t index) {
     const TypeId type = types.unqualified(function.arguments[index].type);
     if (types.is_composite(type)) return "";
     const std::string word = word_at(place_of(types, function, index));
-    // What is in the register above a bool's byte means nothing.
-    const bool is_byte = types.is_integer(type) && types.size(type) == 1;
-    return fmt::format("({}){}", is_byte ? "unsigned char" : types.name(type), word);
+    return value_in_register(types, type, word);
 }
 
 }  // namespace djprobe::loader

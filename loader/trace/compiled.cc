@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "trace/compiled.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,6 +37,36 @@ bool is_ours(const fs::path& directory) {
            status.st_uid == geteuid() && (status.st_mode & 022) == 0;
 }
 
+// What may change a folder's name decides what is in it: root and we may.
+bool is_safe_parent(const fs::path& directory) {
+    struct stat status = {};
+    if (stat(directory.c_str(), &status) != 0) return false;
+    const bool others_write = (status.st_mode & 022) != 0 && (status.st_mode & S_ISVTX) == 0;
+    return (status.st_uid == 0 || status.st_uid == geteuid()) && !others_write;
+}
+
+bool has_safe_parents(const fs::path& directory) {
+    for (fs::path one = directory.parent_path();; one = one.parent_path()) {
+        if (!is_safe_parent(one)) return false;
+        if (one == one.root_path()) return true;
+    }
+}
+
+// As the specification of these folders has it: what is no absolute path is none.
+std::optional<fs::path> absolute_path_in(const char* variable) {
+    const char* const value = std::getenv(variable);
+    if (!value || value[0] != '/') return std::nullopt;
+    return value;
+}
+
+// With the process's id behind them while they are written.
+bool is_kept_file(const fs::directory_entry& entry) {
+    const std::string name = entry.path().filename();
+    const std::size_t end = name.find(".bpf.");
+    if (end != 16 || name.find_first_not_of("0123456789abcdef") != end) return false;
+    return name.compare(end, 6, ".bpf.o") == 0 || name.compare(end, 6, ".bpf.c") == 0;
+}
+
 bool holds(const fs::path& file, const std::string& text) {
     std::ifstream stream(file, std::ios::binary);
     return stream && std::string(std::istreambuf_iterator<char>(stream), {}) == text;
@@ -52,7 +82,8 @@ void write_file(const fs::path& file, const std::string& text) {
 void make_room(const fs::path& cache) {
     std::vector<fs::directory_entry> files;
     std::error_code error;
-    std::ranges::copy(fs::directory_iterator(cache, error), std::back_inserter(files));
+    std::ranges::copy_if(fs::directory_iterator(cache, error), std::back_inserter(files),
+                         is_kept_file);
     if (files.size() < kMostKept) return;
     std::ranges::sort(files, {}, [&](const auto& file) { return file.last_write_time(error); });
     for (std::size_t i = 0; i < files.size() - kMostKept / 2; ++i)
@@ -79,27 +110,31 @@ void keep(const fs::path& cache, const fs::path& object, const std::string& text
 }  // namespace
 
 std::optional<fs::path> object_cache() {
-    const char* const cache = std::getenv("XDG_CACHE_HOME");
-    const char* const home = std::getenv("HOME");
+    const std::optional<fs::path> cache = absolute_path_in("XDG_CACHE_HOME");
+    const std::optional<fs::path> home = absolute_path_in("HOME");
     if (!cache && !home) return std::nullopt;
-    const fs::path directory = (cache ? fs::path(cache) : fs::path(home) / ".cache") / "djprobe";
+    const fs::path directory = (cache ? *cache : *home / ".cache") / "djprobe";
     std::error_code error;
     if (fs::create_directories(directory, error))
         fs::permissions(directory, fs::perms::owner_all, error);
     if (error || !is_ours(directory)) return std::nullopt;
-    return directory;
+    // By its real path, in which no link can be turned elsewhere.
+    fs::path real = fs::canonical(directory, error);
+    if (error || !has_safe_parents(real)) return std::nullopt;
+    return real;
 }
 
-fs::path compiled(const std::string& source, const std::string& header, TempDir& directory) {
+fs::path compiled(const std::string& source, const std::string& header,
+                  const std::vector<std::string>& flags, TempDir& directory) {
     const std::optional<fs::path> cache = object_cache();
-    const std::string text = header + source;
+    const std::string text = fmt::format("// {}\n{}{}", fmt::join(flags, " "), header, source);
     fs::path kept = cache ? *cache / fmt::format("{:016x}.bpf.o", hash_of(text)) : fs::path();
     if (cache && fs::exists(kept) && holds(fs::path(kept).replace_extension(".c"), text))
         return kept;
     const fs::path file = directory.file("trace.bpf.c");
     write_file(file, source);
     write_file(directory.file("vmlinux.h"), header);
-    fs::path object = compile(file, "the trace's program", directory.path(), directory);
+    fs::path object = compile(file, "the trace's program", directory.path(), directory, flags);
     if (cache) keep(*cache, object, text, kept);
     return object;
 }

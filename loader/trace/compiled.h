@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/temp_dir.h"
 
@@ -14,9 +15,9 @@ namespace djprobe::loader {
 /// alone, or cannot be made: what is in it runs in the kernel.
 std::optional<std::filesystem::path> object_cache();
 
-/// The object's path, in the cache or in `directory`. `header` is its vmlinux.h. Throws
-/// Error(kCompile).
+/// The object's path, in the cache or in `directory`. `header` is its vmlinux.h, `flags`
+/// are clang's. Throws Error(kCompile).
 std::filesystem::path compiled(const std::string& source, const std::string& header,
-                               TempDir& directory);
+                               const std::vector<std::string>& flags, TempDir& directory);
 
 }  // namespace djprobe::loader

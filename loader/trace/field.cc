@@ -194,19 +194,24 @@ Field make_key(const Item& item, Translator& translator, const Types& types,
                std::string_view source, const std::vector<Field>& others) {
     const std::string& word = item.expression.word;
     const bool is_name = item.expression.kind == Kind::kName && !translator.is_argument(word);
-    if (is_name && word == "comm")
-        return {word, "char comm[16];", "bpf_get_current_comm(key.comm, sizeof(key.comm));"};
-    if (is_name && (word == "kstack" || word == "ustack")) return stack_key(word);
+    const bool is_stack = word == "kstack" || word == "ustack";
+    if (is_name && (is_stack || word == "comm") && item.form)
+        fail_at(source, item.form->span, fmt::format("{} is shown in one form only", word));
+    if (is_name && is_stack) return stack_key(word, others);
     const std::string name = free_name(last_name(item.expression), others);
+    if (is_name && word == "comm")
+        return {name, fmt::format("char {}[16];", name),
+                fmt::format("bpf_get_current_comm(key.{0}, sizeof(key.{0}));", name)};
     Field field = FieldMaker(item, translator, types, source, "key.").make(name);
     if (is_name && word == "func") field.shape = Shape::kFunction;
     return field;
 }
 
-Field stack_key(const std::string& name) {
+Field stack_key(const std::string& stack, const std::vector<Field>& others) {
+    const std::string name = free_name(stack, others);
     return {name, fmt::format("__s32 {};", name),
             fmt::format("key.{} = bpf_get_stackid(ctx, &stacks, {});", name,
-                        name == "ustack" ? "BPF_F_USER_STACK" : "0"),
+                        stack == "ustack" ? "BPF_F_USER_STACK" : "0"),
             Shape::kStackId};
 }
 

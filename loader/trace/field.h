@@ -39,7 +39,7 @@ Field make_key(const Item& item, Translator& translator, const Types& types,
                std::string_view source, const std::vector<Field>& others);
 
 /// "kstack" or "ustack", as a part of the key.
-Field stack_key(const std::string& name);
+Field stack_key(const std::string& stack, const std::vector<Field>& others);
 
 /// The columns before: "time", "cpu", "pid", "tid", "uid", "comm"; and "kstack", "ustack".
 Field task_field(const std::string& column);

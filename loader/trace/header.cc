@@ -30,4 +30,10 @@ std::string trace_header(const Types& types, const std::set<TypeId>& wanted) {
     return types_header(types.all(), list, "the kernel");
 }
 
+std::vector<std::string> trace_flags(const Types& types) {
+    const auto character = types.find("", "char");
+    if (!character || types.is_signed(*character)) return {};
+    return {"-funsigned-char"};
+}
+
 }  // namespace djprobe::loader

@@ -4,6 +4,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "trace/types.h"
 
@@ -11,5 +12,8 @@ namespace djprobe::loader {
 
 /// With what libbpf's headers need, too.
 std::string trace_header(const Types& types, const std::set<TypeId>& wanted);
+
+/// clang's options for programs of these types: the sign of the kernel's `char`.
+std::vector<std::string> trace_flags(const Types& types);
 
 }  // namespace djprobe::loader

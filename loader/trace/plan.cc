@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/error.h"
@@ -15,25 +16,19 @@ namespace {
 
 constexpr std::string_view kResult = "retval", kLatency = "latency", kFunction = "func";
 
-// What the program itself calls by these names.
-const std::set<std::string> kTaken = {"ctx",    "event",   "events", "lost",      "call",
-                                      "frame",  "entered", "calls",  "task_comm", "key",
-                                      "result", "results", "stacks", "nothing",   "value"};
-
-std::string variable_for(const std::string& argument) {
-    return kTaken.contains(argument) ? argument + "_" : argument;
-}
+// What the program itself calls by these names, and a variable of libbpf's macros.
+const std::set<std::string> kTaken = {"ctx",       "event",   "events",   "lost",     "call",
+                                      "frame",     "entered", "val",      "calls",    "key",
+                                      "task_comm", "result",  "stacks",   "results",  "highest_bit",
+                                      "value",     "nothing", "on_entry", "on_return"};
 
 class Planner {
   public:
     Planner(const Question& question, Types& types) : question_(question), types_(types) {
-        if (question.is_glob())
-            function_.result = types.number(true, true);
-        else if (const auto found = types.function(question.bare_function()))
-            function_ = *found;
-        else if (question.items || question.condition || question.aggregation)
-            fail_unknown();
+        function_.result = types.number(true, true);
+        if (!question.is_glob()) find_function();
         scope_.place = function_.name;
+        scope_.taken = kTaken;
         name_values();
     }
 
@@ -48,16 +43,37 @@ class Planner {
     }
 
   private:
-    [[noreturn]] void fail_unknown() const {
-        fail(ExitCode::kNoSuchSite,
-             "{}: the kernel's types know no such function, and so none of its arguments{}",
-             question_.function(), suggest(question_.bare_function(), types_.function_names()));
+    // What the compiler has changed is in no BTF: then it can be traced, but names nothing.
+    void find_function() {
+        if (const auto found = types_.function(question_.bare_function())) {
+            function_ = *found;
+            return;
+        }
+        scope_.unknown = fmt::format(
+            "{}: the kernel's types know no such function, and so none of its arguments{}",
+            question_.function(), suggest(question_.bare_function(), types_.function_names()));
     }
 
-    // An argument hides what is there for every task.
+    [[nodiscard]] bool is_named(std::string_view name) const {
+        return std::ranges::find(scope_.names, name, &Name::name) != scope_.names.end();
+    }
+
+    [[nodiscard]] std::string variable_for(const std::string& argument) const {
+        std::string variable = argument;
+        const auto is_argument = [&] {
+            return variable != argument &&
+                   std::ranges::find(function_.arguments, variable, &Argument::name) !=
+                       function_.arguments.end();
+        };
+        while (kTaken.contains(variable) || is_argument())
+            variable += "_";
+        return variable;
+    }
+
+    // An argument hides what is there for every task, but not what the return tells.
     void name_values() {
         if (question_.at_returns) {
-            if (function_.result != 0)
+            if (function_.result != 0 && !types_.is_composite(function_.result))
                 scope_.names.push_back(
                     {std::string(kResult), std::string(kResult), function_.result, true});
             scope_.names.push_back({std::string(kLatency), "(bpf_ktime_get_ns() - entered)",
@@ -65,9 +81,9 @@ class Planner {
         }
         for (std::size_t i = 0; i < function_.arguments.size(); ++i) {
             const Argument& argument = function_.arguments[i];
-            if (argument_value(types_, function_, i).empty()) continue;
-            scope_.names.push_back(
-                {argument.name, variable_for(argument.name), argument.type, true});
+            if (is_named(argument.name) || argument_value(types_, function_, i).empty()) continue;
+            variables_[i] = variable_for(argument.name);
+            scope_.names.push_back({argument.name, variables_[i], argument.type, true});
         }
         scope_.names.push_back(
             {std::string(kFunction), std::string(kFunction), types_.number(true, false)});
@@ -100,8 +116,8 @@ class Planner {
             for (const Item& item : parse_items(keys, is_typedef()))
                 plan_.fields.push_back(make_key(item, translator, types_, keys, plan_.fields));
         }
-        if (question_.kernel_stack) plan_.fields.push_back(stack_key("kstack"));
-        if (question_.user_stack) plan_.fields.push_back(stack_key("ustack"));
+        if (question_.kernel_stack) add_stack_key("kstack");
+        if (question_.user_stack) add_stack_key("ustack");
         const std::string& text = aggregation.value;
         if (text.empty()) return;
         Translator translator(types_, scope_, text, plan_.needs);
@@ -110,6 +126,15 @@ class Planner {
         if (!types_.is_integer(plan_.value->type))
             fail_at(text, expression.span, "this is a pointer: a result is of numbers");
         plan_.value_is_signed = types_.is_signed(plan_.value->type);
+    }
+
+    // An option asks for no second one.
+    void add_stack_key(const std::string& stack) {
+        const auto is_it = [&](const Field& field) {
+            return field.shape == Shape::kStackId && field.name == stack;
+        };
+        if (std::ranges::none_of(plan_.fields, is_it))
+            plan_.fields.push_back(stack_key(stack, plan_.fields));
     }
 
     void add_items(const std::string& text) {
@@ -135,20 +160,20 @@ class Planner {
         const std::set<std::string>& named = plan_.needs.names;
         plan_.needs_time = named.contains(std::string(kLatency));
         if (question_.at_returns && named.contains(std::string(kResult)))
-            plan_.result = local(std::string(kResult), function_.result,
-                                 fmt::format("({})PT_REGS_RC(ctx)",
-                                             types_.name(types_.unqualified(function_.result))));
+            plan_.result = local(
+                std::string(kResult), function_.result,
+                value_in_register(types_, types_.unqualified(function_.result), "PT_REGS_RC(ctx)"));
         const bool has_func = std::ranges::any_of(
             function_.arguments, [](const Argument& one) { return one.name == kFunction; });
         if (named.contains(std::string(kFunction)) && !has_func)
             plan_.arguments.push_back(
                 {"unsigned long func", std::string(kFunction), "PT_REGS_IP(ctx)"});
-        for (std::size_t i = 0; i < function_.arguments.size(); ++i) {
+        for (const auto& [i, variable] : variables_) {
             const Argument& argument = function_.arguments[i];
             if (!named.contains(argument.name)) continue;
             const std::string value = argument_value(types_, function_, i);
             plan_.needs.reads |= value.find("READ(") != std::string::npos;
-            plan_.arguments.push_back(local(variable_for(argument.name), argument.type, value));
+            plan_.arguments.push_back(local(variable, argument.type, value));
         }
     }
 
@@ -159,6 +184,7 @@ class Planner {
     const Question& question_;
     Types& types_;
     Function function_{question_.bare_function(), {}, 0};
+    std::map<std::size_t, std::string> variables_;  // by the arguments' places
     Scope scope_;
     TracePlan plan_;
 };

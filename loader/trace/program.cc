@@ -38,7 +38,7 @@ class Writer {
     }
     void lines(std::string_view text) { text_.line(text); }
 
-    // A comment must not begin within one.
+    // Within a comment none may begin, and it must not end early.
     void head() {
         std::string what = question_.function() + (question_.at_returns ? ":return" : "");
         if (question_.items) what += " '" + *question_.items + "'";
@@ -46,6 +46,8 @@ class Writer {
         if (question_.condition) what += " --if '" + *question_.condition + "'";
         for (std::size_t at = 0; (at = what.find("/*", at)) != std::string::npos;)
             what.replace(at, 2, "/ *");
+        for (std::size_t at = 0; (at = what.find("*/", at)) != std::string::npos;)
+            what.replace(at, 2, "* /");
         lines("// SPDX-License-Identifier: GPL-2.0");
         const std::string where =
             question_.is_glob() ? "--func '" + question_.function() + "' " : "";
@@ -60,9 +62,11 @@ class Writer {
             "/* What a pointer points to, or 0 where that cannot be read. */\n"
             "#define READ(type, pointer)                                            \\\n"
             "    ({                                                                 \\\n"
-            "        type value_ = 0;                                               \\\n"
-            "        bpf_probe_read_kernel(&value_, sizeof(value_), pointer);       \\\n"
-            "        value_;                                                        \\\n"
+            "        const void *djprobe_from_ = pointer;                           \\\n"
+            "        type djprobe_read_ = 0;                                        \\\n"
+            "        bpf_probe_read_kernel(&djprobe_read_, sizeof(djprobe_read_),   \\\n"
+            "                              djprobe_from_);                          \\\n"
+            "        djprobe_read_;                                                 \\\n"
             "    })\n");
     }
 

@@ -6,42 +6,81 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "kernel/glob.h"
+#include "kernel/similar_names.h"
 
 namespace djprobe::loader {
 namespace {
 
 constexpr std::string_view kReturn = ":return";
+constexpr std::string_view kNameLetters =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:";
+constexpr std::string_view kGlobLetters = "*?[]!^-";
 constexpr std::string_view kColumns[] = {"time", "cpu", "pid", "tid", "uid", "comm"};
+
+// The name goes into the program's text.
+void check_letters(const std::string& name, bool is_glob) {
+    std::string letters(kNameLetters);
+    if (is_glob) letters += kGlobLetters;
+    const std::size_t wrong = name.find_first_not_of(letters);
+    if (wrong == std::string::npos) return;
+    if (name.ends_with("()") && wrong == name.size() - 2)
+        fail(ExitCode::kUsage, "'{}' is no function's name: write {}", name, name.substr(0, wrong));
+    fail(ExitCode::kUsage, "'{}' is no function's name: it has letters, digits, _ and .", name);
+}
+
+// "vfs_read:retrun" is no function of a module vfs_read.
+void check_return(const Question& question) {
+    constexpr std::size_t kFewEdits = 2;
+    if (question.module().empty() || question.is_glob()) return;
+    const std::string word = question.bare_function();
+    if (edit_distance(word, kReturn.substr(1), kFewEdits) > kFewEdits) return;
+    fail(ExitCode::kUsage, "{}: did you mean {}{}?", question.function(), question.module(),
+         kReturn);
+}
+
+void check_module(const Question& question) {
+    const std::string module = question.module();
+    if (module.find_first_of("*?[") == std::string::npos) return;
+    fail(ExitCode::kUsage, "{}: only the function may be a pattern: write MODULE:{}",
+         question.function(), question.bare_function());
+}
 
 }  // namespace
 
 std::string Question::module() const {
-    const std::size_t colon = site.symbol.find(':');
-    return colon == std::string::npos ? "" : site.symbol.substr(0, colon);
+    if (!names_module(site.symbol)) return "";
+    return site.symbol.substr(0, site.symbol.find(':'));
 }
 
 std::string Question::bare_function() const {
-    return site.symbol.substr(site.symbol.find(':') + 1);
+    return names_module(site.symbol) ? site.symbol.substr(site.symbol.find(':') + 1) : site.symbol;
 }
 
 void parse_place(std::string_view text, Question& question) {
     question.at_returns = text.ends_with(kReturn);
     if (question.at_returns) text.remove_suffix(kReturn.size());
     question.site = parse_function(text);
-    if (question.site.offset == 0 && question.site.address == 0) return;
-    fail(ExitCode::kUsage,
-         "{}: a trace is at a function's entry or its returns: give FUNC or FUNC:return", text);
+    if (question.site.offset != 0 || question.site.address != 0)
+        fail(ExitCode::kUsage,
+             "{}: a trace is at a function's entry or its returns: give FUNC or FUNC:return", text);
+    check_letters(question.function(), question.is_glob());
+    check_module(question);
+    check_return(question);
 }
 
 std::vector<std::string> parse_columns(const std::string& text) {
     std::vector<std::string> columns;
-    for (std::size_t at = 0; at < text.size();) {
+    for (std::size_t at = 0; at <= text.size();) {
         const std::size_t comma = std::min(text.find(',', at), text.size());
-        columns.push_back(text.substr(at, comma - at));
+        const std::string column = text.substr(at, comma - at);
         at = comma + 1;
-        if (std::ranges::find(kColumns, columns.back()) == std::end(kColumns))
-            fail(ExitCode::kUsage, "--columns: '{}' is none of {}", columns.back(),
+        if (std::ranges::find(kColumns, column) == std::end(kColumns))
+            fail(ExitCode::kUsage, "--columns: '{}' is none of {}", column,
                  fmt::join(kColumns, ", "));
+        if (std::ranges::find(columns, column) != columns.end())
+            fail(ExitCode::kUsage, "--columns: {} stands there twice", column);
+        columns.push_back(column);
     }
     return columns;
 }

@@ -71,9 +71,11 @@ std::vector<Entry> read_all(const ResultsOf& of) {
         key = next;
         previous = key.data();
         if (bpf_map_lookup_elem(fd, previous, values.data()) != 0) continue;
-        Entry& entry = entries.emplace_back(Entry{key, {}});
+        Entry entry{key, {}};
         for (std::size_t i = 0; i < values.size(); i += words)
             add(of, values.data() + i, entry.result);
+        // Its first call is not through yet.
+        if (entry.result.count != 0) entries.push_back(std::move(entry));
     }
     return entries;
 }

@@ -11,12 +11,12 @@ namespace {
 using Kind = Aggregation::Kind;
 
 constexpr const char* kResults = R"(/* For each CPU its own: none waits for another. */
-struct {
+struct {{
 __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
-__uint(max_entries, 10240);
+__uint(max_entries, {});
 __type(key, struct key);
 __type(value, struct result);
-} results SEC(".maps");
+}} results SEC(".maps");
 
 )";
 
@@ -103,6 +103,12 @@ bool has_stacks(const TracePlan& plan) {
                                [](const Field& field) { return field.shape == Shape::kStackId; });
 }
 
+// The kernel takes the memory for all of them at once, for each CPU.
+int most_results(Kind kind, const TracePlan& plan) {
+    if (plan.fields.empty()) return 1;
+    return kind == Kind::kHistogram ? 1024 : 10240;
+}
+
 std::string histogram_text(const TracePlan& plan) {
     std::string slot = fmt::format("++result->slots[highest_bit(value) & {}];", kSlots - 1);
     if (!plan.value_is_signed) return slot;
@@ -144,7 +150,7 @@ std::string results_text(const Aggregation& aggregation, const TracePlan& plan) 
         text += key.declaration + "\n";
     if (plan.fields.empty()) text += "__u32 all;\n";
     text += "};\n\nstruct result {\n" + members(aggregation.kind, plan) + "\n};\n\n";
-    text += kResults;
+    text += fmt::format(fmt::runtime(kResults), most_results(aggregation.kind, plan));
     if (has_stacks(plan)) text += kStacks;
     text += "const struct result nothing = {};\n\n";
     text += "/* Calls whose result had no room. */\n__u64 lost;\n";

@@ -90,13 +90,20 @@ std::string columns(const std::vector<Result>& results, const TableStyle& style)
     return text;
 }
 
+std::uint64_t slot_from(std::size_t slot) {
+    return slot == 0 ? 0 : std::uint64_t{1} << slot;
+}
+
+std::uint64_t slot_to(std::size_t slot) {
+    return (std::uint64_t{2} << slot) - 1;
+}
+
 Json slots_json(const Result& result) {
     Json slots = Json::array();
     for (std::size_t i = 0; i < result.slots.size(); ++i)
         if (result.slots[i] != 0)
-            slots.push_back({{"from", i == 0 ? 0 : std::uint64_t{1} << i},
-                             {"to", (std::uint64_t{2} << i) - 1},
-                             {"count", result.slots[i]}});
+            slots.push_back(
+                {{"from", slot_from(i)}, {"to", slot_to(i)}, {"count", result.slots[i]}});
     return slots;
 }
 
@@ -120,19 +127,45 @@ std::string as_json(const std::vector<Result>& results, const TableStyle& style)
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string as_csv(const std::vector<Result>& results, const TableStyle& style) {
-    std::string text = name_of(style.kind);
+std::string csv_head(const std::vector<Result>& results, const TableStyle& style) {
+    std::string text = style.kind == Kind::kHistogram ? "from,to,count" : name_of(style.kind);
+    if (has_count(style.kind)) text += ",count";
     if (!results.empty())
         for (const KeyPart& part : results.front().key)
             text += "," + csv_word(part.name);
-    text += '\n';
+    return text + '\n';
+}
+
+std::string csv_keys(const Result& result) {
+    std::string text;
+    for (const KeyPart& part : result.key)
+        text +=
+            "," + csv_word(part.frames.empty() ? part.text
+                                               : fmt::format("{}", fmt::join(part.frames, ";")));
+    return text + '\n';
+}
+
+// A line for each power of two; those below 0 are from nowhere.
+std::string csv_slots(const Result& result) {
+    const std::string keys = csv_keys(result);
+    std::string text;
+    if (result.negative != 0) text += fmt::format(",-1,{}{}", result.negative, keys);
+    for (std::size_t i = 0; i < result.slots.size(); ++i)
+        if (result.slots[i] != 0)
+            text += fmt::format("{},{},{}{}", slot_from(i), slot_to(i), result.slots[i], keys);
+    return text;
+}
+
+std::string as_csv(const std::vector<Result>& results, const TableStyle& style) {
+    std::string text = csv_head(results, style);
     for (const Result& result : results) {
+        if (style.kind == Kind::kHistogram) {
+            text += csv_slots(result);
+            continue;
+        }
         text += number_of(result, style);
-        for (const KeyPart& part : result.key)
-            text += "," + csv_word(part.frames.empty()
-                                       ? part.text
-                                       : fmt::format("{}", fmt::join(part.frames, ";")));
-        text += '\n';
+        if (has_count(style.kind)) text += fmt::format(",{}", result.count);
+        text += csv_keys(result);
     }
     return text;
 }

@@ -25,6 +25,30 @@
 namespace djprobe::loader {
 namespace {
 
+constexpr std::size_t kTop = 20;
+// The kernel's TASK_COMM_LEN without the NUL.
+constexpr std::size_t kLongestComm = 15;
+
+void check_comm(const std::optional<std::string>& comm) {
+    if (!comm || comm->size() <= kLongestComm) return;
+    fail(ExitCode::kUsage, "--comm: the kernel keeps {} letters of a name: '{}'", kLongestComm,
+         comm->substr(0, kLongestComm));
+}
+
+// What is of no use beside another option is an error, and not ignored.
+void check_format(const TraceOptions& options) {
+    const bool results = options.question.aggregation.has_value();
+    const auto refuse = [](bool given, const char* option, const char* why) {
+        if (given) fail(ExitCode::kUsage, "{}: {}", option, why);
+    };
+    refuse(options.folded && options.style != Style::kColumns, "--folded",
+           "is a format of its own, beside neither --json nor --csv");
+    refuse(results && options.question.columns != Question().columns, "--columns",
+           "is for events; the columns of results are their keys");
+    refuse(results && options.attach.buffer, "--buffer", "is for events, and results send none");
+    refuse(!results && options.top, "--top", "is for results");
+}
+
 // What goes together, and what does not.
 void check(const TraceOptions& options) {
     const std::optional<Aggregation>& results = options.question.aggregation;
@@ -84,7 +108,7 @@ std::function<void(const bpf_object*, Output&, Symbolizer&)> results_view(
         const ResultsOf of{object, program.fields, options.question.aggregation->kind,
                            program.value_is_signed};
         const TableStyle style{options.style, options.folded, of.kind, of.is_signed};
-        output.print(table_text(read_results(of, options.top, symbolizer), style));
+        output.print(table_text(read_results(of, options.top.value_or(kTop), symbolizer), style));
         if (const auto lost = counted_by_program(object).value_or(0); lost != 0)
             say("probeload: the table is full: {} have no part in it: ask for fewer results\n",
                 plural(lost, "call"));
@@ -96,6 +120,8 @@ std::function<void(const bpf_object*, Output&, Symbolizer&)> results_view(
 int run_trace(const TraceOptions& asked) {
     TraceOptions options = asked;
     check(options);
+    check_comm(options.question.filters.comm);
+    check_format(options);
     if (options.by) options.question.aggregation->keys = *options.by;
     Types types = Types::read(options.types, options.question.module());
     const TraceProgram program = write_program(options.question, types);
@@ -105,7 +131,8 @@ int run_trace(const TraceOptions& asked) {
     }
     TempDir directory;
     AttachOptions attach = options.attach;
-    attach.file = compiled(program.source, trace_header(types, program.types), directory);
+    attach.file =
+        compiled(program.source, trace_header(types, program.types), trace_flags(types), directory);
     if (options.emit) {
         write_object(*options.emit, attach.file);
         return 0;

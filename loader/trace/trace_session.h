@@ -15,8 +15,8 @@ struct TraceOptions {
     Question question;
     AttachOptions attach;  ///< how long, which buffers; not the file
     Style style = Style::kColumns;
-    std::optional<std::string> by;  ///< the aggregation's keys, unless it counts
-    std::size_t top = 20;           ///< so many results are shown
+    std::optional<std::string> by;   ///< the aggregation's keys, unless it counts
+    std::optional<std::size_t> top;  ///< so many results are shown (20)
     bool folded = false;
     std::optional<std::filesystem::path> emit;  ///< write the program there, and run nothing
     std::filesystem::path types = "/sys/kernel/btf/vmlinux";

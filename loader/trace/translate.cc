@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
 #include "trace/precedence.h"
 #include "trace/suggest.h"
 
@@ -52,7 +53,8 @@ std::string bound(const Value& value, int binds) {
 // libbpf's macros read in one go: what they begin at is a variable.
 Value Translator::in_variable(const Value& value, TypeId type, const std::string& wanted) {
     const auto is_taken = [this](const std::string& name) {
-        return std::ranges::find(scope_.names, name, &Name::text) != scope_.names.end() ||
+        return scope_.taken.contains(name) ||
+               std::ranges::find(scope_.names, name, &Name::text) != scope_.names.end() ||
                std::ranges::find(needs_.locals, name, &Local::variable) != needs_.locals.end();
     };
     std::string name = wanted;
@@ -131,6 +133,7 @@ Value Translator::name(const Expression& expression) {
         needs_.types.insert(*type);
         return {*type, expression.word, kPostfixBinds};
     }
+    if (!scope_.unknown.empty()) fail(ExitCode::kNoSuchSite, "{}", scope_.unknown);
     std::vector<std::string> arguments;
     for (const Name& name : scope_.names)
         if (name.is_argument) arguments.push_back(name.name);

@@ -21,8 +21,10 @@ struct Name {
 };
 
 struct Scope {
-    std::string place;  ///< for messages: "vfs_read"
+    std::string place;            ///< for messages: "vfs_read"
+    std::set<std::string> taken;  ///< variables that the program has besides
     std::vector<Name> names;
+    std::string unknown{};  ///< of a function without types: the message for other names
 };
 
 /// A variable of the program.

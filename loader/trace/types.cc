@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "trace/types.h"
 
+#include <bpf/libbpf.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+#include <map>
+#include <sstream>
 
 #include "base/error.h"
 #include "decode/btf_util.h"
@@ -22,16 +27,32 @@ bool is_kind(const btf_type& type, std::string_view tag) {
     return btf_is_typedef(&type) || btf_is_int(&type);
 }
 
-// C lets one write "unsigned" for what BTF calls "unsigned int".
-std::string basic_name(std::string name) {
-    if (name == "unsigned" || name == "signed") return name + " int";
-    if (name == "unsigned long") return "long unsigned int";
-    if (name == "long" || name == "long int") return "long int";
-    if (name == "unsigned short") return "short unsigned int";
-    if (name == "short") return "short int";
-    if (name == "long long") return "long long int";
-    if (name == "unsigned long long") return "long long unsigned int";
-    return name;
+// C lets one write "unsigned" for what BTF calls "unsigned int", and the words in any order.
+std::string basic_name(const std::string& name) {
+    static constexpr std::string_view kWords[] = {"long",   "short", "unsigned",
+                                                  "signed", "char",  "int"};
+    std::map<std::string_view, int> times;
+    std::istringstream stream(name);
+    for (std::string word; stream >> word;) {
+        const auto* const known = std::ranges::find(kWords, word);
+        if (known == std::end(kWords)) return name;
+        ++times[*known];
+    }
+    const bool is_char = times["char"] != 0, is_short = times["short"] != 0;
+    const bool is_unsigned = times["unsigned"] != 0;
+    if (is_char) return is_unsigned ? "unsigned char" : times["signed"] ? "signed char" : "char";
+    std::string basic;
+    for (int i = 0; i < times["long"]; ++i)
+        basic += "long ";
+    if (is_short) basic += "short ";
+    return basic + (is_unsigned ? "unsigned int" : "int");
+}
+
+// libbpf has numbers of its own, which strerror() does not know.
+std::string reason(int error) {
+    char text[128] = "";
+    libbpf_strerror(error, text, sizeof text);
+    return text;
 }
 
 std::optional<Member> find_member(const btf& all, const btf_type& composite, std::string_view name,
@@ -75,23 +96,24 @@ bool has_constant(const btf& all, const btf_type& type, std::string_view name) {
 
 Types Types::read(const std::filesystem::path& kernel, const std::string& module) {
     OwnedBtf base(btf__parse(kernel.c_str(), nullptr));
-    if (!base)
-        fail(ExitCode::kBadFile, "{}: no kernel types: {}", kernel.string(), std::strerror(errno));
-    OwnedBtf split;
-    if (!module.empty()) {
-        const std::filesystem::path file = kernel.parent_path() / module;
-        split.reset(btf__parse_split(file.c_str(), base.get()));
-        if (!split)
-            fail(ExitCode::kNoSuchSite, "no types of module '{}' in {}: {}: modprobe {}", module,
-                 file.string(), std::strerror(errno), module);
+    if (!base) fail(ExitCode::kBadFile, "{}: no kernel types: {}", kernel.string(), reason(errno));
+    if (module.empty()) {
+        OwnedBtf made(btf__new_empty_split(base.get()));
+        return {std::move(base), std::move(made), 1};
     }
-    Types types(split ? split.get() : base.get());
-    types.kernel_ = std::move(base);
-    types.module_ = std::move(split);
-    return types;
+    // The types that are made join the module's: libbpf 1.1 loses the names where a split BTF
+    // stands on another.
+    const std::filesystem::path file = kernel.parent_path() / module;
+    OwnedBtf split(btf__parse_split(file.c_str(), base.get()));
+    if (!split)
+        fail(ExitCode::kNoSuchSite, "no types of module '{}' in {}: {}: modprobe {}", module,
+             file.string(), std::strerror(errno), module);
+    const TypeId first = btf__type_cnt(base.get());
+    return {std::move(base), std::move(split), first};
 }
 
-Types::Types(const btf* base) : made_(btf__new_empty_split(const_cast<btf*>(base))) {
+Types::Types(OwnedBtf kernel, OwnedBtf made, TypeId first_function)
+    : kernel_(std::move(kernel)), made_(std::move(made)), first_function_(first_function) {
     if (!made_) fail(ExitCode::kFailure, "BTF: {}", std::strerror(errno));
     const auto add = [this](const char* name, std::size_t size, int encoding) {
         const int type = btf__add_int(made_.get(), name, size, encoding);
@@ -200,7 +222,7 @@ std::optional<TypeId> Types::enum_with(std::string_view constant) const {
 
 std::optional<Function> Types::function(std::string_view name) const {
     std::optional<TypeId> prototype;
-    for (TypeId id = 1; id < btf__type_cnt(&all()); ++id) {
+    for (TypeId id = first_function_; id < btf__type_cnt(&all()); ++id) {
         const btf_type& type = type_at(all(), id);
         if (!btf_is_func(&type) || btf_name(all(), type) != name) continue;
         if (prototype && *prototype != type.type)
@@ -223,7 +245,7 @@ std::optional<Function> Types::function(std::string_view name) const {
 
 std::vector<std::string> Types::function_names() const {
     std::vector<std::string> names;
-    for (TypeId id = 1; id < btf__type_cnt(&all()); ++id)
+    for (TypeId id = first_function_; id < btf__type_cnt(&all()); ++id)
         if (btf_is_func(&type_at(all(), id)))
             names.emplace_back(btf_name(all(), type_at(all(), id)));
     return names;

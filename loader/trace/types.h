@@ -38,9 +38,6 @@ class Types {
     /// `kernel`: a vmlinux, or a BTF by itself; with a module its BTF stands beside it. Throws
     /// Error(kBadFile).
     static Types read(const std::filesystem::path& kernel, const std::string& module);
-    /// Types of a test.
-    explicit Types(const btf* base);
-
     [[nodiscard]] const btf& all() const { return *made_; }
     /// Behind typedefs and qualifiers.
     [[nodiscard]] const btf_type& resolved(TypeId type) const;
@@ -86,8 +83,11 @@ class Types {
     };
     using OwnedBtf = std::unique_ptr<btf, FreeBtf>;
 
-    OwnedBtf kernel_, module_;  // made_ stands on them, and goes first
-    OwnedBtf made_;
+    Types(OwnedBtf kernel, OwnedBtf made, TypeId first_function);
+
+    OwnedBtf kernel_;        // made_ stands on it, and goes first
+    OwnedBtf made_;          // a module's types are in it, too
+    TypeId first_function_;  // of a module only its own functions count
     TypeId numbers_[2][2] = {};
 };
 

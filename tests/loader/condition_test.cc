@@ -29,6 +29,12 @@ class Condition : public testing::Test {
         btf__add_func_param(types.get(), "big", big);
         btf__add_func_param(types.get(), "more", number);
         btf__add_func(types.get(), "read", BTF_FUNC_GLOBAL, function);
+        const int wide = btf__add_int(types.get(), "long", 8, BTF_INT_SIGNED);
+        const int seek = btf__add_func_proto(types.get(), number);
+        btf__add_func_param(types.get(), "arg1", number);
+        btf__add_func_param(types.get(), "by", wide);
+        btf__add_func_param(types.get(), "arg2", number);
+        btf__add_func(types.get(), "seek", BTF_FUNC_GLOBAL, seek);
         __u32 bytes = 0;
         const void* const data = btf__raw_data(types.get(), &bytes);
         files_.write("vmlinux", {static_cast<const char*>(data), bytes});
@@ -65,6 +71,9 @@ TEST_F(Condition, names_arguments_and_registers) {
     expect_action(parse("rax < 5", "read+0x20").front(), DJPROBE_ACTION_IF_LT, 0, 8, false, 5);
     expect_action(parse("edi == -2", "rea*").front(), DJPROBE_ACTION_IF_EQ, 7, 4, true, -2ULL);
     expect_action(parse("arg1 == 2", "rea*").front(), DJPROBE_ACTION_IF_EQ, 7, 8, false, 2);
+    expect_action(parse("arg1 == 2", "seek").front(), DJPROBE_ACTION_IF_EQ, 7, 8, false, 2);
+    expect_action(parse("by >= -9223372036854775808", "seek").front(), DJPROBE_ACTION_IF_GE, 6, 8,
+                  true, std::uint64_t{1} << 63U);
 }
 
 TEST_F(Condition, that_cannot_be_is_one_line_that_says_why) {
@@ -83,6 +92,9 @@ TEST_F(Condition, that_cannot_be_is_one_line_that_says_why) {
               "--if: 'edi > 0x100000000': 'edi' has 4 bytes, which never hold 0x100000000");
     EXPECT_NE(refused("flags < 0x80000000").find("never hold"), std::string::npos);
     EXPECT_NE(refused("edi == -2147483649").find("never hold"), std::string::npos);
+    EXPECT_NE(refused("by < 0x8000000000000000", "seek").find("never hold"), std::string::npos);
+    EXPECT_EQ(refused("arg2 > 1", "seek"),
+              "'arg2': seek calls its argument 3 so: name its register (edi, rdi)");
     for (const char* text : {"rdi >", "rdi > x", "rdi >> 3", "rdi > -9223372036854775809"})
         EXPECT_NE(refused(text).find("is no number"), std::string::npos) << text;
     for (const char* text : {"", "rdi", "rdi > 1 &&", "&& rdi > 1", "rdi = 1", "rdi ! 1"})

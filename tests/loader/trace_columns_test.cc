@@ -2,7 +2,10 @@
 #include <gmock/gmock.h>
 
 #include "btf_builder.h"
+#include "temp_file.h"
 #include "trace/columns.h"
+#include "trace/header.h"
+#include "trace/types.h"
 
 namespace djprobe::loader {
 namespace {
@@ -74,6 +77,58 @@ TEST(TraceColumns, are_csv) {
               "time,pid,mask,comm,daddr,raw,func,kstack\n"
               "12.000345,42,0xff,\"a,\"\"b\"\"\",127.0.0.1,0aff0001,vfs_read+0x10,"
               "vfs_read+0x0;0x1000\n");
+}
+
+// A kernel's types and those of a module that stand on them, as files.
+struct ModuleTypes {
+    ModuleTypes() {
+        const int number = kernel.s32();
+        kernel.integer("char", 1);
+        function(kernel.get(), "shared_name", {"of_the_kernel"}, number);
+        write("vmlinux", kernel.get());
+        const std::unique_ptr<btf, decltype(&btf__free)> module(btf__new_empty_split(kernel.get()),
+                                                                btf__free);
+        function(module.get(), "shared_name", {"of_the_module", "second_of_the_module"}, number);
+        write("bridge", module.get());
+    }
+    static void function(btf* to, const char* name, const std::vector<const char*>& arguments,
+                         int type) {
+        const int prototype = BtfBuilder::check(btf__add_func_proto(to, type));
+        for (const char* const argument : arguments)
+            EXPECT_EQ(btf__add_func_param(to, argument, type), 0);
+        BtfBuilder::check(btf__add_func(to, name, BTF_FUNC_STATIC, prototype));
+    }
+    void write(const char* name, const btf* types) const {
+        std::uint32_t size = 0;
+        const auto* const bytes = static_cast<const char*>(btf__raw_data(types, &size));
+        files.write(name, {bytes, size});
+    }
+
+    Files files;
+    BtfBuilder kernel;
+};
+
+TEST(TraceTypes, know_the_sign_of_char) {
+    const ModuleTypes made;
+    EXPECT_EQ(trace_flags(Types::read(made.files.path() / "vmlinux", "")),
+              std::vector<std::string>{"-funsigned-char"});
+    BtfBuilder other;
+    other.character();
+    made.write("signed", other.get());
+    EXPECT_TRUE(trace_flags(Types::read(made.files.path() / "signed", "")).empty());
+}
+
+TEST(TraceTypes, of_a_module_keep_their_names_beside_those_that_are_made) {
+    const ModuleTypes made;
+    Types types = Types::read(made.files.path() / "vmlinux", "bridge");
+    EXPECT_EQ(types.name(types.number(true, false)), "unsigned long");
+    EXPECT_EQ(types.name(types.pointer_to(types.number(false, true))), "int *");
+    const auto function = types.function("shared_name");
+    ASSERT_TRUE(function) << "the kernel has one of this name, too";
+    ASSERT_EQ(function->arguments.size(), 2U);
+    EXPECT_EQ(function->arguments[1].name, "second_of_the_module");
+    EXPECT_EQ(types.name(function->arguments[1].type), "int");
+    EXPECT_EQ(types.function_names(), std::vector<std::string>{"shared_name"});
 }
 
 }  // namespace

@@ -47,8 +47,8 @@ class TraceProgramTest : public testing::Test {
         Types all = types();
         const TraceProgram program = write_program(question, all);
         std::optional<TempDir> directory(std::in_place);
-        const std::filesystem::path file =
-            compiled(program.source, trace_header(all, program.types), *directory);
+        const std::filesystem::path file = compiled(
+            program.source, trace_header(all, program.types), trace_flags(all), *directory);
         const std::filesystem::path kept = std::filesystem::temp_directory_path() /
                                            ("trace_test." + std::to_string(getpid()) + ".bpf.o");
         std::filesystem::copy_file(file, kept, std::filesystem::copy_options::overwrite_existing);
@@ -141,6 +141,24 @@ TEST_F(TraceProgramTest, filters_in_the_program) {
     expect_compiles(asked);
 }
 
+TEST_F(TraceProgramTest, gives_no_name_twice) {
+    const std::string text = source(question("vfs_setxattr", "*(u64 *)value"));
+    EXPECT_THAT(text, testing::HasSubstr("READ(u64, (u64 *)value_)"));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr("type value_ =")));
+    expect_compiles(question("bpf_set_retval:return", "retval"));
+    expect_compiles(question("bpf_set_retval:return", "retval, latency"));
+    expect_compiles(question("io_issue_sqe", "req->ctx->restricted"));
+    Question twice = question("wake_up_new_task");
+    twice.aggregation = {Aggregation::Kind::kCount, "", "p->comm, comm, comm, kstack"};
+    twice.kernel_stack = twice.user_stack = true;
+    expect_compiles(twice);
+}
+
+TEST_F(TraceProgramTest, takes_a_bool_from_its_byte) {
+    EXPECT_THAT(functions(question("capable:return")),
+                testing::HasSubstr("bool retval = (unsigned char)PT_REGS_RC(ctx);"));
+}
+
 TEST_F(TraceProgramTest, tells_what_there_is_instead) {
     EXPECT_EQ(refused("vfs_read", "count + cnt"),
               "vfs_read has no argument `cnt`; it has file, buf, count, pos\n"
@@ -172,6 +190,9 @@ TEST_F(TraceProgramTest, compiles_whatever_is_asked) {
              {"vfs_read", ""},
              {"vfs_read:return", ""},
              {"vfs_read:return", "latency"},
+             {"__pte:return", ""},
+             {"vfs_read.isra.0", "pid"},
+             {"vfs_read.isra.0:return", "retval, latency"},
              {"vfs_read:return", "retval, file->f_pos, latency / 1000"},
              {"vfs_read", "*pos, pos[0] + 1, (char)buf, buf:ustr 16, &file->f_pos, file:hex 8"},
              {"vfs_read", "file->f_op->read_iter:sym, file->f_inode->i_sb->s_type->name:str"},
@@ -183,6 +204,7 @@ TEST_F(TraceProgramTest, compiles_whatever_is_asked) {
              {"wake_up_new_task", "p->comm, p->cpus_ptr->bits[0], p->in_execve, p->comm[cpu & 7]"},
              {"wake_up_new_task", "p->thread_info.flags:x, p->comm:hex 4, TASK_COMM_LEN + tid"},
              {"attach_pid", "type, (enum pid_type)1, (u32)uid"},
+             {"vfs_read", "(unsigned short int)count, (int long unsigned)pos, (signed)count"},
              {"do_mmap", ""},
              {"perf_event_release_kernel", "event->attr.type, event->parent->cpu"},
          }) {
@@ -197,6 +219,13 @@ TEST_F(TraceProgramTest, compiles_whatever_is_asked) {
 TEST_F(TraceProgramTest, keeps_results_in_the_kernel) {
     Question asked = question("vfs_read:return", "", "retval > 0");
     asked.aggregation = {Aggregation::Kind::kSum, "retval", "comm"};
+    const auto has_room = [&](const Aggregation& aggregation, const char* many) {
+        asked.aggregation = aggregation;
+        EXPECT_THAT(source(asked), testing::HasSubstr(fmt::format("max_entries, {});", many)));
+    };
+    has_room({Aggregation::Kind::kSum, "retval", ""}, "1");
+    has_room({Aggregation::Kind::kHistogram, "retval", "comm"}, "1024");
+    has_room({Aggregation::Kind::kSum, "retval", "comm"}, "10240");
     const std::string text = functions(asked);
     EXPECT_THAT(text, testing::HasSubstr(R"(
     struct result *result;
@@ -230,8 +259,11 @@ TEST_F(TraceProgramTest, compiles_results_of_each_kind) {
         expect_compiles(asked);
     }
     Question asked = question("vfs_read");
-    asked.aggregation = {Aggregation::Kind::kSum, "file", ""};
     Types all = types();
+    asked.aggregation = {Aggregation::Kind::kCount, "", "comm:x"};
+    EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { write_program(asked, all); }),
+                testing::StartsWith("comm is shown in one form only"));
+    asked.aggregation = {Aggregation::Kind::kSum, "file", ""};
     EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { write_program(asked, all); }),
                 testing::StartsWith("this is a pointer"));
 }
@@ -244,8 +276,23 @@ TEST(TraceQuestion, is_at_an_entry_or_at_returns) {
     EXPECT_EQ(asked.bare_function(), "ext4_readdir");
     EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { parse_place("vfs_read+5", asked); }),
                 testing::HasSubstr("FUNC:return"));
+    const auto refused = [&](const char* place) {
+        return expect_error(ExitCode::kUsage, [&] { parse_place(place, asked); });
+    };
+    EXPECT_EQ(refused("vfs_read()"), "'vfs_read()' is no function's name: write vfs_read");
+    for (const char* const wrong : {"vfs-read", "a*/b", "vfs_*(", "a;b", "a\"b"})
+        EXPECT_THAT(refused(wrong), testing::HasSubstr("is no function's name")) << wrong;
+    EXPECT_EQ(refused("vfs_read:retrun"), "vfs_read:retrun: did you mean vfs_read:return?");
+    EXPECT_THAT(refused("*:ext4_*"), testing::HasSubstr("write MODULE:ext4_*"));
+    parse_place("vfs_[[:alpha:]]*", asked);
+    EXPECT_EQ(asked.module(), "");
+    EXPECT_EQ(asked.bare_function(), "vfs_[[:alpha:]]*");
     EXPECT_THAT(expect_error(ExitCode::kUsage, [] { parse_columns("time,when"); }),
                 testing::HasSubstr("'when' is none of time, cpu"));
+    EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_columns("pid,time,pid"); }),
+              "--columns: pid stands there twice");
+    EXPECT_THAT(expect_error(ExitCode::kUsage, [] { parse_columns(""); }),
+                testing::HasSubstr("'' is none of time, cpu"));
 }
 
 TEST(TraceCache, keeps_what_is_compiled_and_only_where_it_is_safe) {
@@ -255,19 +302,84 @@ TEST(TraceCache, keeps_what_is_compiled_and_only_where_it_is_safe) {
     const std::string source = "int kept = 24;\n";
     {
         TempDir directory;
-        compiled(source, "", directory);
+        compiled(source, "", {}, directory);
     }
     setenv("PATH", "/none", 1);
     {
         TempDir directory;
-        EXPECT_EQ(compiled(source, "", directory).parent_path(), folder / "djprobe");
-        EXPECT_THROW(compiled("int other;\n", "", directory), Error) << "without a compiler";
+        EXPECT_EQ(compiled(source, "", {}, directory).parent_path(), folder / "djprobe");
+        EXPECT_THROW(compiled("int other;\n", "", {}, directory), Error) << "without a compiler";
     }
     setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
     std::filesystem::permissions(folder / "djprobe", std::filesystem::perms::all);
     EXPECT_FALSE(object_cache()) << "others may write there";
+    std::filesystem::permissions(folder / "djprobe", std::filesystem::perms::owner_all);
+    EXPECT_TRUE(object_cache());
+    std::filesystem::permissions(folder, std::filesystem::perms::all);
+    EXPECT_FALSE(object_cache()) << "others may put another folder there";
     std::filesystem::remove_all(folder);
     unsetenv("XDG_CACHE_HOME");
+}
+
+// Of the cache; a TempDir there is only one of at a time.
+struct Folder {
+    Folder() { setenv("XDG_CACHE_HOME", path.c_str(), 1); }
+    ~Folder() {
+        unsetenv("XDG_CACHE_HOME");
+        std::filesystem::remove_all(path);
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+
+    std::filesystem::path path =
+        std::filesystem::temp_directory_path() / ("trace_folder." + std::to_string(getpid()));
+};
+
+TEST(TraceCache, tells_programs_of_another_sign_of_char_apart) {
+    const Folder folder;
+    const std::string source = "_Static_assert((char)-1 > 0, \"signed\");\nint sign;\n";
+    {
+        TempDir directory;
+        compiled(source, "", {"-funsigned-char"}, directory);
+    }
+    TempDir directory;
+    EXPECT_THROW(compiled(source, "", {}, directory), Error);
+}
+
+TEST(TraceCache, is_in_no_folder_by_chance) {
+    const Files files;
+    const std::filesystem::path before = std::filesystem::current_path();
+    std::filesystem::current_path(files.path());
+    const std::string home = std::getenv("HOME") ? std::getenv("HOME") : "/root";
+    setenv("HOME", files.path().c_str(), 1);
+    for (const char* const nowhere : {"", "relative"}) {
+        setenv("XDG_CACHE_HOME", nowhere, 1);
+        EXPECT_EQ(object_cache(), files.path() / ".cache/djprobe");
+    }
+    setenv("HOME", "", 1);
+    EXPECT_FALSE(object_cache());
+    EXPECT_FALSE(std::filesystem::exists(files.path() / "djprobe"));
+    EXPECT_FALSE(std::filesystem::exists(files.path() / "relative"));
+    setenv("HOME", home.c_str(), 1);
+    unsetenv("XDG_CACHE_HOME");
+    std::filesystem::current_path(before);
+}
+
+TEST(TraceCache, makes_room_among_its_own_files) {
+    const Folder folder;
+    const std::filesystem::path cache = object_cache().value();
+    const auto fill = [&](const char* format) {
+        for (unsigned i = 0; i < 300; ++i)
+            std::ofstream(cache / fmt::format(fmt::runtime(format), i));
+    };
+    fill("{:016x}.bpf.o");
+    fill("note{}");
+    TempDir directory;
+    compiled("int more = 1;\n", "", {}, directory);
+    const auto files_there = [&] {
+        return std::distance(std::filesystem::directory_iterator(cache), {});
+    };
+    EXPECT_EQ(files_there(), 300 + 128 + 2);
 }
 
 }  // namespace

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 
+#include "expect_error.h"
 #include "trace/table.h"
+#include "trace/trace_session.h"
 
 namespace djprobe::loader {
 namespace {
@@ -36,7 +38,8 @@ TEST(TraceTable, has_a_column_for_each_part_of_the_key) {
 
 TEST(TraceTable, averages_with_the_sign) {
     const TableStyle style{.style = Style::kCsv, .kind = Kind::kAverage, .is_signed = true};
-    EXPECT_EQ(table_text(two_results(), style), "avg,comm\n-3.5,\"dd, \"\"x\"\"\"\n2.5,cat\n");
+    EXPECT_EQ(table_text(two_results(), style),
+              "avg,count,comm\n-3.5,2,\"dd, \"\"x\"\"\"\n2.5,4,cat\n");
 }
 
 TEST(TraceTable, draws_histograms) {
@@ -55,6 +58,8 @@ TEST(TraceTable, draws_histograms) {
     EXPECT_EQ(one["slots"][0]["from"], 8);
     EXPECT_EQ(one["slots"][0]["to"], 15);
     EXPECT_EQ(one["slots"][0]["count"], 4);
+    EXPECT_EQ(table_text({result}, {.style = Style::kCsv, .kind = Kind::kHistogram}),
+              "from,to,count,comm\n,-1,2,dd\n8,15,4,dd\n");
 }
 
 TEST(TraceTable, shows_stacks_below_and_folds_them_from_the_outermost_frame) {
@@ -68,6 +73,35 @@ TEST(TraceTable, shows_stacks_below_and_folds_them_from_the_outermost_frame) {
     EXPECT_EQ(table_text({result}, {.folded = true}), "dd;ksys_read;vfs_read 3\n");
     const auto json = nlohmann::json::parse(table_text({result}, {.style = Style::kJson}));
     EXPECT_EQ(json["results"][0]["key"]["kstack"][1], "ksys_read+0x6b");
+}
+
+std::string refused(const TraceOptions& options) {
+    return expect_error(ExitCode::kUsage, [&] { run_trace(options); });
+}
+
+TEST(TraceOptions, are_refused_where_they_would_be_ignored) {
+    using testing::StartsWith;
+    TraceOptions events;
+    parse_place("vfs_read", events.question);
+    TraceOptions results = events;
+    results.question.aggregation = {Kind::kCount, "", "comm"};
+
+    TraceOptions options = events;
+    options.question.filters.comm = "averyveryverylongname";
+    EXPECT_EQ(refused(options), "--comm: the kernel keeps 15 letters of a name: 'averyveryverylo'");
+    options = results;
+    options.folded = true;
+    options.style = Style::kJson;
+    EXPECT_THAT(refused(options), StartsWith("--folded: is a format of its own"));
+    options = results;
+    options.question.columns = {"pid"};
+    EXPECT_THAT(refused(options), StartsWith("--columns: is for events"));
+    options = results;
+    options.attach.buffer = 4096;
+    EXPECT_THAT(refused(options), StartsWith("--buffer: is for events"));
+    options = events;
+    options.top = 3;
+    EXPECT_EQ(refused(options), "--top: is for results");
 }
 
 }  // namespace

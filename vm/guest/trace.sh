@@ -77,8 +77,8 @@ expect_line '^    vfs_read\+0x[0-9a-f]+$' /tmp/stack
 expect_line '^    (ksys_read|__x64_sys_read)\+0x' /tmp/stack
 
 echo '* results'
-expect_line '^sum,comm$' /tmp/sums
-expect_line '^12963,dd$' /tmp/sums
+expect_line '^sum,count,comm$' /tmp/sums
+expect_line '^12963,3,dd$' /tmp/sums
 expect_line '^ +-679 +3$' /tmp/least
 expect_line '^ +3  zero$' /tmp/hist
 expect_line '^ +4096 -> 8191 +3 ' /tmp/hist

@@ -194,17 +194,22 @@ int djk_attach_many(void __user *argument, bool addresses)
 	result = PTR_ERR_OR_ZERO(many.actions);
 	if (result)
 		goto free_sites;
+	/* What ends such a probe is its count. */
+	result = -EINVAL;
+	if (wanted->flags & DJPROBE_ATTACH_ONCE && many.actions &&
+	    !djk_counting_action(many.actions))
+		goto free_actions;
 	result = -ENOMEM;
 	many.asked = kvcalloc(wanted->count, sizeof(*many.asked), GFP_KERNEL_ACCOUNT);
 	if (!many.asked)
-		goto free_all;
+		goto free_actions;
 	result = read_sites(&many);
 	if (!result)
 		result = attach_and_tell(&many, argument);
 	for (i = 0; i < wanted->count; i++)
 		kfree(many.asked[i].symbol);
-free_all:
 	kvfree(many.asked);
+free_actions:
 	djk_actions_put(many.actions);
 free_sites:
 	kvfree(many.sites);

@@ -208,5 +208,20 @@ TEST_F(Action, AListGoesWithCountingOnly) {
     EXPECT_EQ(answer(), -EINVAL);
 }
 
+TEST_F(Action, OnceNeedsACountThatEndsIt) {
+    const auto attach_once = [&](const List& list) {
+        std::vector<djprobe_site> sites(1);
+        sites[0].symbol = reinterpret_cast<uintptr_t>(kSite);
+        return device_
+            .attach_many(sites, map_.get(), DJPROBE_MODE_AUTO,
+                         DJPROBE_ATTACH_COUNT | DJPROBE_ATTACH_ONCE, list)
+            .error;
+    };
+    const auto add = make(DJPROBE_ACTION_ADD, 0, kDi, 4);
+    EXPECT_EQ(attach_once({add}), -EINVAL);
+    EXPECT_EQ(attach_once({add, make(DJPROBE_ACTION_COUNT, 1)}), 0);
+    EXPECT_EQ(attach_once({make(DJPROBE_ACTION_LOG2, 1, kDi, 4)}), 0);
+}
+
 }  // namespace
 }  // namespace djprobe::vm
