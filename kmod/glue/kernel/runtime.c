@@ -84,16 +84,12 @@ bool djk_is_dying(void)
 	return fatal_signal_pending(current);
 }
 
-/*
- * Objects of a site's size, of which there may be tens of thousands: kmalloc() would take 2048
- * bytes for each. kfree() frees objects of any cache.
- */
-#define SITE_SIZE 1216
+/* kmalloc() would take 2048 bytes for a site. kfree() frees objects of any cache. */
 static struct kmem_cache *site_cache;
 
 int djk_memory_start(void)
 {
-	site_cache = kmem_cache_create("djprobe_site", SITE_SIZE, 0, 0, NULL);
+	site_cache = kmem_cache_create("djprobe_site", DJK_SITE_SIZE, 0, 0, NULL);
 	return site_cache ? 0 : -ENOMEM;
 }
 
@@ -104,7 +100,7 @@ void djk_memory_stop(void)
 
 void *djk_alloc(size_t size)
 {
-	if (size > 1024 && size <= SITE_SIZE)
+	if (size > 1024 && size <= DJK_SITE_SIZE)
 		return kmem_cache_zalloc(site_cache, GFP_KERNEL);
 	return kzalloc(size, GFP_KERNEL);
 }
