@@ -120,7 +120,7 @@ size_t Registry::place_active(djp_attachment& attachment, const Targets& targets
     if (refusal) return checked;
     const size_t placed = place({active.data(), count}, portions, refusal);
     if (refusal) return index_of(active[placed], probes);
-    leave_out_whole(targets, probes);
+    leave_out_whole(attachment, targets, probes);
     keep(attachment, targets, probes, portions);
     return probes.size();
 }
@@ -168,7 +168,7 @@ bool Registry::attach(djp_attachment& attachment) {
         if (refusal) refuse(attachment, targets, placed, refusal);
     }
     if (!refusal) {
-        attachment.probe_count = drop_left_out(attachment, targets, probes.all());
+        attachment.probe_count = drop_left_out(probes.all());
         if (!attachment.probe_count) {
             refuse_all(attachment);
             return false;

@@ -27,39 +27,37 @@ bool Registry::leave_out(const djp_attachment& attachment, djp_request& request,
     return request.left_out;
 }
 
-/// Of a request's probes, which follow each other, all are left out or none. Under the registry
-/// lock.
-void Registry::leave_out_whole(const Targets& targets, Probes probes) {
-    const auto follow = [&](size_t before, size_t i) {
-        djp_probe& probe = *probes[i];
-        if (targets[before].request != targets[i].request) return;
-        if (!probes[before]->is_left_out() || probe.is_left_out()) return;
-        djp_probe* const one[] = {&probe};
-        take_back(one);
-        probe.refused = probes[before]->refused;
+/// Tell the requests that have a probe which is left out why, and leave out all their others. No
+/// probe is refused from here on. Under the registry lock.
+void Registry::leave_out_whole(djp_attachment& attachment, const Targets& targets, Probes probes) {
+    const auto request_of = [&](size_t i) -> djp_request& {
+        return attachment.requests[targets[i].request];
     };
-    for (size_t i = 1; i < probes.size(); ++i)
-        follow(i - 1, i);
-    for (size_t i = probes.size(); i > 1; --i)
-        follow(i - 1, i - 2);
+    for (size_t i = 0; i < probes.size(); ++i) {
+        djp_request& request = request_of(i);
+        if (!probes[i]->is_left_out() || request.left_out) continue;
+        request.left_out = true;
+        request.address = probes[i]->address;
+        tell(probes[i]->refused, request);
+    }
+    for (size_t i = 0; i < probes.size(); ++i) {
+        const djp_request& request = request_of(i);
+        if (!request.left_out || probes[i]->is_left_out()) continue;
+        djp_probe* const one[] = {probes[i]};
+        take_back(one);
+        probes[i]->refused = Refusal{static_cast<Reason>(request.reason)};
+    }
 }
 
-/// Free the probes that are left out, tell their requests why, and close the gaps. Returns how many
-/// are left.
-size_t Registry::drop_left_out(djp_attachment& attachment, const Targets& targets,
-                               Span<djp_probe*> probes) {
+/// Free the probes that are left out, and close the gaps. Returns how many are left.
+size_t Registry::drop_left_out(Span<djp_probe*> probes) {
     size_t kept = 0;
-    for (size_t i = 0; i < probes.size(); ++i) {
-        djp_probe* const probe = probes[i];
+    for (djp_probe* const probe : probes) {
         djk_breathe();
         if (!probe->is_left_out()) {
             probes[kept++] = probe;
             continue;
         }
-        djp_request& request = attachment.requests[targets[i].request];
-        request.left_out = true;
-        request.address = probe->address;
-        tell(probe->refused, request);
         djk_handler_destroy(probe->handler);
         Box<djp_probe>::adopt(probe).reset();
     }

@@ -85,9 +85,8 @@ class Registry {
     static bool leave_out(djp_probe& probe, Refusal& refusal);
     static bool leave_out(const djp_attachment& attachment, djp_request& request,
                           const Refusal& refusal);
-    void leave_out_whole(const Targets& targets, Probes probes);
-    static size_t drop_left_out(djp_attachment& attachment, const Targets& targets,
-                                Span<djp_probe*> probes);
+    void leave_out_whole(djp_attachment& attachment, const Targets& targets, Probes probes);
+    static size_t drop_left_out(Span<djp_probe*> probes);
     static void refuse_all(djp_attachment& attachment);
 
     // registry.cc

@@ -185,38 +185,5 @@ TEST(Overlap, ABatchThatIsUndoneGivesJumpsBack) {
     session.finish();
 }
 
-TEST(Overlap, ABatchGoesOnWithoutThoseThatAreRefused) {
-    const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 1);
-    Session session(found.seed);
-    const u64 nowhere = session.kernel.image.core().begin - 4096;
-    u64 within = found.address + 1;
-    while (session.explain(within).verdict != DJPROBE_VERDICT_REFUSED)
-        ++within;
-    const std::vector<Wish> wishes = {{.address = nowhere},
-                                      {.address = found.address},
-                                      {.address = within},
-                                      {.address = found.inside[0]}};
-    const Session::Answer most = session.attach(wishes, true);
-    EXPECT_EQ(most.left_out, (std::vector<size_t>{0, 2}));
-    ASSERT_EQ(most.probes.size(), 2u);
-    EXPECT_EQ(most.probes[1]->address, found.inside[0]);
-    session.settle();
-    // Of all the first one is told.
-    const Session::Answer none = session.attach({{.address = within}, {.address = nowhere}}, true);
-    EXPECT_TRUE(none.probes.empty());
-    EXPECT_EQ(none.index, 0u);
-    EXPECT_EQ(none.reason, static_cast<unsigned>(DJPROBE_REASON_NOT_BOUNDARY));
-    // Without memory no place is at fault.
-    session.detach(most.probes);
-    session.settle();
-    session.kernel.fail_after = 0;
-    session.kernel.keep_failing = true;
-    const Session::Answer poor = session.attach(wishes, true);
-    session.kernel.fail_after = -1;
-    session.kernel.keep_failing = false;
-    EXPECT_EQ(poor.reason, static_cast<unsigned>(DJPROBE_REASON_NO_MEMORY));
-    session.finish();
-}
-
 }  // namespace
 }  // namespace djprobe::model
