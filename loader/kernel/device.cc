@@ -178,6 +178,8 @@ std::optional<Probe> Device::attach_most(std::span<const ManySite> sites,
     if (fd) return Probe(std::move(fd));
     check_known(error);
     if (!request.actions.empty()) check_actions_known(error);
+    // A module without SKIP finds a flag that it does not know, and says nothing more.
+    if (error == EINVAL && attach.reason == DJPROBE_REASON_NONE) check_known(ENOTTY);
     if (refused.size() == sites.size()) return std::nullopt;
     SiteSpec site;
     site.symbol = request.pattern;
