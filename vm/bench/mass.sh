@@ -2,15 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0
 # In a VM: what it costs to count many functions at once, from the command to its end. The module's
 # index of the kernel is built before. With --icount the time is that of instructions, one a ns.
-# vm/run --icount --mem 2048 --add vm/bench/mass.sh -- sh ./mass.sh [GLOB]
+# vm/run --icount --mem 2048 --timeout 900 --add vm/bench/mass.sh -- sh ./mass.sh [GLOB]
 set -eu
 glob=${1:-*}
 slab() { sed -n 's/^Slab: *\([0-9]*\) kB$/\1/p' /proc/meminfo; }
 milliseconds() { awk '{ print int($1 * 1000) }' /proc/uptime; }
 
-probeload explain vfs_read >/tmp/out
+probeload count 'vfs_*' -c true >/tmp/out # the warm-up
 before=$(slab)
-probeload count "$glob" -c true >/tmp/out 2>&1 # the warm-up
 begin=$(milliseconds)
 probeload count "$glob" -c "sed -n 's/^Slab: *\([0-9]*\) kB/slab \1/p' /proc/meminfo" >/tmp/out 2>&1
 end=$(milliseconds)
