@@ -8,7 +8,7 @@ glob=${1:-*}
 slab() { sed -n 's/^Slab: *\([0-9]*\) kB$/\1/p' /proc/meminfo; }
 milliseconds() { awk '{ print int($1 * 1000) }' /proc/uptime; }
 
-probeload count 'vfs_*' -c true >/tmp/out # the warm-up
+probeload count 'vfs_*' -c true >/tmp/out 2>&1 # the warm-up
 before=$(slab)
 begin=$(milliseconds)
 probeload count "$glob" -c "sed -n 's/^Slab: *\([0-9]*\) kB/slab \1/p' /proc/meminfo" >/tmp/out 2>&1
