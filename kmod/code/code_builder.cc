@@ -8,6 +8,18 @@ bool CodeBuilder::does_itself(const djk_handler* handler) {
     return handler->counter || calls_.describe(machine_, handler, config);
 }
 
+Reads CodeBuilder::reads_of(const djk_handler* handler) {
+    if (!handler->counter) {
+        const x86::FieldSet fields = calls_.context_of(machine_, handler);
+        return {static_cast<x86::RegisterSet>(x86::registers_of(fields) & x86::kCallerSaved),
+                (fields & x86::kFlagsField) != 0};
+    }
+    const x86::Action* actions = nullptr;
+    const size_t count = djk_handler_actions(handler, &actions);
+    return {static_cast<x86::RegisterSet>(x86::operands_of({actions, count}) & x86::kCallerSaved),
+            false};
+}
+
 Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 address, Span<u8> out,
                           x86::DetourLayout& layout) {
     const x86::Plan& plan = request.plan;
@@ -24,6 +36,9 @@ Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 ad
         .return_thunk = machine_.return_thunk,
     };
     if (!plan.may_jump()) return emit_out_of_line(plan, config, address, out, layout);
+    x86::Live live = request.live;
+    live.registers |= shape.kept.registers;
+    live.flags |= shape.kept.flags;
     if (shape.direct && shape.direct->counter) {
         const x86::Action* actions = nullptr;
         const size_t actions_count = djk_handler_actions(shape.direct, &actions);
@@ -31,12 +46,12 @@ Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 ad
                                         .lahf = machine_.lahf,
                                         .return_thunk = machine_.return_thunk,
                                         .actions = {actions, actions_count}};
-        return emit_counting_detour(plan, count, request.live, address, out, layout);
+        return emit_counting_detour(plan, count, live, address, out, layout);
     }
     x86::DirectConfig direct;
     if (!shape.direct || !calls_.describe(machine_, shape.direct, direct))
         return emit_detour(plan, config, address, out, layout);
-    return emit_direct_detour(plan, direct, request.live, address, out, layout);
+    return emit_direct_detour(plan, direct, live, address, out, layout);
 }
 
 Refusal CodeBuilder::build(const CodeRequest& request, SiteCode& code) {

@@ -31,6 +31,8 @@ class CodeBuilder {
 
     /// Whether a detour may do itself what this handler does: call its program, or count.
     bool does_itself(const djk_handler* handler);
+    /// What a handler reads of the registers.
+    Reads reads_of(const djk_handler* handler);
     /// Note whether a program can run without a run context: that spares hits which call it through
     /// the general handler. Before the handler is linked to a site.
     void prepare(djk_handler* handler) { calls_.prepare(machine_, handler); }

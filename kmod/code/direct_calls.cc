@@ -41,6 +41,12 @@ const DirectCalls::Facts& DirectCalls::find(const djk_machine& machine,
     return facts_;
 }
 
+x86::FieldSet DirectCalls::context_of(const djk_machine& machine, const djk_handler* handler) {
+    djk_program program;
+    return djk_handler_program(handler, &program) ? find(machine, program).context
+                                                  : x86::kAllFields;
+}
+
 void DirectCalls::prepare(const djk_machine& machine, djk_handler* handler) {
     djk_program program;
     if (!djk_handler_program(handler, &program)) return;

@@ -15,6 +15,8 @@ class DirectCalls {
     /// False: a detour must call the handler through djk_machine.hit_handler. Fills all of `out`
     /// that does not depend on the site.
     bool describe(const djk_machine& machine, const djk_handler* handler, x86::DirectConfig& out);
+    /// What the handler may read of the registers.
+    x86::FieldSet context_of(const djk_machine& machine, const djk_handler* handler);
     /// See CodeBuilder::prepare().
     void prepare(const djk_machine& machine, djk_handler* handler);
     /// Forget the last program: it may have been freed.

@@ -5,6 +5,7 @@
 #include "../../arch/x86/detour/detour.h"
 #include "../../arch/x86/detour/patch.h"
 #include "../glue/kernel.h"
+#include "reads.h"
 #include "slots.h"
 
 namespace djprobe::kmod {
@@ -13,6 +14,7 @@ namespace djprobe::kmod {
 struct Shape {
     const djk_handler* direct = nullptr;  ///< the detour does itself what this one does
     unsigned int wants = 0;               ///< enum djk_wants, or-ed over all handlers
+    Reads kept{};                         ///< what handlers elsewhere in the function read
     bool operator==(const Shape&) const = default;
 };
 

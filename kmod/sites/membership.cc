@@ -27,7 +27,9 @@ void remove(Site& site, djk_handler* handler) {
 
 /// A member that had joined is linked now, or has taken back its joining.
 void stop_joining(Site& site) {
-    if (--site.joining == 0) site.joining_wants = 0;
+    if (--site.joining) return;
+    site.joining_wants = 0;
+    site.joining_reads = {};
 }
 
 /// A handler on the kernel's kprobe cannot change where the text continues: once the kernel has
@@ -71,6 +73,7 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     // must.
     if (site.plan.may_jump())
         site.live = analyst_.find_live(member.address, table_, only_increments(member.handler));
+    if (const Refusal refusal = keep_what_is_read(site, member.handler)) return refusal;
     site.breakpoint = make_breakpoint_site(site.plan);
     if (site.joins_kprobe()) {
         site.trap.site = &site.hit;
@@ -112,6 +115,7 @@ Refusal Sites::find_or_make_site(const Member& member, Site*& site) {
         table_.insert(*site);
     } else {
         Refusal refusal = site->joins_kprobe() ? check_may_join_kprobe(member) : Refusal{};
+        if (!refusal) refusal = keep_what_is_read(*site, member.handler);
         if (!refusal) refusal = reshape(*site, member.handler);
         if (refusal) return refusal;
     }
@@ -123,6 +127,7 @@ Refusal Sites::find_or_make_site(const Member& member, Site*& site) {
     }
     ++site->joining;
     site->joining_wants |= member.handler->wants;
+    site->joining_reads |= code_.reads_of(member.handler);
     return {};
 }
 
@@ -132,6 +137,7 @@ Refusal Sites::join(const Member& member, Site*& site) {
     if (!djk_pin_target(member.address)) return Refusal{Reason::MODULE_LEAVING};
     code_.prepare(member.handler);
     const Refusal refusal = find_or_make_site(member, site);
+    if (refusal) forget_reader(member.address);
     djk_unpin_target(member.address);
     return refusal;
 }
@@ -163,6 +169,8 @@ void Sites::unlink(Site& site, const Member& member, SiteList& empty) {
 
 /// A member has left. The site goes to `empty` if its text must be given back now.
 void Sites::let_go(Site& site, SiteList& empty) {
+    // At worst others keep more than they must.
+    (void)keep_what_is_read(site, nullptr);
     if (site.state == State::Gone) {
         if (site.is_abandoned()) reclaimer_.add(site);
     } else if (!site.is_abandoned()) {
@@ -185,6 +193,7 @@ void Sites::let_go(Site& site, SiteList& empty) {
 Shape Sites::wanted_shape(const Site& site, const djk_handler* joining) {
     Shape shape;
     shape.wants = site.joining_wants;
+    shape.kept = readers_.kept_at(site.address());
     size_t count = site.joining;
     const auto take = [&](const djk_handler* handler) {
         shape.direct = ++count == 1 ? handler : nullptr;

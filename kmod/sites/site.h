@@ -43,6 +43,7 @@ struct Site {
     u32 int3_probes = 0;  ///< probes that have asked for int3
     u32 joining = 0;      ///< members of any request that have joined and are not linked yet
     unsigned int joining_wants = 0;  ///< enum djk_wants, or-ed over these
+    Reads joining_reads;             ///< likewise
     x86::PatchSite breakpoint;       ///< the int3 at the IA
     SiteCode code;
     x86::PatchSite written_board;  ///< the springboard in the text, until a quiescence after the

@@ -5,6 +5,7 @@
 #include "../border/portions.h"
 #include "../code/code_builder.h"
 #include "../facts/analyst.h"
+#include "readers.h"
 #include "reclaimer.h"
 #include "site_list.h"
 
@@ -79,6 +80,11 @@ class Sites {
     void lead_to_code(Site& site);
     Refusal reshape(Site& site, const djk_handler* joining);
 
+    Reads reads_of(const Site& site, const djk_handler* joining);
+    Refusal reshape_home(const Site& site, Range home);
+    Refusal keep_what_is_read(const Site& site, const djk_handler* joining);
+    void forget_reader(u64 address);
+
     Refusal hold_reason(const Site& site) const;
     Refusal settle(Site& site);
     void settle_near(Range range);
@@ -108,6 +114,7 @@ class Sites {
     Analyst& analyst_;
     CodeBuilder& code_;
     Reclaimer& reclaimer_;
+    Readers readers_;
     bool optimization_ = true;
     /// A site has a jump that should have gone, or had one that held others back.
     bool unsettled_ = false;

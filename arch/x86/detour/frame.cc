@@ -186,4 +186,11 @@ FieldSet fields_of(RegisterSet registers) {
     return fields;
 }
 
+RegisterSet registers_of(FieldSet fields) {
+    RegisterSet registers = 0;
+    for (u8 reg = 0; reg < 16; ++reg)
+        if (fields_of(register_bit(reg)) & fields) registers |= register_bit(reg);
+    return registers;
+}
+
 }  // namespace djprobe::x86

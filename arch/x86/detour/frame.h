@@ -61,6 +61,8 @@ void drop_frame(Emitter& out);
 
 /// The fields of general registers.
 FieldSet fields_of(RegisterSet registers);
+/// And back: the general registers among the fields.
+RegisterSet registers_of(FieldSet fields);
 inline constexpr FieldSet kFlagsField = field_bit(__builtin_offsetof(Frame, flags));
 
 }  // namespace djprobe::x86

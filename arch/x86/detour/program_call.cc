@@ -36,10 +36,7 @@ RegisterSet changed_by(const DirectConfig& config) {
 /// change before the others are pushed. A push takes half the bytes of a move.
 RegisterSet framed_by(const DirectConfig& config) {
     if (!config.context) return 0;
-    RegisterSet framed = register_bit(kRdi) | register_bit(kRax);
-    for (u8 reg = 0; reg < 16; ++reg)
-        if (fields_of(register_bit(reg)) & config.context) framed |= register_bit(reg);
-    return framed;
+    return register_bit(kRdi) | register_bit(kRax) | registers_of(config.context);
 }
 
 }  // namespace

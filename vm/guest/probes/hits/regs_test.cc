@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 // The handler's registers. Needs randomize_kstack_offset=off: only then two equal system calls
 // of a thread see equal stack pointers.
+#include <algorithm>
+#include <fstream>
+
 #include "../harness/observer.h"
 
 namespace djprobe::vm {
@@ -56,6 +59,68 @@ TEST_F(Regs, BothMechanismsShowTheSameAsTheKernelsOwnKprobe) {
         }
     }
     EXPECT_TRUE(is_called("vfs_read"));
+}
+
+/// A function of known.ko: two instructions in it at which rdi still holds its argument, which
+/// nothing needs any more.
+class DeadArgument : public ObserverTest {
+  protected:
+    DeadArgument() {
+        const uint8_t nop[] = {0x0f, 0x1f, 0x44, 0, 8};
+        for (const Probe& probe : attach_everywhere(device_, counter(), kFunction, 100)) {
+            const djprobe_query site = probe.query();
+            if (std::equal(std::begin(nop), std::end(nop), site.displaced))
+                places_.push_back(site.offset);
+        }
+        EXPECT_EQ(places_.size(), 2u);
+    }
+    Probe attach_first() const {
+        Probe probe = device_.must_attach(at(kFunction, places_.at(0)));
+        EXPECT_EQ(probe.settle().mechanism, uint32_t{DJPROBE_MECHANISM_JUMP});
+        return probe;
+    }
+    Probe attach_reader(size_t place) const {
+        return device_.must_attach(
+            observed(kFunction, places_.at(place), DJPROBE_MODE_AUTO, kReader));
+    }
+    void expect_seen() const {
+        for (const uint64_t argument : {3, 4}) {
+            std::ofstream("/sys/module/known/parameters/run") << argument + 1;
+            EXPECT_EQ(seen(kReader).regs[OBSERVE_DI], argument);
+        }
+    }
+    void TearDown() override {}
+
+    static constexpr uint64_t kReader = 2;
+    static constexpr const char* kFunction = "known:argument_lasts";
+    std::vector<uint64_t> places_;
+};
+
+TEST_F(DeadArgument, IsThereForAHandlerBehindAnotherProbe) {
+    const Probe reader = attach_reader(1);
+    const Probe first = attach_first();
+    expect_seen();
+}
+
+TEST_F(DeadArgument, IsThereForAHandlerThatComesLater) {
+    const Probe first = attach_first();
+    Probe reader = attach_reader(1);
+    EXPECT_EQ(reader.settle().mechanism, uint32_t{DJPROBE_MECHANISM_JUMP});
+    EXPECT_EQ(first.settle().mechanism, uint32_t{DJPROBE_MECHANISM_JUMP});
+    expect_seen();
+    // Another one at the same place, which reads it alone then.
+    const Probe second = attach_reader(1);
+    reader.detach();
+    first.settle();
+    expect_seen();
+}
+
+TEST_F(DeadArgument, IsThereForAHandlerAtAPlaceThatCounts) {
+    const Probe first = attach_first();
+    const Probe counter = device_.must_attach(at(kFunction, places_.at(1)));
+    const Probe reader = attach_reader(1);
+    first.settle();
+    expect_seen();
 }
 
 }  // namespace
