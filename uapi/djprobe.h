@@ -184,6 +184,11 @@ enum djprobe_attach_flags {
 	 * LOG2.
 	 */
 	DJPROBE_ATTACH_ONCE = 64,
+	/*
+	 * For DJPROBE_IOC_ATTACH_MANY, beside any of its flags: leave out the sites that are
+	 * refused and attach the others.
+	 */
+	DJPROBE_ATTACH_SKIP = 128,
 };
 
 /* The 64 bits at `offset` of the value under `key`: the offset is a multiple of 8. */
@@ -325,14 +330,17 @@ struct djprobe_query {
 
 /* One site of DJPROBE_IOC_ATTACH_MANY; named as in struct djprobe_attach. */
 struct djprobe_site {
-	__u64 symbol;	 /* in */
-	__u64 offset;	 /* in */
-	__u64 address;	 /* in; out: the IA */
-	__u64 cookie;	 /* in */
-	__u32 reason;	 /* out: enum djprobe_reason; on success why it will stay int3, or NONE */
-	__u32 flags;	 /* in: 0, RETURN, or RETURN and SHADOW of enum djprobe_attach_flags */
+	__u64 symbol;  /* in */
+	__u64 offset;  /* in */
+	__u64 address; /* in; out: the IA */
+	__u64 cookie;  /* in */
+	__u32 reason;  /* out: enum djprobe_reason; on success why it will stay int3, or NONE */
+	__u32 flags; /* in: 0, RETURN, or RETURN and SHADOW of enum djprobe_attach_flags; out: with
+		      * SKIP also DJPROBE_SITE_LEFT_OUT */
 	__u64 detail[2]; /* out: see djprobe_reason.h */
 };
+/* The site is refused, `reason` and `detail` say why, and the others go on without it. */
+#define DJPROBE_SITE_LEFT_OUT 0x80000000u
 
 /*
  * Control fd: attach one program at many sites, all or none. Returns one probe
@@ -352,20 +360,28 @@ struct djprobe_site {
  * With actions the cookie of a site names its first counter; each action says how far behind it
  * its own one lies, within the value. A list that holds what is no action is refused with
  * NO_ACTION.
+ *
+ * With SKIP a site that is refused for its own sake is left out, with all returns of its function;
+ * nothing of it stays, as after a refusal. A success writes back all sites, those that are left out
+ * with DJPROBE_SITE_LEFT_OUT, and `failed` is their number; the probes are those of the other
+ * sites, in their order. When all are left out, that is a refusal: `failed` is 0, the error is the
+ * first site's, and all sites are written back. What no site is at fault for (NO_MEMORY,
+ * INTERRUPTED, LOCKDOWN, the program, the map, a counter that the map does not have) and
+ * ADDRESSES_HIDDEN refuse all sites, as without SKIP.
  */
 struct djprobe_attach_many {
 	__u32 size; /* in */
 	/*
 	 * in: 0; DJPROBE_ATTACH_SESSION, where all sites have RETURN and SHADOW;
 	 * DJPROBE_ATTACH_COUNT, where all have 0, and each its counter as cookie, also with ONCE;
-	 * DJPROBE_ATTACH_AS_KPROBE or DJPROBE_ATTACH_AS_MULTI
+	 * DJPROBE_ATTACH_AS_KPROBE or DJPROBE_ATTACH_AS_MULTI. Each may have DJPROBE_ATTACH_SKIP.
 	 */
 	__u32 flags;
 	__u64 sites;   /* in: user pointer to `count` of struct djprobe_site */
 	__u32 count;   /* in: 1 to DJPROBE_MANY_MAX */
 	__u32 mode;    /* in: enum djprobe_mode */
 	__s32 prog_fd; /* in: the handler of all sites; with COUNT the map of their counters */
-	__u32 failed;  /* out: of a refusal, see above */
+	__u32 failed;  /* out: of a refusal, see above; with SKIP how many are left out */
 	__u32 reason;  /* out: of a refusal, enum djprobe_reason */
 	__s32 entry_prog_fd; /* in: with SESSION, as in struct djprobe_attach; else 0 */
 	__u64 detail[2];     /* out: of a refusal */

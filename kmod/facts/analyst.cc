@@ -211,8 +211,9 @@ Refusal Analyst::decide_within(Range known, u8 tactics, const OwnText& ours, Pla
     return refusal;
 }
 
-x86::Live Analyst::find_live(u64 site, const OwnText& ours) const {
-    return find_live_at(site, scratch_->function.code(), machine_, index_, ours);
+x86::Live Analyst::find_live(u64 site, const OwnText& ours, bool increments) const {
+    if (!increments) scratch_->function.decode();
+    return find_live_at(site, scratch_->function.code(), machine_, index_, ours, increments);
 }
 
 Refusal Analyst::find_returns(u64 function, const OwnText& ours, Array<u64>& returns,

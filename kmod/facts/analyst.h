@@ -28,8 +28,8 @@ class Analyst {
     Refusal analyse(u64 site, const OwnText& ours, x86::Plan& plan);
 
     /// Which registers and flags the kernel still needs at `site`, the one that analyse() was
-    /// called for last.
-    x86::Live find_live(u64 site, const OwnText& ours) const;
+    /// called for last. `increments`: as far as an increment asks, see find_live_at().
+    x86::Live find_live(u64 site, const OwnText& ours, bool increments) const;
 
     /// The addresses of all returns of the function that begins at `function`: see find_returns().
     Refusal find_returns(u64 function, const OwnText& ours, Array<u64>& returns, size_t& count);

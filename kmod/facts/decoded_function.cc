@@ -28,12 +28,20 @@ Refusal DecodedFunction::read(u64 address, const OwnText& ours) {
     if (!copy.load(address))
         return Refusal{copy.out_of_memory() ? Reason::NO_MEMORY : Reason::NOT_TEXT};
     copy.recover_own(ours);
-    // Decoding depends on nothing but the bytes and their address.
-    if (is_same(code_, copy.code())) return {};
+    // Decoding depends on nothing but the bytes and their address. For one site it is done as far
+    // as it is asked for; from the second one on all share it.
+    if (is_same(code_, copy.code())) {
+        decode();
+        return {};
+    }
     second_ = !second_;
     code_ = copy.code();
-    code_.decoded = decoded_.all().first(x86::decode_ahead(code_, decoded_.all()));
     return {};
+}
+
+void DecodedFunction::decode() {
+    if (code_.decoded.empty())
+        code_.decoded = decoded_.all().first(x86::decode_ahead(code_, decoded_.all()));
 }
 
 }  // namespace djprobe::kmod

@@ -17,6 +17,9 @@ class DecodedFunction {
     /// when FunctionCopy::load() cannot copy it. The function read before stays on a refusal.
     Refusal read(u64 address, const OwnText& ours);
 
+    /// Decode it now: it will be walked through several times.
+    void decode();
+
     /// Good until the next read().
     const Code& code() const { return code_; }
 

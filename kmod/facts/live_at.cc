@@ -35,51 +35,78 @@ struct Rewrites {
     }
 };
 
-}  // namespace
-
-x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
-                       const LandingIndex& index, const OwnText& ours) {
-    // Assembly follows no calling convention: everything counts as live.
-    if (!djk_is_compiled(code.address)) return {};
-    struct Scratch {
-        FunctionCopy cold;
-        Rewrites rewrites;
-    };
-    const Box<Scratch> scratch = Box<Scratch>::create();
-    if (!scratch) return {};
-    FunctionCopy& cold = scratch->cold;
-    Rewrites& rewrites = scratch->rewrites;
-
-    KernelExits exits(machine);
-    bool whole = true;
-    const auto visit = [&](const Insn&, Exit exit) {
-        whole &= exit != Exit::Unknown && !(exit == Exit::Part && exits.in_part());
-        return true;
-    };
-    if (exits.walk(code, visit)) whole = false;
-    Flow flow;
-    flow.function = code;
-    if (exits.part()) {
-        if (!cold.load(exits.part())) return {};
-        cold.recover_own(ours);
-        flow.cold = cold.code();
-        if (exits.walk(flow.cold, visit)) whole = false;
-    }
-    flow.whole = whole;
-    flow.standard_abi = true;
-    flow.has_fixups = djk_has_fixups(code.range().begin, code.range().end) ||
-                      djk_has_fixups(flow.cold.range().begin, flow.cold.range().end);
-    flow.return_thunks = {machine.return_thunks.begin, machine.return_thunks.end};
-    flow.indirect_thunks = {machine.indirect_thunks.begin, machine.indirect_thunks.end};
-
-    rewrites.function = code.range();
+/// Tell the flow where the kernel rewrites instructions in it. False: in too many places.
+bool find_rewritten(const LandingIndex& index, Rewrites& rewrites, Flow& flow) {
+    rewrites.function = flow.function.range();
     rewrites.cold = flow.cold.range();
+    rewrites.count = 0;
     djk_visit_kprobes(Rewrites::visit, &rewrites);
     index.visit_rewritten(rewrites.function, Rewrites::visit, &rewrites);
     if (rewrites.cold.size()) index.visit_rewritten(rewrites.cold, Rewrites::visit, &rewrites);
-    if (!rewrites.complete) return {};
     flow.rewritten = {rewrites.all, rewrites.count};
+    return rewrites.complete;
+}
+
+struct Room {
+    FunctionCopy cold;
+    Rewrites rewrites;
+};
+
+/// What the function's own bytes tell: its part elsewhere is not known.
+Flow flow_of(const Code& code, const djk_machine& machine) {
+    Flow flow;
+    flow.function = code;
+    flow.standard_abi = true;
+    flow.has_fixups = djk_has_fixups(code.range().begin, code.range().end);
+    flow.return_thunks = {machine.return_thunks.begin, machine.return_thunks.end};
+    flow.indirect_thunks = {machine.indirect_thunks.begin, machine.indirect_thunks.end};
     flow.is_compiled = [](u64 callee) { return djk_is_compiled(callee); };
+    return flow;
+}
+
+/// Add its part elsewhere, and whether that is all. False: it cannot be read.
+bool add_cold_part(const djk_machine& machine, const OwnText& ours, FunctionCopy& cold,
+                   Flow& flow) {
+    KernelExits exits(machine);
+    flow.whole = true;
+    const auto visit = [&](const Insn&, Exit exit) {
+        flow.whole &= exit != Exit::Unknown && !(exit == Exit::Part && exits.in_part());
+        return true;
+    };
+    if (exits.walk(flow.function, visit)) flow.whole = false;
+    if (!exits.part()) return true;
+    if (!cold.load(exits.part())) return false;
+    cold.recover_own(ours);
+    flow.cold = cold.code();
+    if (exits.walk(flow.cold, visit)) flow.whole = false;
+    flow.has_fixups |= djk_has_fixups(flow.cold.range().begin, flow.cold.range().end);
+    return true;
+}
+
+/// All that an increment without more instructions needs. Where less of the function is known, more
+/// counts as live: what is dead here is dead.
+constexpr x86::Asked kOfCounter = {x86::register_bit(x86::kRax), false};
+
+bool serves_counter(const x86::Live& live) {
+    return !live.flags && !(live.registers & kOfCounter.registers);
+}
+
+}  // namespace
+
+x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
+                       const LandingIndex& index, const OwnText& ours, bool increments) {
+    // Assembly follows no calling convention: everything counts as live.
+    if (!djk_is_compiled(code.address)) return {};
+    const Box<Room> room = Box<Room>::create();
+    if (!room) return {};
+    Flow flow = flow_of(code, machine);
+    if (increments) {
+        if (!find_rewritten(index, room->rewrites, flow)) return {};
+        const x86::Live live = find_live(flow, site, kOfCounter);
+        if (serves_counter(live)) return live;
+    }
+    if (!add_cold_part(machine, ours, room->cold, flow)) return {};
+    if (!find_rewritten(index, room->rewrites, flow)) return {};
     return find_live(flow, site);
 }
 

@@ -360,7 +360,8 @@ void djk_handler_count(const struct djk_handler *handler, unsigned long *hits,
 void djk_registry_lock(void);
 void djk_registry_unlock(void);
 /* Zero-filled memory; NULL when out of memory. The large kind need not be contiguous. Freeing NULL
- * does nothing. */
+ * does nothing. Of what has about the size of a site there may be tens of thousands. */
+#define DJK_SITE_SIZE 1216
 void *djk_alloc(size_t size);
 void djk_free(void *memory);
 void *djk_alloc_large(size_t size);
@@ -411,6 +412,7 @@ struct djp_request {
 	bool int3_only;		 /* never a jump */
 	bool once;		 /* a counter: the probe is disabled soon after its first hit */
 	bool disabled;		 /* attach, but leave the text alone until djp_enable() */
+	bool left_out;		 /* out: see djp_attachment.skip_refused */
 	unsigned int reason;	 /* out: why not; on success why a probe of it gets no jump */
 	unsigned long detail[2]; /* out: see djprobe_reason.h */
 };
@@ -419,6 +421,12 @@ struct djp_request {
 struct djp_attachment {
 	struct djp_request *requests;
 	size_t count;
+	/*
+	 * Leave out a request that is refused for its own place's sake, and carry out the others.
+	 * It has `left_out` and the reason, and no probe. When none is left, that is a refusal, and
+	 * `failed` is the first one.
+	 */
+	bool skip_refused;
 	/* Out, on success. The caller frees the array: djk_free_large(). */
 	struct djp_probe **probes; /* at least one for each request, in their order */
 	size_t probe_count;

@@ -7,13 +7,17 @@ namespace djprobe::kmod {
 
 /// Make the probe of one target, which is on no site yet.
 Refusal Registry::make_probe(const djp_request& request, const Target& target, djk_handler* handler,
-                             djp_probe*& made) {
-    if (const unsigned int reason = djk_forbidden(target.address))
-        return Refusal{static_cast<Reason>(reason)};
-    if (!djk_handler_may_be_at(handler, target.address, target.at_entry))
-        return Refusal{Reason::PROG_OVERRIDE};
+                             bool optional, djp_probe*& made) {
     Box<djp_probe> probe = Box<djp_probe>::create();
     if (!probe) return Refusal{Reason::NO_MEMORY};
+    probe->optional = optional;
+    // The analysis asks, too. Here it must be known before the module is pinned, which says less.
+    Refusal refusal;
+    if (!core_text().contains(target.address))
+        refusal = Refusal{static_cast<Reason>(djk_forbidden(target.address))};
+    if (!refusal && !djk_handler_may_be_at(handler, target.address, target.at_entry))
+        refusal = Refusal{Reason::PROG_OVERRIDE};
+    if (refusal && !leave_out(*probe, refusal)) return refusal;
     probe->handler = handler;
     probe->address = target.address;
     probe->cookie = request.cookie;
@@ -45,7 +49,8 @@ Refusal Registry::make_probes(djp_attachment& attachment, const Targets& targets
             tell(refusal, attachment);
             return refusal;
         }
-        if (const Refusal refusal = make_probe(request, target, handler, probes[made])) {
+        if (const Refusal refusal =
+                make_probe(request, target, handler, attachment.skip_refused, probes[made])) {
             djk_handler_destroy(handler);
             return refusal;
         }
@@ -60,13 +65,13 @@ size_t Registry::check_places(Probes probes, Portions& portions, Refusal& refusa
     for (size_t i = 0; i < probes.size(); ++i) {
         if (!is_stale(probes[i]->since, probes[i]->address)) continue;
         refusal = Refusal{Reason::MODULE_LEAVING};
-        return i;
+        if (!leave_out(*probes[i], refusal)) return i;
     }
     size_t checked = 0;
     portions.for_each(probes, [&](Probes portion) {
-        for (const djp_probe* probe : portion) {
-            if (!probe->enabled) refusal = check(*probe);
-            if (refusal) return false;
+        for (djp_probe* probe : portion) {
+            if (!probe->enabled && !probe->is_left_out()) refusal = check(*probe);
+            if (refusal && !leave_out(*probe, refusal)) return false;
             ++checked;
         }
         return true;
@@ -81,6 +86,9 @@ void Registry::keep(djp_attachment& attachment, const Targets& targets, Probes p
         sites_.begin_portion();
         for (djp_probe* const& at : portion) {
             djp_probe& probe = *at;
+            if (probe.is_left_out()) continue;
+            // From here on it is refused like any other, when it is to be enabled again.
+            probe.optional = false;
             if (probe.enabled) finish(probe);
             // It must not come back in the next module that the kernel loads there.
             if (!probe.linked && is_stale(probe.since, probe.address))
@@ -112,6 +120,7 @@ size_t Registry::place_active(djp_attachment& attachment, const Targets& targets
     if (refusal) return checked;
     const size_t placed = place({active.data(), count}, portions, refusal);
     if (refusal) return index_of(active[placed], probes);
+    leave_out_whole(attachment, targets, probes);
     keep(attachment, targets, probes, portions);
     return probes.size();
 }
@@ -133,12 +142,16 @@ bool Registry::attach(djp_attachment& attachment) {
         const Refusal refusal =
             djk_is_dying() ? Refusal{Reason::INTERRUPTED} : find_targets(request, i, targets);
         tell(refusal, request);
-        if (refusal) {
+        if (refusal && !leave_out(attachment, request, refusal)) {
             attachment.failed = i;
             tell(refusal, attachment);
             return false;
         }
         djk_breathe();
+    }
+    if (!targets.count()) {
+        refuse_all(attachment);
+        return false;
     }
     attachment.failed = attachment.count;
     Array<djp_probe*> probes(targets.count());
@@ -155,7 +168,11 @@ bool Registry::attach(djp_attachment& attachment) {
         if (refusal) refuse(attachment, targets, placed, refusal);
     }
     if (!refusal) {
-        attachment.probe_count = made;
+        attachment.probe_count = drop_left_out(probes.all());
+        if (!attachment.probe_count) {
+            refuse_all(attachment);
+            return false;
+        }
         attachment.probes = probes.release();
         return true;
     }

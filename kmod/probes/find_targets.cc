@@ -53,21 +53,24 @@ Refusal Registry::look_into(u64 function, Look&& look) {
     return refusal;
 }
 
+/// On a refusal there are no targets of the function.
 Refusal Registry::find_returns(u64 function, Target target, Targets& targets) {
     Array<u64> returns;
     size_t count = 0;
-    const Refusal refusal = look_into(
+    Refusal refusal = look_into(
         function, [&] { return analyst_.find_returns(function, table_, returns, count); });
-    if (refusal) return refusal;
     target.at_return = true;
-    for (size_t i = 0; i < count; ++i) {
+    const size_t before = targets.count();
+    for (size_t i = 0; i < count && !refusal; ++i) {
         u64 entry = 0;
         bool inside = false;
         target.address = returns[i];
-        if (const Refusal nowhere = locate_address(target.address, entry, inside)) return nowhere;
-        if (!targets.add(target)) return Refusal{Reason::NO_MEMORY};
+        // The module may have gone meanwhile.
+        refusal = locate_address(target.address, entry, inside);
+        if (!refusal && !targets.add(target)) refusal = Refusal{Reason::NO_MEMORY};
     }
-    return {};
+    if (refusal) targets.cut(before);
+    return refusal;
 }
 
 Refusal Registry::find_targets(djp_request& request, size_t index, Targets& targets) {

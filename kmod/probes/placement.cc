@@ -51,14 +51,15 @@ Refusal Registry::join(djp_probe& probe) {
 }
 
 /// The same for one portion; `joined` counts. While all probes are disabled they get no sites.
-/// False: one is refused.
+/// False: one is refused, and is not left out.
 bool Registry::join(Probes probes, Refusal& refusal, size_t& joined) {
     wait_until_free(probes);
     sites_.begin_portion();
     for (djp_probe* probe : probes) {
         // set_enabled() may have brought the probe back since.
-        if (!probe->site) refusal = enabled_ ? join(*probe) : check(*probe);
-        if (refusal) break;
+        if (!probe->site && !probe->is_left_out())
+            refusal = enabled_ ? join(*probe) : check(*probe);
+        if (refusal && !leave_out(*probe, refusal)) break;
         ++joined;
         djk_breathe();
     }
@@ -68,10 +69,15 @@ bool Registry::join(Probes probes, Refusal& refusal, size_t& joined) {
 
 /// Arm the sites of one portion of probes that have joined, whichever request has made the sites.
 bool Registry::arm_joined(Probes probes, Refusal& refusal, size_t& armed) {
-    size_t refused = 0;
-    refusal = sites_.arm(
-        probes.size(), [&](size_t i) { return enabled_ ? probes[i]->site : nullptr; }, refused);
-    armed += refusal ? refused : probes.size();
+    const auto site_at = [&](size_t i) { return enabled_ ? probes[i]->site : nullptr; };
+    size_t refused = probes.size();
+    while ((refusal = sites_.arm(probes.size(), site_at, refused))) {
+        if (!leave_out(*probes[refused], refusal)) break;
+        djp_probe* const one[] = {probes[refused]};
+        take_back(one);
+        refused = probes.size();
+    }
+    armed += refused;
     return !refusal;
 }
 

@@ -17,11 +17,14 @@ struct djp_probe : djprobe::kmod::Discarded {
     bool at_return = false;
     bool enabled = true;            ///< by its owner; Registry::set_enabled() may disable all
     bool linked = false;            ///< hits on its site run its handler
+    bool optional = false;          ///< its request goes on without it when it is refused
     unsigned long since = 0;        ///< Target::since, while its request is under way; else 0
     djprobe::u64 left = 0;          ///< the quiescence after which no hit stands on its handler
     djprobe::Refusal refused;       ///< why enabling it again failed
     djp_probe* next = nullptr;      ///< in the registry's list
     djp_probe* previous = nullptr;  ///< in the registry's list
 
+    /// Its request goes on without it; `refused` says why.
+    bool is_left_out() const { return optional && refused; }
     djprobe::kmod::Member member() const { return {address, handler, int3_only}; }
 };

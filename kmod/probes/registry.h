@@ -70,7 +70,7 @@ class Registry {
 
     // attach.cc: from addresses to probes
     static Refusal make_probe(const djp_request& request, const Target& target,
-                              djk_handler* handler, djp_probe*& made);
+                              djk_handler* handler, bool optional, djp_probe*& made);
     static Refusal make_probes(djp_attachment& attachment, const Targets& targets,
                                Array<djp_probe*>& probes, size_t& made);
     size_t check_places(Probes probes, Portions& portions, Refusal& refusal);
@@ -80,6 +80,14 @@ class Registry {
                         Refusal& refusal);
     static void refuse(djp_attachment& attachment, const Targets& targets, size_t index,
                        const Refusal& refusal);
+
+    // left_out.cc: what goes on without a request that is refused
+    static bool leave_out(djp_probe& probe, Refusal& refusal);
+    static bool leave_out(const djp_attachment& attachment, djp_request& request,
+                          const Refusal& refusal);
+    void leave_out_whole(djp_attachment& attachment, const Targets& targets, Probes probes);
+    static size_t drop_left_out(Span<djp_probe*> probes);
+    static void refuse_all(djp_attachment& attachment);
 
     // registry.cc
     /// The index of a probe that is among them.

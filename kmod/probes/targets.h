@@ -28,6 +28,8 @@ class Targets {
         all_[count_++] = target;
         return true;
     }
+    /// Forget all but the first `count`.
+    void cut(size_t count) { count_ = count; }
     [[nodiscard]] size_t count() const { return count_; }
     const Target& operator[](size_t index) const { return all_[index]; }
 

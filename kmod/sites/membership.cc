@@ -41,6 +41,12 @@ Refusal check_may_join_kprobe(const Member& member) {
     return special ? Refusal{Reason::FOREIGN_PATCH, member.address} : Refusal{};
 }
 
+/// Actions want registers of their own, and dead ones need not be saved.
+bool only_increments(const djk_handler* handler) {
+    const x86::Action* actions = nullptr;
+    return handler->counter && !djk_handler_actions(handler, &actions);
+}
+
 /// A slot that its site no longer uses.
 struct OldSlot : Discarded {
     Slot slot;
@@ -63,7 +69,10 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     site.trap.address = member.address;
     reclaimer_.restore_boards_near(member.address);
     if (const Refusal refusal = analyst_.analyse(member.address, table_, site.plan)) return refusal;
-    if (site.plan.may_jump()) site.live = analyst_.find_live(member.address, table_);
+    // A program that comes to a counter's site later, and is left alone there, saves more than it
+    // must.
+    if (site.plan.may_jump())
+        site.live = analyst_.find_live(member.address, table_, only_increments(member.handler));
     if (const Refusal refusal = keep_what_is_read(site, member.handler)) return refusal;
     site.breakpoint = make_breakpoint_site(site.plan);
     if (site.joins_kprobe()) {

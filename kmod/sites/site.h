@@ -97,6 +97,8 @@ struct Site {
     u64 displaced() const { return code.slot.address() + code.layout.displaced; }
 };
 
+static_assert(sizeof(Site) <= DJK_SITE_SIZE);
+
 /// An int3 or a jump of ours is in the text.
 inline bool is_live(State state) {
     return state != State::Disarmed && state != State::Gone;

@@ -159,8 +159,9 @@ Refusal Sites::arm(size_t count, FunctionRef<Site*(size_t)> site_at, size_t& ref
     if (!refusal) {
         const Site* which = nullptr;
         refusal = arm(fresh, which);
-        for (refused = 0; refusal && site_at(refused) != which;)
-            ++refused;
+        if (refusal)
+            for (refused = 0; site_at(refused) != which;)
+                ++refused;
     }
     for (size_t i = 0; i < count; ++i)
         if (Site* const site = site_at(i)) site->arming = false;

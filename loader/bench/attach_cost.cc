@@ -201,13 +201,15 @@ AttachBench::Held AttachBench::attach_ours(const Places& places) {
     std::vector<ManySite> sites;
     for (const Place& place : places)
         sites.push_back({place.address, 0});
-    RefusedSite refused{};
-    std::optional<Probe> probe = device_.attach_many(
+    std::vector<RefusedSite> refused;
+    std::optional<Probe> probe = device_.attach_most(
         sites, {bpf_program__fd(program), bpf_program__name(program), 0, DJPROBE_MODE_AUTO},
         refused, symbolizer_);
-    if (!probe)
-        fail(ExitCode::kFailure, "{}+{:#x}: refused: {}", places[refused.index].function,
-             places[refused.index].offset, describe_reason({refused.reason}, symbolizer_));
+    if (!refused.empty()) {
+        const Place& place = places[refused.front().index];
+        fail(ExitCode::kFailure, "{}+{:#x}: refused: {}", place.function, place.offset,
+             describe_reason({refused.front().reason}, symbolizer_));
+    }
     return std::make_shared<Probe>(std::move(*probe));
 }
 

@@ -107,9 +107,12 @@ void BlockCounters::attach(djprobe_mode mode, const Device& device, Symbolizer& 
         map_ = make_counter_map(sites.size());
         AttachRequest request{map_.get(), "", 0, mode, DJPROBE_ATTACH_COUNT | once};
         request.pattern = functions_.front().flow->name;
-        RefusedSite refused{};
-        probe_ = device.attach_many(sites, request, refused, symbolizer);
-        if (!probe_) give_up(refused.index);
+        std::vector<RefusedSite> refused;
+        probe_ = device.attach_most(sites, request, refused, symbolizer);
+        // What does not follow from the others then takes more counters.
+        for (const RefusedSite& site : refused)
+            give_up(site.index);
+        if (!refused.empty()) probe_.reset();
     }
 }
 

@@ -21,10 +21,15 @@
 namespace djprobe::loader {
 namespace {
 
+// A function that is refused has one, too.
+std::size_t counters_for(const SiteSpec& site, Symbolizer& symbolizer) {
+    return site.is_glob() ? functions_like(symbolizer.kallsyms(), site.symbol).size() : 1;
+}
+
 std::size_t counters_for(const std::vector<SiteSpec>& sites, Symbolizer& symbolizer) {
     std::size_t counters = 0;
     for (const SiteSpec& site : sites)
-        counters += site.is_glob() ? functions_like(symbolizer.kallsyms(), site.symbol).size() : 1;
+        counters += counters_for(site, symbolizer);
     return counters;
 }
 
@@ -61,7 +66,7 @@ std::vector<Attachment> attach_all(const CountOptions& options,
     for (std::size_t i = 0; i < options.sites.size(); ++i) {
         attachments.push_back(Attachment::attach_counters(options.sites[i], {map, used, actions[i]},
                                                           options.mode, device, symbolizer, stop));
-        used += attachments.back().total().count;
+        used += counters_for(options.sites[i], symbolizer);
     }
     return attachments;
 }

@@ -7,9 +7,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
 
 #include "base/error.h"
 #include "kernel/reason.h"
@@ -67,6 +69,29 @@ djprobe_attach_many many_of(const AttachRequest& request) {
 std::uint64_t cookie_of(const AttachRequest& request, std::size_t site) {
     return request.flags & DJPROBE_ATTACH_COUNT ? counter_name(request.cookie + site)
                                                 : request.cookie;
+}
+
+djprobe_total total_of(const UniqueFd& fd) {
+    djprobe_total total = {};
+    total.size = sizeof total;
+    if (ioctl(fd.get(), DJPROBE_IOC_TOTAL, &total) < 0) fail_request("querying the probe", errno);
+    return total;
+}
+
+void add_queries(const UniqueFd& fd, bool names, std::vector<djprobe_query>& queries) {
+    const std::size_t first = queries.size(), count = total_of(fd).count;
+    const std::size_t entry = names ? sizeof(djprobe_query) : offsetof(djprobe_query, symbol);
+    std::vector<std::byte> answers(count * entry);
+    djprobe_query_many request = {};
+    request.size = sizeof request;
+    request.count = static_cast<std::uint32_t>(count);
+    request.entry_size = static_cast<std::uint32_t>(entry);
+    request.queries = reinterpret_cast<std::uintptr_t>(answers.data());
+    if (ioctl(fd.get(), DJPROBE_IOC_QUERY_MANY, &request) < 0)
+        fail_request("querying the probes", errno);
+    queries.resize(first + count);
+    for (std::size_t i = 0; i < count; ++i)
+        std::memcpy(&queries[first + i], answers.data() + i * entry, entry);
 }
 
 }  // namespace
@@ -134,8 +159,9 @@ Probe Device::attach(const SiteSpec& site, const AttachRequest& request,
     return Probe(UniqueFd(fd));
 }
 
-std::optional<Probe> Device::attach_many(const std::vector<ManySite>& sites,
-                                         const AttachRequest& request, RefusedSite& refused,
+std::optional<Probe> Device::attach_most(std::span<const ManySite> sites,
+                                         const AttachRequest& request,
+                                         std::vector<RefusedSite>& refused,
                                          Symbolizer& symbolizer) const {
     std::vector<djprobe_site> named(sites.size());
     for (std::size_t i = 0; i < sites.size(); ++i) {
@@ -144,15 +170,17 @@ std::optional<Probe> Device::attach_many(const std::vector<ManySite>& sites,
         named[i].cookie = cookie_of(request, i);
     }
     djprobe_attach_many attach = many_of(request);
-    if (UniqueFd fd = attach_sites(named, attach)) return Probe(std::move(fd));
+    attach.flags |= DJPROBE_ATTACH_SKIP;
+    UniqueFd fd = attach_sites(named, attach);
     const int error = errno;
+    for (std::size_t i = 0; i < named.size(); ++i)
+        if (named[i].flags & DJPROBE_SITE_LEFT_OUT) refused.push_back({i, named[i].reason});
+    if (fd) return Probe(std::move(fd));
     check_known(error);
     if (!request.actions.empty()) check_actions_known(error);
-    if (attach.failed < sites.size() && attach.reason != DJPROBE_REASON_NONE &&
-        attach.reason != DJPROBE_REASON_NO_MEMORY) {
-        refused = {attach.failed, attach.reason};
-        return std::nullopt;
-    }
+    // A module without SKIP finds a flag that it does not know, and says nothing more.
+    if (error == EINVAL && attach.reason == DJPROBE_REASON_NONE) check_known(ENOTTY);
+    if (refused.size() == sites.size()) return std::nullopt;
     SiteSpec site;
     site.symbol = request.pattern;
     site.address = (attach.failed < sites.size() ? sites[attach.failed] : sites.front()).address;
@@ -227,18 +255,28 @@ std::vector<std::string> what_is_off(std::uint32_t on) {
     return lines;
 }
 
+void Probe::append(Probe&& other) {
+    std::ranges::move(other.fds_, std::back_inserter(fds_));
+}
+
 bool Probe::wait(const StopSignals& stop) const {
-    while (!stop.requested()) {
-        if (ioctl(fd_.get(), DJPROBE_IOC_WAIT) == 0) return true;
-        if (errno != EINTR) fail_request("waiting for the probe", errno);
-    }
-    return false;
+    return std::ranges::all_of(fds_, [&](const UniqueFd& fd) {
+        while (!stop.requested()) {
+            if (ioctl(fd.get(), DJPROBE_IOC_WAIT) == 0) return true;
+            if (errno != EINTR) fail_request("waiting for the probe", errno);
+        }
+        return false;
+    });
 }
 
 bool Probe::disable() const noexcept {
-    djprobe_enable request = {};
-    request.size = sizeof request;
-    return ioctl(fd_.get(), DJPROBE_IOC_ENABLE, &request) == 0;
+    bool disabled = true;
+    for (const UniqueFd& fd : fds_) {
+        djprobe_enable request = {};
+        request.size = sizeof request;
+        disabled &= ioctl(fd.get(), DJPROBE_IOC_ENABLE, &request) == 0;
+    }
+    return disabled;
 }
 
 void run_out() noexcept {
@@ -248,25 +286,23 @@ void run_out() noexcept {
 }
 
 djprobe_total Probe::total() const {
-    djprobe_total total = {};
-    total.size = sizeof total;
-    if (ioctl(fd_.get(), DJPROBE_IOC_TOTAL, &total) < 0) fail_request("querying the probe", errno);
-    return total;
+    djprobe_total sum = {};
+    for (const UniqueFd& fd : fds_) {
+        const djprobe_total total = total_of(fd);
+        sum.count += total.count;
+        sum.hits += total.hits;
+        for (std::size_t i = 0; i < std::size(sum.missed); ++i)
+            sum.missed[i] += total.missed[i];
+        for (std::size_t i = 0; i < std::size(sum.states); ++i)
+            sum.states[i] += total.states[i];
+    }
+    return sum;
 }
 
 std::vector<djprobe_query> Probe::queries(bool names) const {
-    std::vector<djprobe_query> queries(total().count);
-    const std::size_t entry = names ? sizeof(djprobe_query) : offsetof(djprobe_query, symbol);
-    std::vector<std::byte> answers(queries.size() * entry);
-    djprobe_query_many request = {};
-    request.size = sizeof request;
-    request.count = static_cast<std::uint32_t>(queries.size());
-    request.entry_size = static_cast<std::uint32_t>(entry);
-    request.queries = reinterpret_cast<std::uintptr_t>(answers.data());
-    if (ioctl(fd_.get(), DJPROBE_IOC_QUERY_MANY, &request) < 0)
-        fail_request("querying the probes", errno);
-    for (std::size_t i = 0; i < queries.size(); ++i)
-        std::memcpy(&queries[i], answers.data() + i * entry, entry);
+    std::vector<djprobe_query> queries;
+    for (const UniqueFd& fd : fds_)
+        add_queries(fd, names, queries);
     return queries;
 }
 

@@ -21,7 +21,10 @@ namespace djprobe::loader {
 /// What one attachment has put into the kernel, one probe or many: lives until it is destroyed.
 class Probe {
   public:
-    explicit Probe(UniqueFd fd) noexcept : fd_(std::move(fd)) {}
+    explicit Probe(UniqueFd fd) { fds_.push_back(std::move(fd)); }
+
+    /// Takes the other's probes over, behind its own.
+    void append(Probe&& other);
 
     /// Sleeps until the optimizer has decided; false when a signal came first.
     bool wait(const StopSignals& stop) const;
@@ -33,11 +36,11 @@ class Probe {
     /// State and counters now, of all its probes, in one call: code that it runs may be probed.
     /// Names take time, and the kernel's code that finds them may be probed as well.
     [[nodiscard]] std::vector<djprobe_query> queries(bool names) const;
-    /// For poll().
-    [[nodiscard]] int fd() const noexcept { return fd_.get(); }
+    /// For poll(), where one request has made them all.
+    [[nodiscard]] int fd() const noexcept { return fds_.front().get(); }
 
   private:
-    UniqueFd fd_;
+    std::vector<UniqueFd> fds_;  // one for each request
 };
 
 /// Counters lie one behind the other in the values of their map, so many in each: a value per CPU
@@ -87,11 +90,11 @@ class Device {
     /// Throws Error with the module's reason in words.
     Probe attach(const SiteSpec& site, const AttachRequest& request, Symbolizer& symbolizer) const;
 
-    /// One program at all sites, in one request: all or none. A refusal by one site is not thrown
-    /// but told in `refused`, and the probe is none. Of flags the request has at most SESSION, each
-    /// site its own.
-    std::optional<Probe> attach_many(const std::vector<ManySite>& sites,
-                                     const AttachRequest& request, RefusedSite& refused,
+    /// One program at all sites, in one request: all but those that are refused, which `refused`
+    /// tells. None when all are. Each site has flags of its own. Throws Error where no site is at
+    /// fault.
+    std::optional<Probe> attach_most(std::span<const ManySite> sites, const AttachRequest& request,
+                                     std::vector<RefusedSite>& refused,
                                      Symbolizer& symbolizer) const;
 
     /// DJPROBE_IOC_ATTACH_MANY: the probe fd, or none with errno and what the module has written

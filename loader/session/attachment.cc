@@ -2,6 +2,8 @@
 #include "session/attachment.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -30,7 +32,7 @@ std::vector<std::uint32_t> ways_to_attach(const Target& target, const AttachOpti
     return return_ways(options.return_mode.value_or(ReturnMode::kAuto));
 }
 
-// Asked beforehand: a batch is attached as a whole, so each refusal would cost one more of them.
+// Which way each function is attached, where there is a choice.
 std::vector<ManySite> probeable(const std::string& pattern, const std::vector<Symbol>& functions,
                                 const std::vector<std::uint32_t>& ways, const Device& device,
                                 Symbolizer& symbolizer, const StopSignals& stop,
@@ -68,6 +70,45 @@ std::vector<ManySite> probeable(const std::string& pattern, const std::vector<Sy
     return sites;
 }
 
+// So that progress shows, and a stop is heard: a batch takes some tenths of a second.
+constexpr std::size_t kBatch = 4096;
+
+// Between reading its name and attaching its module has been unloaded.
+std::uint32_t told_reason(const RefusedSite& refused) {
+    return refused.reason == DJPROBE_REASON_NOT_TEXT ? std::uint32_t{DJPROBE_REASON_MODULE_GONE}
+                                                     : refused.reason;
+}
+
+// Attaches what is not refused; the counters of a batch follow those of the one before. A stop
+// takes all back.
+std::optional<Probe> attach_in_batches(std::span<const ManySite> sites, AttachRequest request,
+                                       std::size_t batch, const Device& device,
+                                       Symbolizer& symbolizer, const StopSignals& stop,
+                                       AttachmentReport& about) {
+    std::optional<Probe> all;
+    Progress progress("attaching to functions like '" + about.name + "'", sites.size());
+    for (std::size_t done = 0; done < sites.size(); done += batch) {
+        stop.check();
+        progress.at(done);
+        const auto some = sites.subspan(done, std::min(batch, sites.size() - done));
+        std::vector<RefusedSite> refused;
+        std::optional<Probe> probe = device.attach_most(some, request, refused, symbolizer);
+        if (request.flags & DJPROBE_ATTACH_COUNT) request.cookie += some.size();
+        about.functions += some.size() - refused.size();
+        about.shadows +=
+            static_cast<std::size_t>(std::ranges::count(some, kShadow, &ManySite::flags));
+        for (const RefusedSite& site : refused) {
+            ++about.left_out[told_reason(site)];
+            about.shadows -= some[site.index].flags == kShadow;
+        }
+        if (probe && all)
+            all->append(std::move(*probe));
+        else if (probe)
+            all = std::move(probe);
+    }
+    return all;
+}
+
 Probe attach_like(const Target& target, const AttachOptions& options, const AttachRequest& request,
                   const Device& device, Symbolizer& symbolizer, const StopSignals& stop,
                   AttachmentReport& about) {
@@ -82,26 +123,20 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
         if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", pattern, module);
         fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
     }
-    std::vector<ManySite> sites = probeable(pattern, functions, ways_to_attach(target, options),
-                                            device, symbolizer, stop, about.left_out);
-    if (sites.size() > DJPROBE_MANY_MAX) {
-        fail(ExitCode::kUsage, "'{}': {} functions, more than {}: choose a narrower pattern",
-             pattern, sites.size(), DJPROBE_MANY_MAX);
-    }
+    const std::vector<std::uint32_t> ways = ways_to_attach(target, options);
+    std::vector<ManySite> sites;
+    if (ways.size() > 1)
+        sites = probeable(pattern, functions, ways, device, symbolizer, stop, about.left_out);
+    else
+        std::ranges::transform(functions, std::back_inserter(sites), [&](const Symbol& function) {
+            // A name may be that of several functions.
+            return ManySite{function.address, ways.front()};
+        });
     check_site_memory(pattern, "functions", sites.size());
-    while (!sites.empty()) {
-        stop.check();
-        RefusedSite refused{};
-        if (auto probe = device.attach_many(sites, request, refused, symbolizer)) {
-            about.functions = sites.size();
-            about.shadows =
-                static_cast<std::size_t>(std::ranges::count(sites, kShadow, &ManySite::flags));
-            return std::move(*probe);
-        }
-        // What has changed since it was asked.
-        ++about.left_out[refused.reason];
-        sites.erase(sites.begin() + static_cast<std::ptrdiff_t>(refused.index));
-    }
+    // The functions of one request share the memory for calls that are under way.
+    const std::size_t batch = target.at_returns ? DJPROBE_MANY_MAX : kBatch;
+    if (auto probe = attach_in_batches(sites, request, batch, device, symbolizer, stop, about))
+        return std::move(*probe);
     fail(ExitCode::kRefusedSite, "'{}': all functions of such a name are refused: {}", pattern,
          reasons_text(about.left_out));
 }

@@ -42,6 +42,12 @@ Live check_live(const Flow& flow, u64 site) {
     careful = flow;
     careful.has_fixups = true;
     require(is_everything(find_live(careful, site)), "fixups, everything live");
+    const RegisterSet rax = register_bit(kRax);
+    const Live asked = find_live(flow, site, {rax, false});
+    require((asked.registers | rax) == kCallerSaved, "not asked, live");
+    require(live.registers & rax || !(asked.registers & rax),
+            "asked alone, as dead as among others");
+    require(live.flags || !asked.flags, "flags are always asked");
     return live;
 }
 

@@ -31,7 +31,7 @@ struct Function {
     std::vector<Rewritten> rewritten = {};
     bool (*is_compiled)(u64) = nullptr;
 
-    Live live(size_t offset = 0) const {
+    Live live(size_t offset = 0, const Asked& asked = {}) const {
         return find_live({.function = {kFunction, view(code)},
                           .cold = {kCold, view(cold)},
                           .whole = whole,
@@ -41,7 +41,7 @@ struct Function {
                           .indirect_thunks = kIndirectThunks,
                           .rewritten = {rewritten.data(), rewritten.size()},
                           .is_compiled = is_compiled},
-                         kFunction + offset);
+                         kFunction + offset, asked);
     }
     RegisterSet registers(size_t offset = 0) const { return live(offset).registers; }
     bool flags(size_t offset = 0) const { return live(offset).flags; }
@@ -53,6 +53,20 @@ void expect_end(const char* what, const Bytes& ends, RegisterSet registers, bool
     const Function function{ends};
     EXPECT_EQ(function.registers(), registers);
     EXPECT_EQ(function.flags(), flags);
+}
+
+// --- what is asked ---
+
+TEST(LivenessTest, WhatIsNotAskedCountsAsLive) {
+    const Function function{CODE("xor eax, eax; mov ecx, 1; ret")};
+    const Live live = function.live(0, {set(AX), false});
+    EXPECT_EQ(live.registers, kCallerSaved & ~set(AX));
+    EXPECT_FALSE(live.flags);
+    EXPECT_TRUE(live.system_flags);
+    EXPECT_FALSE(function.live(0, {0, true}).system_flags);
+    // What is asked is answered as among all the rest.
+    const Function other{CODE("mov rcx, rax; cmp rcx, 1; ret")};
+    EXPECT_EQ(other.live(0, {set(AX), false}).registers, kCallerSaved);
 }
 
 // --- straight on ---

@@ -40,9 +40,9 @@ class Exploration {
   public:
     explicit Exploration(const Flow& flow) : flow_(flow) {}
 
-    Set run(u64 from) {
-        arrive(from, kAll);
-        for (size_t i = 0; i < count_ && (kAll & ~live_);) {
+    Set run(u64 from, Set asked) {
+        arrive(from, asked);
+        for (size_t i = 0; i < count_ && (asked & ~live_);) {
             const Set open = blocks_[i].open & ~live_;
             blocks_[i].open = 0;
             if (!open) {
@@ -206,13 +206,14 @@ bool changes_system_flags(const Code& code) {
 
 }  // namespace
 
-Live find_live(const Flow& flow, u64 from) {
+Live find_live(const Flow& flow, u64 from, const Asked& asked) {
     Live live;
     if (!flow.standard_abi || flow.has_fixups) return live;
-    const Set set = Exploration(flow).run(from);
-    live.registers = static_cast<RegisterSet>(set & kRegisterPart);
+    const Set set = Exploration(flow).run(from, join(asked.registers, kStatusFlags));
+    live.registers = static_cast<RegisterSet>((set | ~Set{asked.registers}) & kRegisterPart);
     live.flags = (set & kFlagPart) != 0;
-    live.system_flags = changes_system_flags(flow.function) || changes_system_flags(flow.cold);
+    live.system_flags = !asked.system_flags || changes_system_flags(flow.function) ||
+                        changes_system_flags(flow.cold);
     return live;
 }
 

@@ -50,9 +50,16 @@ struct Live {
     bool system_flags = true;
 };
 
+/// What a question about liveness is about: the rest counts as live, unasked. The less is asked,
+/// the sooner it is answered.
+struct Asked {
+    RegisterSet registers = kCallerSaved;
+    bool system_flags = true;
+};
+
 /// What may be live at `from`, right before the instruction there. Explores the control flow from
 /// there; what is undecided at its bounds counts as live. Pure but for Flow::is_compiled; no
 /// allocation, any context.
-Live find_live(const Flow& flow, u64 from);
+Live find_live(const Flow& flow, u64 from, const Asked& asked = {});
 
 }  // namespace djprobe::x86

@@ -3,6 +3,8 @@
 
 #include <Zydis/Decoder.h>
 
+#include "common.h"
+
 namespace djprobe::x86 {
 namespace {
 
@@ -129,6 +131,10 @@ void find_taken(const ZydisDecodedInstruction& raw, Insn& out) {
 }  // namespace
 
 bool decode(Span<const u8> bytes, u64 address, Insn& out) {
+    return decode_common(bytes, address, out) || decode_any(bytes, address, out);
+}
+
+bool decode_any(Span<const u8> bytes, u64 address, Insn& out) {
     if (const size_t prefix = emulate_prefix_length(bytes)) {
         Insn emulated;
         if (!decode(bytes.first(kMaxInsnLength).from(prefix), address + prefix, emulated))

@@ -67,5 +67,7 @@ constexpr u64 xbegin_rel16_target(u64 field, i32 bytes) {
 /// False when they are no valid 64-bit instruction or end within it. Pure, any context; about 0.5
 /// KB of stack. Source: Intel SDM vol. 2, ch. 2 "Instruction Format"; AMD APM vol. 3, ch. 1.
 [[nodiscard]] bool decode(Span<const u8> bytes, u64 address, Insn& out);
+/// The same, without the short cut for common instructions (common.h).
+[[nodiscard]] bool decode_any(Span<const u8> bytes, u64 address, Insn& out);
 
 }  // namespace djprobe::x86

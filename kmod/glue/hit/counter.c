@@ -103,7 +103,7 @@ static struct djk_handler *make_counter(const struct djk_source *base, struct dj
 	if (!map)
 		return NULL;
 	request->reason = refuse_place(map, place, source->actions, request->detail);
-	handler = request->reason ? NULL : kzalloc(sizeof(*handler), GFP_KERNEL);
+	handler = request->reason ? NULL : kzalloc(DJK_COUNTER_SIZE, GFP_KERNEL);
 	if (!handler) {
 		if (!request->reason)
 			request->reason = DJPROBE_REASON_NO_MEMORY;

@@ -30,19 +30,22 @@ struct djk_full_handler {
 	struct djretprobe *c_return; /* or this; */
 	struct bpf_map *map;	     /* or it only counts: the map that holds link.counter */
 	struct djk_shadow *shadow;   /* not NULL: it runs at the return, the site is the entry */
-	bool begins;		     /* it decides at the entry whether to see the return */
-	bool needs_context;	     /* it calls helpers that read its cookie or its kprobe */
-	bool asks_where;	     /* it calls bpf_get_func_ip(), or a program that may */
-	bool plain;		     /* a program that runs at the site and needs no context */
-	bool as_kprobe;		     /* the program sees `ip` as at a kprobe of the kernel's own */
-	bool inside;		     /* with as_kprobe: the kernel sees no function's entry there */
-	bool as_returned;	     /* it sees `ip` and `sp` as they are behind the return */
-	unsigned long shown_ip;	     /* with as_kprobe: at an entry, else 0 */
-	u64 cookie;
 	struct djk_counters __percpu *counters; /* of what it runs; NULL: it only counts */
-	struct kprobe identity;			/* never registered: what bpf_get_func_ip() reads */
 	struct djk_action_list *actions; /* what it does where it counts; NULL: it increments */
+	bool begins;			 /* it decides at the entry whether to see the return */
+	bool needs_context;		 /* it calls helpers that read its cookie or its kprobe */
+	bool asks_where;		 /* it calls bpf_get_func_ip(), or a program that may */
+	bool plain;			 /* a program that runs at the site and needs no context */
+	bool as_kprobe;		/* the program sees `ip` as at a kprobe of the kernel's own */
+	bool inside;		/* with as_kprobe: the kernel sees no function's entry there */
+	bool as_returned;	/* it sees `ip` and `sp` as they are behind the return */
+	unsigned long shown_ip; /* with as_kprobe: at an entry, else 0 */
+	u64 cookie;
+	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */
 };
+
+/* What is allocated of a handler that only counts: no program sees the rest. */
+#define DJK_COUNTER_SIZE offsetof(struct djk_full_handler, shown_ip)
 
 /* What a session keeps about a call: its cookie, and the time of its entry in nanoseconds. */
 struct djk_session_call {

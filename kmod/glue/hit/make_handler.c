@@ -336,6 +336,9 @@ void djk_handler_set_function(struct djk_handler *link, unsigned long function)
 {
 	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
+	/* No program asks a counter, which has no such fields. */
+	if (link->counter)
+		return;
 	if (handler->inside)
 		function = 0;
 	handler->identity.addr = (kprobe_opcode_t *)function;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* DJPROBE_IOC_ATTACH_MANY: many sites, all or none. */
+/* DJPROBE_IOC_ATTACH_MANY: many sites, all or none, or all but those that are refused. */
 #include <linux/err.h>
 #include <linux/fcntl.h>
 #include <linux/file.h>
@@ -57,10 +57,31 @@ static int write_sites(struct many *many, u32 first, u32 last)
 		struct djprobe_site *site = &many->sites[i];
 
 		site->address = request->address;
+		if (request->left_out)
+			site->flags |= DJPROBE_SITE_LEFT_OUT;
 		djk_write_reason(request, &site->reason, site->detail);
 	}
 	return copy_to_user(to + first, many->sites + first, (last - first) * sizeof(*to)) ? -EFAULT
 											   : 0;
+}
+
+/* What the caller is told of the sites. */
+static int tell_sites(struct many *many, bool attached)
+{
+	const u32 count = many->wanted.count, failed = many->wanted.failed;
+
+	if (attached || (failed < count && many->asked[failed].left_out))
+		return write_sites(many, 0, count);
+	return failed < count ? write_sites(many, failed, failed + 1) : 0;
+}
+
+static u32 count_left_out(const struct many *many)
+{
+	u32 i, count = 0;
+
+	for (i = 0; i < many->wanted.count; i++)
+		count += many->asked[i].left_out;
+	return count;
 }
 
 /* The index of a site that the caller may not name by its address, or their count. */
@@ -84,12 +105,13 @@ static enum djk_shown_as shown_as(u32 flags)
 static struct file *attach_sites(struct many *many, struct djp_attachment *attachment)
 {
 	struct djprobe_attach_many *const wanted = &many->wanted;
+	const u32 flags = wanted->flags & ~DJPROBE_ATTACH_SKIP;
 	const struct djk_programs programs = {
 		.fd = wanted->prog_fd,
-		.entry_fd = wanted->flags == DJPROBE_ATTACH_SESSION ? &wanted->entry_prog_fd : NULL,
-		.count = wanted->flags & DJPROBE_ATTACH_COUNT,
+		.entry_fd = flags == DJPROBE_ATTACH_SESSION ? &wanted->entry_prog_fd : NULL,
+		.count = flags & DJPROBE_ATTACH_COUNT,
 		.actions = many->actions,
-		.shown_as = shown_as(wanted->flags),
+		.shown_as = shown_as(flags),
 	};
 	struct file *file;
 
@@ -102,15 +124,18 @@ static struct file *attach_sites(struct many *many, struct djp_attachment *attac
 		return ERR_PTR(djk_errno_of(attachment->reason));
 	}
 	file = djk_attach_file(attachment, programs);
-	if (IS_ERR(file))
-		wanted->failed = attachment->failed;
+	wanted->failed = IS_ERR(file) ? attachment->failed : count_left_out(many);
 	return file;
 }
 
 static int attach_and_tell(struct many *many, void __user *argument)
 {
 	struct djprobe_attach_many *const wanted = &many->wanted;
-	struct djp_attachment attachment = { .requests = many->asked, .count = wanted->count };
+	struct djp_attachment attachment = {
+		.requests = many->asked,
+		.count = wanted->count,
+		.skip_refused = wanted->flags & DJPROBE_ATTACH_SKIP,
+	};
 	const int fd = get_unused_fd_flags(O_CLOEXEC);
 	struct file *const file = fd < 0 ? ERR_PTR(fd) : attach_sites(many, &attachment);
 	int error;
@@ -121,16 +146,14 @@ static int attach_and_tell(struct many *many, void __user *argument)
 	wanted->detail[0] = many->addresses ? attachment.detail[0] : 0;
 	wanted->detail[1] = many->addresses ? attachment.detail[1] : 0;
 	error = djk_write_struct(argument, wanted, sizeof(*wanted));
-	if (!error && !IS_ERR(file))
-		error = write_sites(many, 0, wanted->count);
-	else if (!error && wanted->failed < wanted->count)
-		error = write_sites(many, wanted->failed, wanted->failed + 1);
+	if (!error)
+		error = tell_sites(many, !IS_ERR(file));
 	return djk_install(fd, file, error);
 }
 
 static bool are_in_order(const struct djprobe_attach_many *wanted)
 {
-	switch (wanted->flags) {
+	switch (wanted->flags & ~DJPROBE_ATTACH_SKIP) {
 	case DJPROBE_ATTACH_SESSION:
 		break;
 	case 0:

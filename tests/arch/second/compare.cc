@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "support/same_insn.h"
+
 namespace djprobe::test {
 namespace {
 
@@ -256,6 +258,11 @@ size_t Comparison::add(Span<const u8> bytes, u64 address) {
     const bool valid = x86::decode(bytes, address, mine);
     decode_whole(bytes.first(x86::kMaxInsnLength), address, other);
     ++compared_;
+    if (!is_short_cut_right(bytes, address)) {
+        ++unexplained_;
+        ++shown_["the short cut for common instructions, of" +
+                 hex(bytes.first(x86::kMaxInsnLength))];
+    }
     if (!valid && !other.valid) {
         ++neither_;
         return 1;
@@ -286,9 +293,7 @@ void Comparison::differ(const char* what, Span<const u8> bytes, const Insn* mine
     std::printf("  DIFFERS %s: we %d bytes kind %d, LLVM %d bytes %s:", what,
                 mine ? mine->length : 0, mine ? static_cast<int>(mine->kind) : -1, other.length,
                 other.name.c_str());
-    for (const u8 byte : bytes.first(x86::kMaxInsnLength))
-        std::printf(" %02x", byte);
-    std::printf("\n");
+    std::printf("%s\n", hex(bytes.first(x86::kMaxInsnLength)).c_str());
 }
 
 bool Comparison::report() const {

@@ -309,7 +309,11 @@ void djk_unpin_target(unsigned long address) {
 
 djk_handler* djk_make_handler(const djk_source* source, djp_request*) {
     if (kernel->on_make) kernel->on_make();
-    return reinterpret_cast<djk_handler*>(const_cast<djk_source*>(source));
+    if (kernel->more_handlers.empty())
+        return reinterpret_cast<djk_handler*>(const_cast<djk_source*>(source));
+    Handler* const next = kernel->more_handlers.front();
+    kernel->more_handlers.erase(kernel->more_handlers.begin());
+    return &next->link;
 }
 
 void djk_handler_set_function(djk_handler*, unsigned long) {}

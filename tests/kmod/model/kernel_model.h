@@ -82,6 +82,8 @@ class Kernel {
     static constexpr int kCFunction = -1, kCounter = -2;
     Handler* make_handler(int kind, unsigned int wants);
     void destroy(Handler& handler);
+    /// For requests of several probes: their handlers, one behind the other, in place of a source.
+    std::vector<Handler*> more_handlers;
 
     /// A name that this kernel does not have; what the policy has told of one.
     std::string lacks, told;

@@ -169,7 +169,7 @@ void Walk::step(bool nested) {
             const size_t count = one_in(3) ? 1 + random_() % 5 : 1;
             for (size_t i = 0; i < count; ++i)
                 wishes.push_back(any_wish());
-            if (session_.probes().size() < 24) session_.attach(wishes);
+            if (session_.probes().size() < 24) session_.attach(wishes, one_in(3));
             break;
         }
         case 5 ... 7:

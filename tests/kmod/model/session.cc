@@ -80,7 +80,7 @@ Group Session::without_busy(const Group& group) const {
 
 // ---- Operations.
 
-Session::Answer Session::attach(const std::vector<Wish>& wishes) {
+Session::Answer Session::attach(const std::vector<Wish>& wishes, bool skip) {
     std::vector<djp_request> requests(wishes.size());
     std::vector<std::string> names(wishes.size());
     std::vector<Handler*> made(wishes.size());
@@ -108,9 +108,11 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
     }
     const int failed = kernel.failed;
     const Events before = events_;
+    const bool was_there = kernel.module == ModuleState::Live;
     djp_attachment attachment = {};
     attachment.requests = requests.data();
     attachment.count = requests.size();
+    attachment.skip_refused = skip;
     bool done = false;
     {
         Busy busy(*this, {});
@@ -119,10 +121,24 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
         done = djp_attach(&attachment);
     }
     Answer answer;
+    const auto check_refused = [&](size_t index, unsigned int reason) {
+        // An unknown symbol has no address.
+        const u64 address = requests[index].address;
+        const bool left = before.leaves != events_.leaves;
+        const bool leaving = reason == DJPROBE_REASON_MODULE_LEAVING && left;
+        // After one is left out the module may come back while the others are attached.
+        const bool was_gone =
+            skip && (left || !was_there) &&
+            (reason == DJPROBE_REASON_NOT_TEXT || reason == DJPROBE_REASON_NO_SUCH_SYMBOL ||
+             reason == DJPROBE_REASON_MODULE_LEAVING);
+        if (!leaving && !(was_gone && kernel.image.module().contains(wishes[index].address)))
+            check_refusal("attaching", address ? address : wishes[index].address,
+                          wishes[index].wants, reason, kernel.failed - failed);
+    };
+    // Those that the policy did not come to ask for.
+    for (size_t i = 0; i < wishes.size(); ++i)
+        if ((!done || requests[i].left_out) && !made[i]->destroyed) kernel.destroy(*made[i]);
     if (!done) {
-        // Those that the policy did not come to ask for.
-        for (Handler* handler : made)
-            if (!handler->destroyed) kernel.destroy(*handler);
         answer.reason = attachment.reason;
         // While the probes are made the caller may be killed, or memory run out: no request's
         // fault.
@@ -131,20 +147,20 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
         if (attachment.failed < wishes.size() &&
             requests[attachment.failed].reason != attachment.reason)
             fail("the attachment is refused for another reason than its request");
-        // An unknown symbol has no address.
-        const u64 address = requests[answer.index].address;
-        const bool leaving =
-            answer.reason == DJPROBE_REASON_MODULE_LEAVING && before.leaves != events_.leaves;
-        if (!leaving)
-            check_refusal("attaching", address ? address : wishes[answer.index].address,
-                          wishes[answer.index].wants, answer.reason, kernel.failed - failed);
+        check_refused(answer.index, answer.reason);
         check();
         return answer;
     }
-    if (attachment.probe_count != wishes.size())
-        fail("djp_attach() makes %zu probes of %zu", attachment.probe_count, wishes.size());
     for (size_t i = 0; i < wishes.size(); ++i) {
         const djp_request& request = requests[i];
+        if (request.left_out) {
+            note("  -> %zu left out, reason %u", i, request.reason);
+            if (!skip) fail("%#lx: left out of all or none", request.address);
+            check_refused(i, request.reason);
+            answer.left_out.push_back(i);
+            continue;
+        }
+        if (answer.probes.size() == attachment.probe_count) break;
         const bool in_module = kernel.image.module().contains(request.address);
         const bool gone = before.leaves != events_.leaves && in_module;
         // It may have begun to leave meanwhile, and nothing is said of it then.
@@ -155,7 +171,7 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
             fail("%#lx: is a site now, but none when nothing is attached", request.address);
         probes_.push_back({});
         Probe& probe = probes_.back();
-        probe.probe = attachment.probes[i];
+        probe.probe = attachment.probes[answer.probes.size()];
         probe.handler = made[i];
         probe.address = request.address;
         probe.cookie = request.cookie;
@@ -167,6 +183,9 @@ Session::Answer Session::attach(const std::vector<Wish>& wishes) {
         may_have_failed(probe.address, kernel.failed - failed);
         if (before.switches != events_.switches) look_if_refused(probe, kernel.failed - failed);
     }
+    if (answer.probes.size() != attachment.probe_count ||
+        answer.probes.size() + answer.left_out.size() != wishes.size())
+        fail("djp_attach() makes %zu probes of %zu", attachment.probe_count, wishes.size());
     djk_free_large(attachment.probes);
     check();
     return answer;

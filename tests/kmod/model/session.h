@@ -50,8 +50,10 @@ class Session {
         unsigned int reason = 0;
         size_t index = 0;
         Group probes;
+        std::vector<size_t> left_out;  ///< attach() without those that are refused: the others
     };
-    Answer attach(const std::vector<Wish>& wishes);
+    /// All or none; `skip`: without those that are refused.
+    Answer attach(const std::vector<Wish>& wishes, bool skip = false);
     /// nullptr: refused.
     Probe* attach_one(const Wish& wish);
     void detach(Group group);

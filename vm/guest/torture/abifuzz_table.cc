@@ -364,7 +364,7 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
             static constexpr uint64_t kGood[] = {0, 0, DJPROBE_ATTACH_AS_KPROBE,
                                                  DJPROBE_ATTACH_AS_MULTI};
             // The lower ones are flags of a site, or fill_session()'s.
-            value = mistake ? (1 + dice.below(1u << 20)) << 7 | 8 : dice.of(kGood);
+            value = mistake ? (1 + dice.below(1u << 20)) << 8 | 8 : dice.of(kGood);
             if (mistake) model.must_fail(EINVAL);
             // The good program is none of kprobe.multi.
             if (value == DJPROBE_ATTACH_AS_MULTI) a_program(true, around, dice, model);
@@ -415,6 +415,12 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
     put(bytes, field.offset, field.width, value);
 }
 
+/// Beside any other flags, and where nothing is wrong: some sites are none, and may be left out.
+void fill_skip(const Command& command, uint8_t* bytes, Dice& dice, const Model& model) {
+    if (command.number == DJPROBE_IOC_ATTACH_MANY && model.success && dice.one_in(2))
+        put(bytes, kFlags, 4, flags_of(bytes) | DJPROBE_ATTACH_SKIP);
+}
+
 /// How many bytes were published first: the least that the module takes.
 size_t first_size(const Command& command) {
     return command.number == DJPROBE_IOC_ATTACH_MANY ? offsetof(djprobe_attach_many, actions)
@@ -461,6 +467,7 @@ Model fill(const Command& command, uint8_t* bytes, bool mistake, const Surroundi
         const bool can = field.kind != FieldKind::Any;
         fill_field(field, bytes, can && is_wrong(i), around, dice, model);
     }
+    fill_skip(command, bytes, dice, model);
     // A field that takes everything cannot be wrong: then the size is.
     fill_size(command, bytes, mistake && (model.success || dice.one_in(8)), dice, model);
     return model;

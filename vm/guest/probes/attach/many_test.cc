@@ -173,6 +173,42 @@ TEST_F(Many, AreAllOrNone) {
     EXPECT_EQ(counted(), counted_before) << "something has been left behind";
 }
 
+TEST_F(Many, GoOnWithoutThoseThatAreRefused) {
+    std::vector<djprobe_site> sites = {site_of("no_such_function"), site_of(kGetpgid),
+                                       site_of(kGetpgid, 1), site_of("vfs_read")};
+    const auto attach = [&] {
+        return device_.attach_many(sites, counter(), DJPROBE_MODE_AUTO, DJPROBE_ATTACH_SKIP);
+    };
+    ManyAnswer many = attach();
+    ASSERT_EQ(many.error, 0);
+    EXPECT_EQ(many.request.failed, 2u);
+    EXPECT_EQ(sites[0].reason, DJPROBE_REASON_NO_SUCH_SYMBOL);
+    EXPECT_EQ(sites[0].flags, DJPROBE_SITE_LEFT_OUT);
+    EXPECT_EQ(sites[1].flags, 0u);
+    EXPECT_EQ(sites[2].reason, DJPROBE_REASON_NOT_BOUNDARY);
+    EXPECT_EQ(sites[2].flags, DJPROBE_SITE_LEFT_OUT);
+    many.probes.settle();
+    call_getpgid(10);
+    EXPECT_EQ(many.probes.total().count, 2u);
+    EXPECT_EQ(many.probes.query(0).hits, 10u);
+    EXPECT_STREQ(many.probes.query(1).symbol, "vfs_read");
+    many.probes = {};
+
+    // None is left: the first one's error, and all are told.
+    sites = {site_of(kGetpgid, 1), site_of("no_such_function")};
+    many = attach();
+    EXPECT_EQ(many.error, -EILSEQ);
+    EXPECT_EQ(many.request.failed, 0u);
+    EXPECT_EQ(sites[1].reason, DJPROBE_REASON_NO_SUCH_SYMBOL);
+
+    // What is no site's fault refuses all of them, and tells nothing of any.
+    sites = {site_of(kGetpgid), site_of("no_such_function")};
+    many = device_.attach_many(sites, -1, DJPROBE_MODE_AUTO, DJPROBE_ATTACH_SKIP);
+    EXPECT_EQ(many.error, -EBADF);
+    EXPECT_EQ(many.request.failed, 2u);
+    EXPECT_EQ(sites[1].flags, 0u);
+}
+
 TEST_F(Many, NeighboursOverlapAsSingleOnesDo) {
     const std::vector<Probe> alone = attach_everywhere(device_, counter(), kGetpgid, 8);
     std::vector<djprobe_site> sites;
@@ -247,7 +283,11 @@ TEST_F(Many, OthersAreServedWhileTheyComeAndGo) {
 TEST_F(Many, AKilledCallerIsGoneSoonAndLeavesNothing) {
     std::vector<djprobe_site> sites = choose_entries(10000);
     ASSERT_EQ(sites.size(), 10000u);
-    const double all = seconds_of([&] { (void)device_.attach_many(sites, counter()); });
+    ManyAnswer undisturbed;
+    const double attached =
+        seconds_of([&] { undisturbed = device_.attach_many(sites, counter()); });
+    ASSERT_EQ(undisturbed.error, 0);
+    const double detached = seconds_of([&] { undisturbed.probes.detach(); });
     // Early and late in the call.
     for (const double part : {0.2, 0.5, 0.8}) {
         int ends[2];
@@ -263,16 +303,17 @@ TEST_F(Many, AKilledCallerIsGoneSoonAndLeavesNothing) {
         close(ends[1]);
         char byte = 0;
         ASSERT_EQ(read(ends[0], &byte, 1), 1);
-        usleep(static_cast<useconds_t>(all * part * 1e6));
+        usleep(static_cast<useconds_t>(attached * part * 1e6));
         const double gone = seconds_of([&] {
             kill(caller, SIGKILL);
             waitpid(caller, nullptr, 0);
         });
         const bool was_through = read(ends[0], &byte, 1) == 1;
         close(ends[0]);
-        std::printf("killed after %.2f of %.2f s%s: gone in %.1f ms\n", all * part, all,
+        std::printf("killed after %.2f of %.2f s%s: gone in %.1f ms\n", attached * part, attached,
                     was_through ? ", when all were attached" : "", gone * 1e3);
-        EXPECT_LT(gone, most_seconds(all) + (was_through ? all : 0));
+        // What it has armed goes as in a detach.
+        EXPECT_LT(gone, most_seconds(attached + detached) + detached);
         std::ifstream list("/sys/kernel/debug/djprobe/list");
         std::string line;
         EXPECT_FALSE(std::getline(list, line)) << line;

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+// The short cut for common instructions says what the whole decoder says.
+#include "arch/x86/insn/common.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "support/same_insn.h"
+
+namespace djprobe::x86 {
+namespace {
+
+constexpr u64 kAddress = 0xffffffff81234567;
+
+/// Returns whether the short cut takes it.
+bool compare(Span<const u8> bytes) {
+    Insn common;
+    if (!decode_common(bytes, kAddress, common)) return false;
+    EXPECT_TRUE(test::is_short_cut_right(bytes, kAddress)) << test::hex(bytes);
+    // One that ends too early is not taken.
+    Insn cut;
+    for (size_t length = 0; length < common.length; ++length)
+        EXPECT_FALSE(decode_common(bytes.first(length), kAddress, cut))
+            << test::hex(bytes) << length;
+    return true;
+}
+
+constexpr unsigned int kPrefixes = 35, kOpcodes = 512;
+
+/// Prefixes: none, gs, each REX, both, and one that the short cut must not take. Behind the opcode
+/// there is noise. Returns where that begins.
+size_t begin(unsigned int prefix, unsigned int opcode, std::mt19937_64& random,
+             u8 (&bytes)[kMaxInsnLength]) {
+    for (u8& byte : bytes)
+        byte = static_cast<u8>(random());
+    size_t at = 0;
+    if (prefix == 34) bytes[at++] = 0x66;
+    if (prefix >= 17 && prefix < 34) bytes[at++] = 0x65;
+    if (prefix % 17 && prefix < 34) bytes[at++] = static_cast<u8>(0x40 + prefix % 17 - 1);
+    if (opcode >= 256) bytes[at++] = 0x0f;
+    bytes[at++] = static_cast<u8>(opcode);
+    return at;
+}
+
+TEST(CommonTest, SaysWhatTheWholeDecoderSays) {
+    std::mt19937_64 random(1);
+    size_t taken = 0;
+    u8 bytes[kMaxInsnLength];
+    for (unsigned int prefix = 0; prefix < kPrefixes; ++prefix)
+        for (unsigned int opcode = 0; opcode < kOpcodes; ++opcode)
+            for (unsigned int modrm = 0; modrm < 256 && !::testing::Test::HasFailure(); ++modrm) {
+                const size_t at = begin(prefix, opcode, random, bytes);
+                bytes[at] = static_cast<u8>(modrm);
+                taken += compare({bytes, sizeof bytes});
+            }
+    EXPECT_GT(taken, 1'000'000u) << "it saves nothing";
+}
+
+TEST(CommonTest, SaysTheSameOfEachSib) {
+    std::mt19937_64 random(3);
+    u8 bytes[kMaxInsnLength];
+    for (unsigned int prefix = 0; prefix < kPrefixes; ++prefix)
+        for (unsigned int opcode = 0; opcode < kOpcodes; ++opcode)
+            for (unsigned int sib = 0; sib < 3 * 256 && !::testing::Test::HasFailure(); ++sib) {
+                const size_t at = begin(prefix, opcode, random, bytes);
+                // Some opcodes are common with 0 only.
+                const u8 reg = random() % 2 ? 0 : random() % 8;
+                bytes[at] = static_cast<u8>(sib / 256 << 6 | reg << 3 | 4);
+                bytes[at + 1] = static_cast<u8>(sib);
+                (void)compare({bytes, sizeof bytes});
+            }
+}
+
+TEST(CommonTest, KnowsWhereFunctionsBegin) {
+    const u8 endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    EXPECT_TRUE(compare({endbr64, sizeof endbr64}));
+}
+
+TEST(CommonTest, SaysTheSameOfRandomBytes) {
+    std::mt19937_64 random(2);
+    u8 bytes[kMaxInsnLength];
+    for (int i = 0; i < 3'000'000 && !::testing::Test::HasFailure(); ++i) {
+        for (u8& byte : bytes)
+            byte = static_cast<u8>(random());
+        (void)compare({bytes, 1 + random() % sizeof bytes});
+    }
+}
+
+}  // namespace
+}  // namespace djprobe::x86
