@@ -18,7 +18,11 @@ struct TraceProgram {
     std::vector<Field> fields;     ///< of its event, or of the key of its results, in this order
     bool value_is_signed = false;  ///< of its results
     bool is_session = false;       ///< a program at the entry and one at the returns
+    std::string unknown{};         ///< why the function has no types; "" where it has
 };
+
+/// For `probeload attach`: "--session FILE".
+std::string attach_words(const Question& question, bool is_session, const std::string& file);
 
 /// Throws Error: kUsage with a caret, kNoSuchSite.
 TraceProgram write_program(const Question& question, Types& types);
