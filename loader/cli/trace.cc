@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cli/trace.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "cli/checks.h"
@@ -55,37 +59,57 @@ go to stdout, all else to stderr (also the output of COMMAND). clang compiles th
 program, once for each question: it is kept in ~/.cache/djprobe.
 )";
 
+// The kernel's PID_MAX_LIMIT.
+constexpr std::uint64_t kMostTasks = 4'194'304;
+
+// The command line's next option is no value of the one before it.
+std::function<std::string(const std::string&)> a_value(const CLI::App& command) {
+    return [&command](const std::string& text) {
+        if (!text.starts_with('-') || !command.get_option_no_throw(text)) return not_empty(text);
+        return fmt::format("its value is missing: {} is the next option", text);
+    };
+}
+
 void add_filters(CLI::App& command, TaskFilters& filters) {
     const auto add = [&command](const char* name, std::optional<std::uint32_t>& to,
-                                const char* what) {
-        add_number(command, name, to, what, 0, UINT32_MAX);
+                                const char* what, std::uint64_t most) {
+        add_number(command, name, to, what, 0, most);
     };
-    add("--pid", filters.pid, "Only this process");
-    add("--tid", filters.tid, "Only this thread");
-    add("--uid", filters.uid, "Only processes of this user");
-    add("--cpu", filters.cpu, "Only on this CPU");
-    command.add_option("--comm", filters.comm, "Only threads of this name, up to 15 letters")
+    add("--pid", filters.pid, "Only this process", kMostTasks);
+    add("--tid", filters.tid, "Only this thread", kMostTasks);
+    add("--uid", filters.uid, "Only processes of this user", UINT32_MAX);
+    add("--cpu", filters.cpu, "Only on this CPU", UINT32_MAX);
+    command
+        .add_option("--comm", filters.comm,
+                    "Only threads of this name, up to 15 letters, no pattern")
         ->type_name("NAME")
-        ->check(not_empty);
+        ->check(a_value(command));
+}
+
+constexpr const char* kResults = "--count-by, --sum, --avg, --min, --max, --hist and --latency";
+
+void set_results(const char* name, std::optional<Aggregation>& results, Aggregation::Kind kind,
+                 const std::string& text) {
+    if (results) fail(ExitCode::kUsage, "{}: one of {} at a time", name, kResults);
+    results.emplace();
+    results->kind = kind;
+    (kind == Aggregation::Kind::kCount ? results->keys : results->value) = text;
 }
 
 // One of them, in place of events.
 void add_results(CLI::App& command, TraceOptions& options) {
     using Kind = Aggregation::Kind;
     std::optional<Aggregation>& results = options.question.aggregation;
-    auto* const group = command.add_option_group("results");
     const auto add = [&](const char* name, Kind kind, const char* what) {
-        group
-            ->add_option_function<std::string>(
+        command
+            .add_option_function<std::string>(
                 name,
-                [&results, kind](const std::string& text) {
-                    if (!results) results.emplace();
-                    results->kind = kind;
-                    (kind == Kind::kCount ? results->keys : results->value) = text;
+                [&results, name, kind](const std::string& text) {
+                    set_results(name, results, kind, text);
                 },
                 what)
             ->type_name(kind == Kind::kCount ? "KEYS" : "EXPRESSION")
-            ->check(not_empty);
+            ->check(a_value(command));
     };
     add("--count-by", Kind::kCount, "Count the calls for each value of KEYS");
     add("--sum", Kind::kSum, "The sum, of all calls or for each value of --by");
@@ -93,19 +117,16 @@ void add_results(CLI::App& command, TraceOptions& options) {
     add("--min", Kind::kLeast, "The least");
     add("--max", Kind::kMost, "The largest");
     add("--hist", Kind::kHistogram, "How often it was in which power of two");
-    group->add_flag_callback(
+    command.add_flag_callback(
         "--latency",
         [&options] {
             options.question.at_returns = true;
-            if (!options.question.aggregation) options.question.aggregation.emplace();
-            options.question.aggregation->kind = Kind::kHistogram;
-            options.question.aggregation->value = "latency";
+            set_results("--latency", options.question.aggregation, Kind::kHistogram, "latency");
         },
         "The same of the nanoseconds from entry to return");
-    group->require_option(0, 1);
     command.add_option("--by", options.by, "With one of these but --count-by: a result for each")
         ->type_name("KEYS")
-        ->check(not_empty);
+        ->check(a_value(command));
     add_number(command, "--top", options.top, "Show so many results, the largest (default 20)", 1,
                1'000'000);
     command.add_option("-i,--interval", options.attach.interval, "Show results so often, too")
@@ -120,7 +141,8 @@ void add_output(CLI::App& command, TraceOptions& options) {
             "--columns",
             [&options](const std::string& text) { options.question.columns = parse_columns(text); },
             "Before the values: of time, cpu, pid, tid, uid, comm (default time,cpu,pid,comm)")
-        ->type_name("LIST");
+        ->type_name("LIST")
+        ->check(a_value(command));
     command.add_flag("--kstack", options.question.kernel_stack, "And the kernel's stack");
     command.add_flag("--ustack", options.question.user_stack, "And that of the process");
     auto* const json = command.add_flag_callback(
@@ -143,7 +165,7 @@ void add_run(CLI::App& command, AttachOptions& attach) {
     command
         .add_option("-c,--command", attach.command, "Run by /bin/sh once attached; stop at its end")
         ->type_name("COMMAND")
-        ->check(not_empty);
+        ->check(a_value(command));
     add_number(command, "-n,--limit", attach.limit, "Stop after so many events", 1, UINT64_MAX);
     command
         .add_option_function<std::string>(
@@ -169,23 +191,36 @@ Command add_trace(CLI::App& app) {
         ->type_name("")
         ->required();
     command
-        ->add_option("EXPRESSIONS", options->question.items,
-                     "What is shown, with commas between (default: all arguments, or retval)")
+        ->add_option_function<std::vector<std::string>>(
+            "EXPRESSIONS",
+            [options](const std::vector<std::string>& words) {
+                if (words.size() > 1)
+                    fail(ExitCode::kUsage,
+                         "{} words are given: put commas between expressions, and all of them in "
+                         "quotes: '{}'",
+                         words.size(), fmt::join(words, ", "));
+                options->question.items = words.front();
+            },
+            "What is shown, with commas between (default: all arguments, or retval)")
         ->type_name("")
+        ->expected(1, -1)
         ->check(not_empty);
     command->add_option("--if", options->question.condition, "Only where this is not 0")
         ->type_name("EXPRESSION")
-        ->check(not_empty);
+        ->check(a_value(*command));
     add_filters(*command, options->question.filters);
     add_results(*command, *options);
     add_output(*command, *options);
     add_run(*command, options->attach);
     command
         ->add_option("--emit", options->emit,
-                     "Write the program, as source or, for .o, compiled; run nothing")
-        ->type_name("FILE");
+                     "Write the program, as source or, for .o, compiled; run nothing. What is of "
+                     "the run and of the output is then attach's")
+        ->type_name("FILE")
+        ->check(a_value(*command));
     command->add_option("--btf", options->types, "Of another kernel, with --emit: its vmlinux")
         ->type_name("FILE")
+        ->check(a_value(*command))
         ->needs("--emit");
     return {command,
             [options] { return run_trace(*options); },

@@ -4,6 +4,10 @@
 #include <fmt/core.h>
 #include <fnmatch.h>
 
+#include <algorithm>
+#include <initializer_list>
+#include <string_view>
+
 namespace djprobe::loader {
 namespace {
 
@@ -11,6 +15,26 @@ bool is_function(const Symbol& symbol) {
     if (!symbol.is_text()) return false;
     if (symbol.module == "bpf" || symbol.module.starts_with("__builtin__")) return false;
     return !symbol.name.starts_with("__pfx_") && symbol.name.find(".cold") == symbol.name.npos;
+}
+
+// "kprobe:vfs_read", "vfs_read:exit": as bpftrace and perf write places.
+bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
+    return std::ranges::find(words, word) != words.end();
+}
+
+std::string foreign_place(const Kallsyms& kallsyms, const std::string& first,
+                          const std::string& second) {
+    const auto advice = [](std::string_view function, bool returns) {
+        if (!returns) return fmt::format("write {}", function);
+        return fmt::format("for its returns: probeload trace {}:return", function);
+    };
+    if (is_one_of(first, {"kprobe", "k", "p", "fentry", "kfunc"}))
+        return fmt::format("'{}' is no module: {}", first, advice(second, false));
+    if (is_one_of(first, {"kretprobe", "kr", "r", "fexit", "kretfunc"}))
+        return fmt::format("'{}' is no module: {}", first, advice(second, true));
+    const bool returns = is_one_of(second, {"return", "ret", "exit", "retval"});
+    if ((!returns && second != "entry") || kallsyms.find(first).empty()) return "";
+    return fmt::format("{} is a function, and no module: {}", first, advice(first, returns));
 }
 
 }  // namespace
@@ -39,6 +63,7 @@ std::string missing_module(const Kallsyms& kallsyms, const std::string& pattern)
     if (module.find_first_of("*?[") != module.npos)
         return fmt::format("no module is named like '{}'", module);
     const std::string function = pattern.substr(module.size() + 1);
+    if (std::string meant = foreign_place(kallsyms, module, function); !meant.empty()) return meant;
     if (!kallsyms.find(function).empty())
         return fmt::format("no module {} is loaded; did you mean {}?", module,
                            kallsyms.find(function).front().qualified_name());

@@ -17,7 +17,7 @@ bool names_module(const std::string& pattern);
 bool is_like(const std::string& pattern, std::string_view module, std::string_view name);
 
 /// For messages about a name or a pattern that nothing fits: "no module xfs is loaded: modprobe
-/// xfs", or "" where that is not why.
+/// xfs", how a place of bpftrace's is written here, or "" where that is not why.
 std::string missing_module(const Kallsyms& kallsyms, const std::string& pattern);
 
 /// The functions whose name fits the pattern ("GLOB" for the kernel and its modules, "MODULE:GLOB"

@@ -60,7 +60,8 @@ SiteSpec parse_function(std::string_view text) {
     const std::size_t colon = symbol.find(':');
     const bool nameless = symbol.empty() || colon == 0 || colon == symbol.size() - 1;
     if (symbol.find(',') != symbol.npos)
-        fail(ExitCode::kUsage, "'{}' is not a function: give each one a --func of its own", text);
+        fail(ExitCode::kUsage, "'{}' is not a function, but several: give each one by itself",
+             text);
     if (nameless || symbol.find_first_of(" \t\n\r") != symbol.npos) {
         fail(ExitCode::kUsage, "'{}' is not a function: write SYM, SYM+OFFSET or MODULE:SYM", text);
     }

@@ -78,7 +78,8 @@ void write_vmlinux_header(const std::filesystem::path& btf_file,
 
 std::filesystem::path compile(const std::filesystem::path& source, const std::string& name,
                               const std::filesystem::path& beside, TempDir& directory,
-                              const std::vector<std::string>& flags) {
+                              const std::vector<std::string>& flags,
+                              const std::string& without_clang) {
     struct stat status = {};
     open_regular(source, status);  // for what it says when that cannot be
     if (includes_vmlinux_header(source, beside) && !std::filesystem::exists(beside / "vmlinux.h")) {
@@ -95,9 +96,8 @@ std::filesystem::path compile(const std::filesystem::path& source, const std::st
     } catch (const std::system_error& error) {
         if (error.code() == std::errc::no_such_file_or_directory) {
             fail(ExitCode::kCompile,
-                 "{}: needs clang to be compiled (apt install clang libbpf-dev), or give an "
-                 "object (.bpf.o)",
-                 name);
+                 "{}: needs clang to be compiled (apt install clang libbpf-dev), or {}", name,
+                 without_clang);
         }
         fail(ExitCode::kCompile, "clang: {}", error.code().message());
     }

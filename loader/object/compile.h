@@ -15,11 +15,12 @@ bool is_source(const std::filesystem::path& file);
 
 /// Compiles into `directory` and returns the object's path. clang's messages go to stderr as they
 /// are; `name` is the source's in our own. A source that includes vmlinux.h, itself or by a header
-/// in `beside`, gets the running kernel's, unless there is one. `flags`: clang's, besides. Throws
-/// Error: kBadFile, kCompile.
+/// in `beside`, gets the running kernel's, unless there is one. `flags`: clang's, besides.
+/// `without_clang`: what else to do where there is none. Throws Error: kBadFile, kCompile.
 std::filesystem::path compile(const std::filesystem::path& source, const std::string& name,
                               const std::filesystem::path& beside, TempDir& directory,
-                              const std::vector<std::string>& flags = {});
+                              const std::vector<std::string>& flags = {},
+                              const std::string& without_clang = "give an object (.bpf.o)");
 
 /// Writes the types of a kernel's BTF as a header for CO-RE programs. Throws Error(kCompile).
 void write_vmlinux_header(const std::filesystem::path& btf, const std::filesystem::path& header);

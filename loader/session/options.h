@@ -31,7 +31,8 @@ struct AttachOptions {
     std::vector<std::string> maps;     ///< NAME.max_entries=N, NAME.value_size=N
     bool at_returns = false;           ///< also where the section does not say so
     std::optional<ReturnMode> return_mode;
-    bool session = false;  ///< programs at entry and return of a function belong together
+    bool session = false;            ///< programs at entry and return of a function belong together
+    bool tells_of_no_return = true;  ///< where the program at the entry selects none
     std::uint64_t cookie = 0;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
     std::optional<double> seconds;

@@ -34,7 +34,7 @@ bool is_twin(const AttachmentReport& one, const AttachmentReport& other) {
 Running::Running(const AttachOptions& options, const std::vector<Target>& targets,
                  const std::vector<Program>& others, const Device& device, Symbolizer& symbolizer,
                  const StopSignals& stop)
-    : sessions_(options.session) {
+    : sessions_(options.session && options.tells_of_no_return) {
     attachments_.reserve(targets.size());
     for (const Target& target : targets)
         attach(target, options, device, symbolizer, stop);

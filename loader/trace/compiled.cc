@@ -22,6 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMostKept = 256;  // files
+constexpr const char* kWithoutClang =
+    "make it where clang is: probeload trace ... --btf VMLINUX --emit FILE.bpf.o, and here: "
+    "probeload attach FILE.bpf.o";
 
 // FNV-1a: it only finds the file, whose text is compared.
 std::uint64_t hash_of(std::string_view text) {
@@ -134,7 +137,8 @@ fs::path compiled(const std::string& source, const std::string& header,
     const fs::path file = directory.file("trace.bpf.c");
     write_file(file, source);
     write_file(directory.file("vmlinux.h"), header);
-    fs::path object = compile(file, "the trace's program", directory.path(), directory, flags);
+    fs::path object =
+        compile(file, "the trace's program", directory.path(), directory, flags, kWithoutClang);
     if (cache) keep(*cache, object, text, kept);
     return object;
 }

@@ -83,6 +83,7 @@ class FieldMaker {
     }
     [[nodiscard]] std::string member() const { return record_ + field_.name; }
     void declare(TypeId type) {
+        type = types_.named_number(type);
         field_.declaration = types_.declare(types_.unqualified(type), field_.name) + ";";
         if (field_.declaration.find("{...}") != std::string::npos)
             wrong("its type has no name: name one of its members");
@@ -111,8 +112,11 @@ class FieldMaker {
                 fmt::format("{} has {} bytes, and up to {} are shown whole: name one of its "
                             "members",
                             types_.name(value.type), size, kWhole));
-        declare(value.type);
         const bool is_array = types_.is_array(value.type);
+        if (is_array && types_.name(types_.target(value.type)) == "unsigned char")
+            field_.declaration = fmt::format("char {}[{}];", field_.name, size);
+        else
+            declare(value.type);
         const std::string to = (is_array ? "" : "&") + member();
         if (value.path.empty())
             field_.fill =

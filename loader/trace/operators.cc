@@ -22,6 +22,13 @@ std::string operand(const Value& value, std::string_view sign, bool is_right) {
     return bound(value, own + (is_right ? 1 : 0));
 }
 
+bool is_zero(const Expression& expression) {
+    const auto number = parse_number(expression.word);
+    const bool is_literal =
+        expression.kind == Expression::Kind::kNumber && !expression.word.starts_with('\'');
+    return is_literal && number && number->value == 0;
+}
+
 bool is_comparison(std::string_view sign) {
     return binds(sign) == binds("==") || binds(sign) == binds("<");
 }
@@ -129,6 +136,8 @@ Value Translator::binary(const Expression& expression) {
         result.type = common(left.type, right.type);
     }
     const bool divides = sign == "/" || sign == "%";
+    if (divides && is_zero(expression.children[1]))
+        wrong(expression.children[1].span, "BPF divides nothing by 0");
     if (divides && types_.is_signed(result.type))
         wrong(expression.mark,
               "BPF divides only numbers without a sign: cast one to (unsigned long)");

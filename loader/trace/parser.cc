@@ -215,11 +215,22 @@ class Parser {
                 return node(Kind::kNumber, number, number.span.at, {});
             }
             case TokenKind::kEnd:
+                reject_step();
                 wrong("a value is missing here");
             case TokenKind::kOperator:
                 break;
         }
+        reject_step();
         wrong(fmt::format("a value must stand here, not '{}'", token_.text));
+    }
+
+    // "count++": two signs, and no value behind them.
+    void reject_step() const {
+        if (end_ < 2) return;
+        const std::string_view signs = text_.substr(end_ - 2, 2);
+        if (signs == "++" || signs == "--")
+            fail_at(text_, {end_ - 2, 2},
+                    fmt::format("a trace changes nothing: there is no {}", signs));
     }
 
     Expression postfix(Expression value) {
@@ -230,6 +241,8 @@ class Parser {
             of.push_back(std::move(value));
             if (token_.is("->") || token_.is(".")) {
                 const bool arrow = take().text == "->";
+                if (token_.kind == TokenKind::kNumber && of.front().kind == Kind::kNumber)
+                    wrong("numbers are whole: no digits stand behind a point");
                 if (token_.kind != TokenKind::kName) wrong("a member's name is missing here");
                 const Token name = take();
                 value = node(Kind::kMember, name, begin, std::move(of));
@@ -254,12 +267,6 @@ class Parser {
     int depth_ = 0;
 };
 
-std::string to_text(const CastType& type) {
-    return (type.tag.empty() ? "" : type.tag + " ") + type.name +
-           (type.pointers == 0 ? ""
-                               : " " + std::string(static_cast<std::size_t>(type.pointers), '*'));
-}
-
 }  // namespace
 
 Expression parse_expression(std::string_view text, const IsTypedef& is_typedef) {
@@ -268,28 +275,6 @@ Expression parse_expression(std::string_view text, const IsTypedef& is_typedef) 
 
 std::vector<Item> parse_items(std::string_view text, const IsTypedef& is_typedef) {
     return Parser(text, is_typedef).items();
-}
-
-std::string to_text(const Expression& expression) {
-    const auto child = [&](std::size_t i) { return to_text(expression.children[i]); };
-    switch (expression.kind) {
-        case Kind::kName:
-        case Kind::kNumber:
-            return expression.word;
-        case Kind::kMember:
-            return child(0) + (expression.arrow ? "->" : ".") + expression.word;
-        case Kind::kElement:
-            return fmt::format("{}[{}]", child(0), child(1));
-        case Kind::kCast:
-            return fmt::format("(({}){})", to_text(expression.cast), child(0));
-        case Kind::kUnary:
-            return fmt::format("({}{})", expression.word, child(0));
-        case Kind::kBinary:
-            return fmt::format("({} {} {})", child(0), expression.word, child(1));
-        case Kind::kCondition:
-            return fmt::format("({} ? {} : {})", child(0), child(1), child(2));
-    }
-    return "";
 }
 
 }  // namespace djprobe::loader

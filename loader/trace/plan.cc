@@ -29,6 +29,13 @@ class Planner {
         function_.result = types.number(true, true);
         if (!question.is_glob()) find_function();
         scope_.place = function_.name;
+        scope_.at_returns = question.at_returns;
+        for (const Argument& argument : function_.arguments)
+            scope_.arguments.push_back(argument.name);
+        if (function_.result == 0) scope_.no_result = "returns nothing";
+        if (types.is_composite(function_.result))
+            scope_.no_result =
+                fmt::format("returns {}, which is no number", types.name(function_.result));
         scope_.taken = kTaken;
         name_values();
     }
@@ -50,9 +57,16 @@ class Planner {
             function_ = *found;
             return;
         }
-        scope_.unknown = fmt::format(
-            "{}: the kernel's types know no such function, and so none of its arguments{}",
-            question_.function(), suggest(question_.bare_function(), types_.function_names()));
+        const std::vector<std::string> functions = types_.function_names();
+        if (functions.empty() && !question_.module().empty())
+            scope_.unknown =
+                fmt::format("{}: module {} has no types (BTF), and so none of its arguments",
+                            question_.function(), question_.module());
+        else
+            scope_.unknown = fmt::format(
+                "{}: the kernel's types know no such function, and so none of its arguments{}",
+                question_.function(), suggest(question_.bare_function(), functions));
+        plan_.unknown = scope_.unknown;
     }
 
     [[nodiscard]] bool is_named(std::string_view name) const {

@@ -25,6 +25,7 @@ struct TracePlan {
     std::optional<Local> result;    ///< at returns, where it is named
     bool needs_time = false;        ///< of the entry, at returns
     Needs needs;
+    std::string unknown;  ///< why the function has no types; "" where it has
 };
 
 /// Throws Error: kUsage with a caret, kNoSuchSite.

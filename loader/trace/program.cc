@@ -53,10 +53,8 @@ class Writer {
         for (std::size_t at = 0; (at = what.find("*/", at)) != std::string::npos;)
             what.replace(at, 2, "* /");
         lines("// SPDX-License-Identifier: GPL-2.0");
-        const std::string where =
-            question_.is_glob() ? "--func '" + question_.function() + "' " : "";
-        line("/*\n * probeload trace {}\n *\n * Attach it with: probeload attach {}{}FILE\n */",
-             what, is_session_ ? "--session " : "", where);
+        line("/*\n * probeload trace {}\n *\n * Attach it with: probeload attach {}\n */", what,
+             attach_words(question_, is_session_, "FILE"));
         lines(
             "#include \"vmlinux.h\"\n\n#include <bpf/bpf_core_read.h>\n#include "
             "<bpf/bpf_helpers.h>\n#include <bpf/bpf_tracing.h>\n\n"
@@ -236,12 +234,18 @@ class Writer {
 
 }  // namespace
 
+std::string attach_words(const Question& question, bool is_session, const std::string& file) {
+    const std::string where = question.is_glob() ? "--func '" + question.function() + "' " : "";
+    return fmt::format("{}{}{}", is_session ? "--session " : "", where, file);
+}
+
 TraceProgram write_program(const Question& question, Types& types) {
     TracePlan plan = make_plan(question, types);
     Writer writer(question, plan);
     std::string source = writer.write();
-    return {std::move(source), std::move(plan.needs.types), std::move(plan.fields),
-            plan.value_is_signed, writer.is_session(), writer.leaves_out_own()};
+    return {std::move(source),      std::move(plan.needs.types), std::move(plan.fields),
+            plan.value_is_signed,   writer.is_session(),         writer.leaves_out_own(),
+            std::move(plan.unknown)};
 }
 
 }  // namespace djprobe::loader

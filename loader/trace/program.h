@@ -23,7 +23,11 @@ struct TraceProgram {
     bool value_is_signed = false;  ///< of its results
     bool is_session = false;       ///< a program at the entry and one at the returns
     bool leaves_out_own = false;   ///< the process kOwnProcess
+    std::string unknown{};         ///< why the function has no types; "" where it has
 };
+
+/// For `probeload attach`: "--session FILE".
+std::string attach_words(const Question& question, bool is_session, const std::string& file);
 
 /// Throws Error: kUsage with a caret, kNoSuchSite.
 TraceProgram write_program(const Question& question, Types& types);

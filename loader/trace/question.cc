@@ -34,6 +34,9 @@ void check_return(const Question& question) {
     constexpr std::size_t kFewEdits = 2;
     if (question.module().empty() || question.is_glob()) return;
     const std::string word = question.bare_function();
+    if (kReturn.substr(1) == word)
+        fail(ExitCode::kUsage, "{0}{1}: '{1}' stands there twice: write {0}", question.function(),
+             kReturn);
     if (edit_distance(word, kReturn.substr(1), kFewEdits) > kFewEdits) return;
     fail(ExitCode::kUsage, "{}: did you mean {}{}?", question.function(), question.module(),
          kReturn);

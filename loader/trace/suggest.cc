@@ -20,7 +20,8 @@ std::string suggest(std::string_view wanted, const std::vector<std::string>& nam
     std::size_t least = std::clamp<std::size_t>(wanted.size() / 3, 1, 3) + 1;
     std::string_view best;
     for (const std::string& name : names) {
-        const std::size_t distance = edit_distance(wanted, name, least - 1);
+        const std::string_view last = std::string_view(name).substr(name.rfind('.') + 1);
+        const std::size_t distance = edit_distance(wanted, last, least - 1);
         if (distance >= least) continue;
         least = distance;
         best = name;

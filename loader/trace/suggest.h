@@ -9,6 +9,7 @@
 namespace djprobe::loader {
 
 /// "; did you mean f_path?", or the names where they are few: "; it has file, buf", or "".
+/// Of "sk_common.skc_daddr" the last word counts.
 std::string suggest(std::string_view wanted, const std::vector<std::string>& names);
 
 }  // namespace djprobe::loader

@@ -73,17 +73,40 @@ std::string line(const std::string& number, const std::string& count,
     return line + "\n";
 }
 
+bool is_stack(const Field& key) {
+    return key.shape == Shape::kStackId;
+}
+
+// A key may have the name of a column before it: one is counted by `count`.
+std::vector<std::string> key_names(const TableStyle& style) {
+    std::vector<std::string> taken = {name_of(style.kind), "count"}, names;
+    if (style.kind == Kind::kHistogram) taken.insert(taken.end(), {"from", "to"});
+    for (const Field& key : style.keys) {
+        std::string name = key.name;
+        for (int i = 2; std::ranges::find(taken, name) != taken.end(); ++i)
+            name = fmt::format("{}_{}", key.name, i);
+        taken.push_back(name);
+        names.push_back(std::move(name));
+    }
+    return names;
+}
+
+std::vector<std::string> head_words(const TableStyle& style) {
+    const std::vector<std::string> names = key_names(style);
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (!is_stack(style.keys[i])) words.push_back(upper(names[i]));
+    if (!style.unit.empty()) words.push_back("(" + style.unit + ")");
+    return words;
+}
+
 std::string columns(const std::vector<Result>& results, const TableStyle& style) {
     const bool counts = has_count(style.kind);
-    std::vector<std::string> names;
-    if (!results.empty())
-        for (const KeyPart& part : results.front().key)
-            if (part.frames.empty()) names.push_back(upper(part.name));
-    std::string text = line(upper(name_of(style.kind)), counts ? "COUNT" : "", names);
+    std::string text = line(upper(name_of(style.kind)), counts ? "COUNT" : "", head_words(style));
     for (const Result& result : results) {
         std::vector<std::string> words;
-        for (const KeyPart& part : result.key)
-            if (part.frames.empty()) words.push_back(part.text);
+        for (std::size_t i = 0; i < style.keys.size(); ++i)
+            if (!is_stack(style.keys[i])) words.push_back(result.key[i].text);
         text += line(number_of(result, style), counts ? fmt::to_string(result.count) : "", words);
         text += below(result);
     }
@@ -127,12 +150,11 @@ std::string as_json(const std::vector<Result>& results, const TableStyle& style)
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string csv_head(const std::vector<Result>& results, const TableStyle& style) {
+std::string csv_head(const TableStyle& style) {
     std::string text = style.kind == Kind::kHistogram ? "from,to,count" : name_of(style.kind);
     if (has_count(style.kind)) text += ",count";
-    if (!results.empty())
-        for (const KeyPart& part : results.front().key)
-            text += "," + csv_word(part.name);
+    for (const std::string& name : key_names(style))
+        text += "," + csv_word(name);
     return text + '\n';
 }
 
@@ -157,7 +179,7 @@ std::string csv_slots(const Result& result) {
 }
 
 std::string as_csv(const std::vector<Result>& results, const TableStyle& style) {
-    std::string text = csv_head(results, style);
+    std::string text = csv_head(style);
     for (const Result& result : results) {
         if (style.kind == Kind::kHistogram) {
             text += csv_slots(result);

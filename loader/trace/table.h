@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "trace/columns.h"
+#include "trace/field.h"
 #include "trace/results.h"
 
 namespace djprobe::loader {
@@ -15,6 +16,8 @@ struct TableStyle {
     bool folded = false;
     Aggregation::Kind kind = Aggregation::Kind::kCount;
     bool is_signed = false;
+    std::vector<Field> keys{};  ///< also where there are no results
+    std::string unit{};         ///< of the values; "" for none
 };
 
 /// Histograms are drawn, stacks have lines of their own. JSON is one line. Folded: a line for each

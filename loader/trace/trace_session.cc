@@ -15,6 +15,8 @@
 #include "base/say.h"
 #include "base/temp_dir.h"
 #include "events/loss.h"
+#include "kernel/device.h"
+#include "kernel/glob.h"
 #include "session/attach_session.h"
 #include "trace/compiled.h"
 #include "trace/header.h"
@@ -50,6 +52,26 @@ void check_format(const TraceOptions& options) {
     refuse(!results && options.top, "--top", "is for results");
 }
 
+// Its folder is there for each processor.
+void check_cpu(const TraceOptions& options) {
+    const auto& cpu = options.question.filters.cpu;
+    if (!cpu || options.emit) return;
+    if (std::filesystem::exists(fmt::format("/sys/devices/system/cpu/cpu{}", *cpu))) return;
+    fail(ExitCode::kUsage, "--cpu: this machine has no CPU {}", *cpu);
+}
+
+// One that is loaded may have no types.
+void check_module(const TraceOptions& options) {
+    const std::string module = options.question.module();
+    const bool is_this_kernel = options.types == TraceOptions().types;
+    if (module.empty() || !is_this_kernel) return;
+    if (std::filesystem::exists(options.types.parent_path() / module)) return;
+    Symbolizer symbolizer;
+    const std::string missing = missing_module(symbolizer.kallsyms(), options.question.function());
+    if (!missing.empty())
+        fail(ExitCode::kNoSuchSite, "{}: {}", options.question.function(), missing);
+}
+
 // What goes together, and what does not.
 void check(const TraceOptions& options) {
     const std::optional<Aggregation>& results = options.question.aggregation;
@@ -73,6 +95,14 @@ void check(const TraceOptions& options) {
 
 bool is_object(const std::filesystem::path& file) {
     return file.extension() == ".o";
+}
+
+// Nothing else looks for the function, nor tells what attach needs.
+void tell_of_emitted(const TraceOptions& options, const TraceProgram& program) {
+    if (!program.unknown.empty()) say("probeload: {}\n", program.unknown);
+    const bool has_name = *options.emit != "-";
+    say("attach it with: probeload attach {}\n",
+        attach_words(options.question, program.is_session, has_name ? *options.emit : "FILE"));
 }
 
 void write_source(const std::filesystem::path& file, const std::string& source) {
@@ -115,18 +145,37 @@ std::function<PrintRecord(const btf&)> records_view(const TraceOptions& options,
     };
 }
 
+std::string unit_of(const TraceOptions& options) {
+    return options.question.aggregation->value == "latency" ? "nanoseconds" : "";
+}
+
 // A table that is full says so.
 std::function<void(const bpf_object*, Output&, Symbolizer&)> results_view(
     const TraceOptions& options, const TraceProgram& program) {
     return [&](const bpf_object* object, Output& output, Symbolizer& symbolizer) {
         const ResultsOf of{object, program.fields, options.question.aggregation->kind,
                            program.value_is_signed};
-        const TableStyle style{options.style, options.folded, of.kind, of.is_signed};
+        const TableStyle style = {options.style, options.folded, of.kind,
+                                  of.is_signed,  program.fields, unit_of(options)};
         output.print(table_text(read_results(of, options.top.value_or(kTop), symbolizer), style));
         if (const auto lost = counted_by_program(object).value_or(0); lost != 0)
             say("probeload: the table is full: {} have no part in it: ask for fewer results\n",
                 plural(lost, "call"));
     };
+}
+
+AttachOptions attach_options(const TraceOptions& options, const TraceProgram& program,
+                             const std::filesystem::path& object) {
+    AttachOptions attach = options.attach;
+    attach.file = object;
+    attach.session = program.is_session;
+    // Its filters leave calls out on purpose.
+    attach.tells_of_no_return = false;
+    // The user's word: of a section's, attach tells which of its options put it elsewhere.
+    attach.sites.push_back(options.question.site);
+    if (program.leaves_out_own && is_in_first_pid_namespace())
+        attach.globals.push_back(std::string(kOwnProcess) + "=" + std::to_string(getpid()));
+    return attach;
 }
 
 }  // namespace
@@ -136,25 +185,27 @@ int run_trace(const TraceOptions& asked) {
     check(options);
     check_comm(options.question.filters.comm);
     check_format(options);
+    check_cpu(options);
+    check_module(options);
     if (options.by) options.question.aggregation->keys = *options.by;
     Types types = Types::read(options.types, options.question.module());
     const TraceProgram program = write_program(options.question, types);
     if (options.emit && !is_object(*options.emit)) {
         write_source(*options.emit, program.source);
+        tell_of_emitted(options, program);
         return 0;
     }
+    // Before a compiler is asked for.
+    if (!options.emit) Device::open();
     TempDir directory;
-    AttachOptions attach = options.attach;
-    attach.file =
+    const std::filesystem::path object =
         compiled(program.source, trace_header(types, program.types), trace_flags(types), directory);
     if (options.emit) {
-        write_object(*options.emit, attach.file);
+        write_object(*options.emit, object);
+        tell_of_emitted(options, program);
         return 0;
     }
-    attach.session = program.is_session;
-    if (options.question.is_glob()) attach.sites.push_back(options.question.site);
-    if (program.leaves_out_own && is_in_first_pid_namespace())
-        attach.globals.push_back(std::string(kOwnProcess) + "=" + std::to_string(getpid()));
+    const AttachOptions attach = attach_options(options, program, object);
     Symbolizer symbolizer;
     if (names_symbols(program.fields)) symbolizer.kallsyms();
     if (options.question.aggregation)

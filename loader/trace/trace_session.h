@@ -7,6 +7,7 @@
 
 #include "session/options.h"
 #include "trace/columns.h"
+#include "trace/program.h"
 #include "trace/question.h"
 
 namespace djprobe::loader {
@@ -21,6 +22,10 @@ struct TraceOptions {
     std::optional<std::filesystem::path> emit;  ///< write the program there, and run nothing
     std::filesystem::path types = "/sys/kernel/btf/vmlinux";
 };
+
+/// For the object that the program was compiled to.
+AttachOptions attach_options(const TraceOptions& options, const TraceProgram& program,
+                             const std::filesystem::path& object);
 
 /// Returns the exit status. Throws Error.
 int run_trace(const TraceOptions& options);

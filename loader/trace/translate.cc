@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "trace/hints.h"
 #include "trace/precedence.h"
 #include "trace/suggest.h"
 
@@ -131,14 +132,27 @@ Value Translator::name(const Expression& expression) {
     }
     if (const auto type = types_.enum_with(expression.word)) {
         needs_.types.insert(*type);
-        return {*type, expression.word, kPostfixBinds};
+        return {types_.named_number(*type), expression.word, kPostfixBinds};
     }
+    if (const std::string hint = hint_for(expression.word, scope_); !hint.empty())
+        wrong(expression.mark, hint);
     if (!scope_.unknown.empty()) fail(ExitCode::kNoSuchSite, "{}", scope_.unknown);
     std::vector<std::string> arguments;
     for (const Name& name : scope_.names)
         if (name.is_argument) arguments.push_back(name.name);
     wrong(expression.mark, fmt::format("{} has no argument `{}`{}", scope_.place, expression.word,
                                        suggest(expression.word, arguments)));
+}
+
+// A macro may stand for a member of a member: sk_daddr for __sk_common.skc_daddr.
+std::vector<std::string> Translator::with_nested(TypeId composite, std::vector<std::string> names) {
+    for (std::size_t i = 0, own = names.size(); i < own; ++i) {
+        const TypeId type = types_.member(composite, names[i])->type;
+        if (!types_.is_composite(type)) continue;
+        for (const std::string& inner : types_.member_names(type))
+            names.push_back(names[i] + "." + inner);
+    }
+    return names;
 }
 
 Member Translator::find_member(const Expression& expression, TypeId composite) {
@@ -148,7 +162,7 @@ Member Translator::find_member(const Expression& expression, TypeId composite) {
     if (names.empty())
         wrong(expression.mark, fmt::format("the kernel's types do not tell what is in {}", type));
     wrong(expression.mark, fmt::format("{} has no member `{}`{}", type, expression.word,
-                                       suggest(expression.word, names)));
+                                       suggest(expression.word, with_nested(composite, names))));
 }
 
 Value Translator::member(const Expression& expression) {

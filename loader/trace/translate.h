@@ -25,6 +25,9 @@ struct Scope {
     std::set<std::string> taken;  ///< variables that the program has besides
     std::vector<Name> names;
     std::string unknown{};  ///< of a function without types: the message for other names
+    bool at_returns = false;
+    std::string no_result{};               ///< why there is no `retval`: "returns nothing"
+    std::vector<std::string> arguments{};  ///< in their order, also what cannot be named
 };
 
 /// A variable of the program.
@@ -93,6 +96,7 @@ class Translator {
     Value compare(const std::string& sign, Value left, Value right);
     Value in_variable(const Value& value, TypeId type, const std::string& wanted);
     Value last_base(const Value& value);
+    std::vector<std::string> with_nested(TypeId composite, std::vector<std::string> names);
     Member find_member(const Expression& expression, TypeId composite);
     TypeId common(TypeId left, TypeId right);
     TypeId promoted(TypeId type);

@@ -101,13 +101,18 @@ Types Types::read(const std::filesystem::path& kernel, const std::string& module
         OwnedBtf made(btf__new_empty_split(base.get()));
         return {std::move(base), std::move(made), 1};
     }
+    const std::filesystem::path file = kernel.parent_path() / module;
+    if (!std::filesystem::exists(file)) {
+        OwnedBtf made(btf__new_empty_split(base.get()));
+        const TypeId none = btf__type_cnt(base.get());
+        return {std::move(base), std::move(made), none};
+    }
     // The types that are made join the module's: libbpf 1.1 loses the names where a split BTF
     // stands on another.
-    const std::filesystem::path file = kernel.parent_path() / module;
     OwnedBtf split(btf__parse_split(file.c_str(), base.get()));
     if (!split)
-        fail(ExitCode::kNoSuchSite, "no types of module '{}' in {}: {}: modprobe {}", module,
-             file.string(), std::strerror(errno), module);
+        fail(ExitCode::kBadFile, "{}: no types of module {}: {}", file.string(), module,
+             reason(errno));
     const TypeId first = btf__type_cnt(base.get());
     return {std::move(base), std::move(split), first};
 }
@@ -255,6 +260,12 @@ TypeId Types::pointer_to(TypeId type) {
     const int made = btf__add_ptr(made_.get(), static_cast<int>(type));
     if (made < 0) fail(ExitCode::kFailure, "BTF: {}", std::strerror(-made));
     return static_cast<TypeId>(made);
+}
+
+TypeId Types::named_number(TypeId type) const {
+    const btf_type& its = type_at(all(), unqualified(type));
+    if (!btf_is_any_enum(&its) || its.name_off != 0) return type;
+    return number(its.size == 8, is_signed(type) || its.size < 8);
 }
 
 TypeId Types::number(bool is_wide, bool is_signed) const {

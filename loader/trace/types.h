@@ -35,8 +35,8 @@ struct Function {
 
 class Types {
   public:
-    /// `kernel`: a vmlinux, or a BTF by itself; with a module its BTF stands beside it. Throws
-    /// Error(kBadFile).
+    /// `kernel`: a vmlinux, or a BTF by itself; with a module its BTF stands beside it, or
+    /// there is none, and so none of its functions. Throws Error(kBadFile).
     static Types read(const std::filesystem::path& kernel, const std::string& module);
     [[nodiscard]] const btf& all() const { return *made_; }
     /// Behind typedefs and qualifiers.
@@ -76,6 +76,8 @@ class Types {
     TypeId pointer_to(TypeId type);
     /// int, unsigned int, long or unsigned long.
     [[nodiscard]] TypeId number(bool is_wide, bool is_signed) const;
+    /// The type, or for an enum without a name the number that C takes it for.
+    [[nodiscard]] TypeId named_number(TypeId type) const;
 
   private:
     struct FreeBtf {

@@ -141,6 +141,20 @@ TEST(App, trace_says_what_does_not_go_together) {
                        "the two");
     expect_usage_error({"trace", "vfs_read", "--sum", "count", "-n", "3"},
                        "--limit: stops after so many events, and results send none");
+    expect_usage_error({"trace", "vfs_read", "count", "pos"},
+                       "2 words are given: put commas between expressions, and all of them in "
+                       "quotes: 'count, pos'");
+    expect_usage_error({"trace", "vfs_read", "--count-by", "comm", "--sum", "count"},
+                       "--sum: one of --count-by, --sum, --avg, --min, --max, --hist and --latency "
+                       "at a time");
+    expect_usage_error({"trace", "vfs_read", "--pid", "4294967295"},
+                       "--pid: '4294967295' is not a whole number from 0 to 4194304 (see --help)");
+    for (const auto& [option, next] : std::vector<std::pair<const char*, const char*>>{
+             {"--sum", "--by"}, {"--if", "--pid"}, {"-c", "-d"}, {"--comm", "-n"}})
+        expect_usage_error({"trace", "vfs_read", option, next, "3"},
+                           fmt::format("{}: its value is missing: {} is the next option (see "
+                                       "--help)",
+                                       option == std::string("-c") ? "--command" : option, next));
     expect_usage_error({"trace", "vfs_read+4"},
                        "vfs_read+4: a trace is at a function's entry or its returns: give FUNC or "
                        "FUNC:return");

@@ -58,6 +58,22 @@ TEST(Glob, module_that_is_missing) {
     EXPECT_EQ(missing_module(Kallsyms::parse(""), "xfs:*"), "");
 }
 
+TEST(Glob, places_as_bpftrace_and_perf_write_them) {
+    const Kallsyms kallsyms = Kallsyms::parse(kSymbols);
+    const auto told = [&](const char* place) { return missing_module(kallsyms, place); };
+    EXPECT_EQ(told("kprobe:vfs_read"), "'kprobe' is no module: write vfs_read");
+    EXPECT_EQ(told("p:vfs_*"), "'p' is no module: write vfs_*");
+    EXPECT_EQ(told("kretprobe:vfs_read"),
+              "'kretprobe' is no module: for its returns: probeload trace vfs_read:return");
+    EXPECT_EQ(told("vfs_read:entry"), "vfs_read is a function, and no module: write vfs_read");
+    for (const char* const place : {"vfs_read:return", "vfs_read:ret", "vfs_read:exit"})
+        EXPECT_EQ(told(place),
+                  "vfs_read is a function, and no module: for its returns: probeload trace "
+                  "vfs_read:return");
+    EXPECT_EQ(told("none:exit"), "no module none is loaded: modprobe none");
+    EXPECT_EQ(told("other:exit"), "") << "a module may have a function of this name";
+}
+
 TEST(Glob, paddings_parts_and_data_are_no_functions) {
     EXPECT_THAT(names("*pfx*"), IsEmpty());
     EXPECT_THAT(names("*.cold"), IsEmpty());

@@ -47,6 +47,11 @@ TEST(SiteSpec, what_is_no_function) {
     }
 }
 
+TEST(SiteSpec, several_are_given_by_themselves) {
+    EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_function("vfs_read,vfs_write"); }),
+              "'vfs_read,vfs_write' is not a function, but several: give each one by itself");
+}
+
 TEST(SiteSpec, addresses_have_an_option_of_their_own) {
     EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_function("0xffffffff81000000"); }),
               "'0xffffffff81000000' is an address, not a function: give it with --address");

@@ -8,10 +8,12 @@
 #include "decode/record_type.h"
 #include "expect_error.h"
 #include "object/object.h"
+#include "session/targets.h"
 #include "temp_file.h"
 #include "trace/compiled.h"
 #include "trace/header.h"
 #include "trace/program.h"
+#include "trace/trace_session.h"
 
 namespace djprobe::loader {
 namespace {
@@ -43,6 +45,19 @@ class TraceProgramTest : public testing::Test {
         Types all = types();
         return expect_error(code, [&] { write_program(question(place, items), all); });
     }
+    // Where that is not there, attach names none of its own options.
+    static void expect_attached_by_the_users_word(const Question& question,
+                                                  const TraceProgram& program,
+                                                  const Object& object) {
+        TraceOptions options;
+        options.question = question;
+        const AttachOptions attach = attach_options(options, program, "a.bpf.o");
+        EXPECT_FALSE(attach.tells_of_no_return);
+        const std::vector<Target> targets = choose_targets(attach, object.programs());
+        ASSERT_EQ(targets.size(), 1U);
+        EXPECT_EQ(targets.front().site.str(), question.site.str());
+        EXPECT_FALSE(targets.front().by_section);
+    }
     static void expect_compiles(const Question& question) {
         Types all = types();
         const TraceProgram program = write_program(question, all);
@@ -57,6 +72,7 @@ class TraceProgramTest : public testing::Test {
         EXPECT_EQ(object.programs().size(), program.is_session ? 2U : 1U);
         const bool sends = find_record_type(object.types(), "events", false).has_value();
         EXPECT_NE(sends, question.aggregation.has_value());
+        expect_attached_by_the_users_word(question, program, object);
         std::filesystem::remove(kept);
     }
     void SetUp() override { setenv("XDG_CACHE_HOME", "/proc/none", 1); }
@@ -190,6 +206,72 @@ TEST_F(TraceProgramTest, tells_what_there_is_instead) {
                 testing::HasSubstr("did you mean vfs_read?"));
 }
 
+TEST_F(TraceProgramTest, tells_what_to_write_in_place_of_other_tracers_words) {
+    EXPECT_EQ(
+        refused("vfs_read", "comm"),
+        "`comm` is no number: it is a column (--columns), a key (--count-by comm, --by comm), "
+        "and --comm NAME takes the tasks of one name\n  comm\n  ^^^^");
+    EXPECT_EQ(refused("vfs_read", "kstack"),
+              "stacks are shown by --kstack, and counted by --count-by kstack\n"
+              "  kstack\n  ^^^^^^");
+    EXPECT_EQ(refused("vfs_read", "retval"),
+              "`retval` is known when the function returns: trace vfs_read:return\n"
+              "  retval\n  ^^^^^^");
+    EXPECT_EQ(refused("schedule:return", "retval"), "schedule returns nothing\n  retval\n  ^^^^^^");
+    EXPECT_EQ(refused("__pte:return", "retval"),
+              "__pte returns pte_t, which is no number\n  retval\n  ^^^^^^");
+    EXPECT_EQ(refused("vfs_read", "arg3"),
+              "arguments have names here: arg3 is `count`\n  arg3\n  ^^^^");
+    EXPECT_EQ(refused("vfs_read", "arg6"),
+              "vfs_read has no argument `arg6`; it has file, buf, count, pos\n  arg6\n  ^^^^");
+    EXPECT_EQ(refused("vfs_read", "file == NULL"),
+              "NULL is a macro: write 0\n  file == NULL\n          ^^^^");
+    EXPECT_EQ(refused("vfs_read", "AF_INET"),
+              "`AF_INET` is no constant of the kernel's enums, and macros are not known: write its "
+              "value\n  AF_INET\n  ^^^^^^^");
+    EXPECT_EQ(refused("tcp_v4_connect", "sk->sk_daddr"),
+              "struct sock has no member `sk_daddr`; did you mean __sk_common.skc_daddr?\n"
+              "  sk->sk_daddr\n      ^^^^^^^^");
+    EXPECT_EQ(refused("vfs_read", "count / 0"),
+              "BPF divides nothing by 0\n  count / 0\n          ^");
+}
+
+TEST_F(TraceProgramTest, takes_numbers_and_letters_for_what_c_takes_them) {
+    EXPECT_THAT(source(question("vfs_read", "TCP_ESTABLISHED")),
+                testing::HasSubstr("    int TCP_ESTABLISHED;\n"));
+    EXPECT_THAT(source(question("vfs_read", "file->f_path.dentry->d_iname")),
+                testing::ContainsRegex("    char d_iname\\[[0-9]+\\];\n"));
+    EXPECT_THAT(source(question("dev_set_mac_address", "dev->perm_addr")),
+                testing::ContainsRegex("    char perm_addr\\[32\\];\n"));
+    expect_compiles(question("vfs_read", "TCP_ESTABLISHED, file->f_path.dentry->d_iname"));
+}
+
+TEST_F(TraceProgramTest, tells_of_a_function_without_types_and_how_it_is_attached) {
+    Types all = types();
+    const auto unknown = [&](const char* place) {
+        return write_program(question(place, "pid"), all).unknown;
+    };
+    EXPECT_EQ(unknown("vfs_read"), "");
+    EXPECT_EQ(unknown("vfs_raed"),
+              "vfs_raed: the kernel's types know no such function, and so none of its arguments; "
+              "did you mean vfs_read?");
+    EXPECT_EQ(attach_words(question("vfs_read:return"), true, "a.o"), "--session a.o");
+    EXPECT_EQ(attach_words(question("vfs_*"), false, "a.o"), "--func 'vfs_*' a.o");
+}
+
+TEST_F(TraceProgramTest, traces_a_module_without_types_without_arguments) {
+    Types all = Types::read(std::string(DJPROBE_KERNEL) + "/vmlinux", "no_such_module");
+    const TraceProgram program = write_program(question("no_such_module:vfs_read:return"), all);
+    EXPECT_EQ(program.unknown,
+              "no_such_module:vfs_read: module no_such_module has no types (BTF), and so none of "
+              "its arguments");
+    EXPECT_THAT(program.source, testing::HasSubstr("SEC(\"kretprobe/no_such_module:vfs_read\")"));
+    EXPECT_EQ(
+        expect_error(ExitCode::kNoSuchSite,
+                     [&] { write_program(question("no_such_module:vfs_read", "file"), all); }),
+        program.unknown);
+}
+
 TEST_F(TraceProgramTest, compiles_whatever_is_asked) {
     for (const auto& [place, items] : std::vector<std::pair<const char*, const char*>>{
              {"vfs_read", ""},
@@ -289,6 +371,8 @@ TEST(TraceQuestion, is_at_an_entry_or_at_returns) {
     for (const char* const wrong : {"vfs-read", "a*/b", "vfs_*(", "a;b", "a\"b"})
         EXPECT_THAT(refused(wrong), testing::HasSubstr("is no function's name")) << wrong;
     EXPECT_EQ(refused("vfs_read:retrun"), "vfs_read:retrun: did you mean vfs_read:return?");
+    EXPECT_EQ(refused("vfs_read:return:return"),
+              "vfs_read:return:return: ':return' stands there twice: write vfs_read:return");
     EXPECT_THAT(refused("*:ext4_*"), testing::HasSubstr("write MODULE:ext4_*"));
     parse_place("vfs_[[:alpha:]]*", asked);
     EXPECT_EQ(asked.module(), "");
@@ -314,7 +398,11 @@ TEST(TraceCache, keeps_what_is_compiled_and_only_where_it_is_safe) {
     {
         TempDir directory;
         EXPECT_EQ(compiled(source, "", {}, directory).parent_path(), folder / "djprobe");
-        EXPECT_THROW(compiled("int other;\n", "", {}, directory), Error) << "without a compiler";
+        EXPECT_EQ(
+            expect_error(ExitCode::kCompile, [&] { compiled("int other;\n", "", {}, directory); }),
+            "the trace's program: needs clang to be compiled (apt install clang libbpf-dev), "
+            "or make it where clang is: probeload trace ... --btf VMLINUX --emit FILE.bpf.o, "
+            "and here: probeload attach FILE.bpf.o");
     }
     setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
     std::filesystem::permissions(folder / "djprobe", std::filesystem::perms::all);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <gmock/gmock.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "expect_error.h"
+#include "temp_file.h"
 #include "trace/table.h"
 #include "trace/trace_session.h"
 
@@ -16,6 +18,10 @@ KeyPart part(const char* name, const char* text, std::vector<std::string> frames
     return {name, text, "\"" + std::string(text) + "\"", std::move(frames)};
 }
 
+Field key(const char* name, Shape shape = Shape::kValue) {
+    return {name, "", "", shape};
+}
+
 std::vector<Result> two_results() {
     Result first{{part("comm", "dd, \"x\"")}, 2, static_cast<std::uint64_t>(-7)};
     Result second{{part("comm", "cat")}, 4, 10};
@@ -23,21 +29,42 @@ std::vector<Result> two_results() {
 }
 
 TEST(TraceTable, has_a_column_for_each_part_of_the_key) {
-    EXPECT_EQ(table_text(two_results(), {.kind = Kind::kCount}),
+    EXPECT_EQ(table_text(two_results(), {.kind = Kind::kCount, .keys = {key("comm")}}),
               "         COUNT  COMM\n"
               "             2  dd, \"x\"\n"
               "             4  cat\n");
-    EXPECT_EQ(table_text(two_results(), {.kind = Kind::kSum, .is_signed = true}),
-              "           SUM          COUNT  COMM\n"
-              "            -7              2  dd, \"x\"\n"
-              "            10              4  cat\n");
-    const std::string unsigned_text = table_text(two_results(), {.kind = Kind::kMost});
+    EXPECT_EQ(
+        table_text(two_results(), {.kind = Kind::kSum, .is_signed = true, .keys = {key("comm")}}),
+        "           SUM          COUNT  COMM\n"
+        "            -7              2  dd, \"x\"\n"
+        "            10              4  cat\n");
+    const std::string unsigned_text =
+        table_text(two_results(), {.kind = Kind::kMost, .keys = {key("comm")}});
     EXPECT_NE(unsigned_text.find("18446744073709551609"), std::string::npos);
-    EXPECT_EQ(table_text({}, {.kind = Kind::kCount}), "         COUNT\n");
+}
+
+TEST(TraceTable, has_the_same_columns_without_results) {
+    const std::vector<Field> keys = {key("comm"), key("kstack", Shape::kStackId)};
+    EXPECT_EQ(table_text({}, {.kind = Kind::kCount, .keys = keys}), "         COUNT  COMM\n");
+    EXPECT_EQ(table_text({}, {.style = Style::kCsv, .kind = Kind::kSum, .keys = keys}),
+              "sum,count,comm,kstack\n");
+    EXPECT_EQ(table_text({}, {.kind = Kind::kHistogram, .keys = {key("func")}, .unit = "ns"}),
+              "         COUNT  FUNC             (ns)\n");
+}
+
+TEST(TraceTable, gives_no_two_columns_one_name) {
+    const std::vector<Field> keys = {key("count"), key("count_2"), key("from"), key("sum")};
+    const auto head = [&](Kind kind) {
+        return table_text({}, {.style = Style::kCsv, .kind = kind, .keys = keys});
+    };
+    EXPECT_EQ(head(Kind::kCount), "count,count_2,count_2_2,from,sum\n");
+    EXPECT_EQ(head(Kind::kSum), "sum,count,count_2,count_2_2,from,sum_2\n");
+    EXPECT_EQ(head(Kind::kHistogram), "from,to,count,count_2,count_2_2,from_2,sum\n");
 }
 
 TEST(TraceTable, averages_with_the_sign) {
-    const TableStyle style{.style = Style::kCsv, .kind = Kind::kAverage, .is_signed = true};
+    const TableStyle style{
+        .style = Style::kCsv, .kind = Kind::kAverage, .is_signed = true, .keys = {key("comm")}};
     EXPECT_EQ(table_text(two_results(), style),
               "avg,count,comm\n-3.5,2,\"dd, \"\"x\"\"\"\n2.5,4,cat\n");
 }
@@ -46,7 +73,8 @@ TEST(TraceTable, draws_histograms) {
     Result result{{part("comm", "dd")}, 6, 0, 2};
     result.slots.resize(64);
     result.slots[3] = 4;
-    const std::string text = table_text({result}, {.kind = Kind::kHistogram});
+    const std::string text =
+        table_text({result}, {.kind = Kind::kHistogram, .keys = {key("comm")}});
     EXPECT_NE(text.find("    below 0: 2\n"), std::string::npos) << text;
     EXPECT_NE(text.find("8 -> 15"), std::string::npos) << text;
     const auto json = nlohmann::json::parse(
@@ -58,14 +86,16 @@ TEST(TraceTable, draws_histograms) {
     EXPECT_EQ(one["slots"][0]["from"], 8);
     EXPECT_EQ(one["slots"][0]["to"], 15);
     EXPECT_EQ(one["slots"][0]["count"], 4);
-    EXPECT_EQ(table_text({result}, {.style = Style::kCsv, .kind = Kind::kHistogram}),
+    EXPECT_EQ(table_text({result},
+                         {.style = Style::kCsv, .kind = Kind::kHistogram, .keys = {key("comm")}}),
               "from,to,count,comm\n,-1,2,dd\n8,15,4,dd\n");
 }
 
 TEST(TraceTable, shows_stacks_below_and_folds_them_from_the_outermost_frame) {
     const Result result{
         {part("comm", "dd"), part("kstack", "7", {"vfs_read+0x5", "ksys_read+0x6b"})}, 3};
-    EXPECT_EQ(table_text({result}, {.kind = Kind::kCount}),
+    EXPECT_EQ(table_text({result}, {.kind = Kind::kCount,
+                                    .keys = {key("comm"), key("kstack", Shape::kStackId)}}),
               "         COUNT  COMM\n"
               "             3  dd\n"
               "    vfs_read+0x5\n"
@@ -102,6 +132,46 @@ TEST(TraceOptions, are_refused_where_they_would_be_ignored) {
     options = events;
     options.top = 3;
     EXPECT_EQ(refused(options), "--top: is for results");
+    options = events;
+    options.question.filters.cpu = 9999;
+    EXPECT_EQ(refused(options), "--cpu: this machine has no CPU 9999");
+}
+
+// Of a kernel that does not run here.
+TraceOptions other_kernels(const char* place) {
+    TraceOptions options;
+    parse_place(place, options.question);
+    options.types = std::string(DJPROBE_KERNEL) + "/vmlinux";
+    return options;
+}
+
+TEST(TraceRun, needs_the_module_before_a_compiler) {
+    const std::string path = std::getenv("PATH");
+    setenv("PATH", "/none", 1);
+    EXPECT_EQ(expect_error(ExitCode::kNotLoaded, [] { run_trace(other_kernels("vfs_read")); }),
+              "no /dev/djprobe: load the module first (modprobe djprobe, or insmod djprobe.ko)");
+    setenv("PATH", path.c_str(), 1);
+}
+
+TEST(TraceRun, tells_how_the_program_that_it_wrote_is_attached) {
+    const Files files;
+    const auto told = [&](const char* place, const char* items) {
+        TraceOptions options = other_kernels(place);
+        options.question.items = items;
+        options.emit = files.path() / "a.bpf.c";
+        testing::internal::CaptureStderr();
+        EXPECT_EQ(run_trace(options), 0);
+        return testing::internal::GetCapturedStderr();
+    };
+    const std::string file = files.path() / "a.bpf.c";
+    EXPECT_EQ(told("vfs_read", "count"), "attach it with: probeload attach " + file + "\n");
+    EXPECT_EQ(told("vfs_read:return", "retval, count"),
+              "attach it with: probeload attach --session " + file + "\n");
+    EXPECT_EQ(told("vfs_raed", "pid"),
+              "probeload: vfs_raed: the kernel's types know no such function, and so none of its "
+              "arguments; did you mean vfs_read?\n"
+              "attach it with: probeload attach " +
+                  file + "\n");
 }
 
 }  // namespace

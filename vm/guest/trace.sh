@@ -16,6 +16,18 @@ ask() {
     }
 }
 
+# refused CODE MESSAGE ARG...: where there is a module; without it these are programs, too.
+refused() {
+    expected=$1 message=$2
+    shift 2
+    if [ -n "${TRACE_EMIT:-}" ]; then
+        ask refused "$@"
+        return
+    fi
+    expect_exit "$expected" probeload trace "$@" 2>/tmp/refused
+    [ "$(cat /tmp/refused)" = "probeload: $message" ] || fail "trace $*: $(cat /tmp/refused)"
+}
+
 zeros='dd if=/dev/zero of=/dev/null bs=4321 count=3 2>/dev/null'
 
 warm_up() {
@@ -41,11 +53,19 @@ questions() {
     ask latency 'vfs_*' --latency --by func -j --comm dd --top 100 -c "$zeros"
     ask own vfs_write count -j -c 'sleep 0.3; echo 12345'
     ask folded vfs_read --count-by comm --kstack --folded --comm dd --if 'count == 4321' -c "$zeros"
+    ask module known:known_loops pid --csv --columns comm -c 'echo 4 >/sys/module/known/parameters/run'
+    ask filtered vfs_read:return 'retval, latency' --comm nosuch -c "$zeros"
+    ask headless vfs_read --count-by 'count, comm' --csv --comm nosuch -c "$zeros"
+}
+
+refusals() {
+    refused 9 'sys_openat: no such function; did you mean __x64_sys_openat, io_openat?' sys_openat pid
 }
 
 if [ -n "${TRACE_EMIT:-}" ]; then
     warm_up
     questions
+    refusals
     exit
 fi
 
@@ -54,6 +74,7 @@ export XDG_CACHE_HOME="$PWD/cache"
 # The warm-up: what the commands do, and a probe of each kind.
 nc -w 1 127.0.0.1 9 </dev/null 2>/dev/null || true
 warm_up
+insmod known/known.ko
 oracle_begin
 questions
 
@@ -94,5 +115,19 @@ expect_line '^ +4096 -> 8191 +3 ' /tmp/hist
 expect_line '"key":\{"func":"vfs_read"\},"count":[3-9]' /tmp/latency
 expect_line '"key":\{"func":"vfs_write"\},"count":[34],"negative":0,"slots":\[\{"from":' /tmp/latency
 expect_line '^dd;.*;(ksys_read|__x64_sys_read);.*vfs_read 3$' /tmp/folded
+
+[ "$(head -n 1 /tmp/headless)" = count,count_2,comm ] || fail "$(cat /tmp/headless)"
+
+expect_no_line 'on_entry' /tmp/filtered.err
+
+echo '* a module without types'
+expect_line '^sh,[0-9]+$' /tmp/module
+
+echo '* what is no place'
+refusals
+refused 9 "kprobe:vfs_read: 'kprobe' is no module: write vfs_read" kprobe:vfs_read
+refused 9 'vfs_read:ret: vfs_read is a function, and no module: for its returns: probeload trace vfs_read:return' \
+    vfs_read:ret retval
+refused 9 'nosuch:vfs_raed: no module nosuch is loaded: modprobe nosuch' nosuch:vfs_raed
 
 oracle_end

@@ -12,7 +12,9 @@ fi
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mkdir "$work/out"
+mkdir "$work/out" "$work/known"
+# A module of a build without pahole.
+objcopy --remove-section .BTF "$top/build/vm/known/known-$KERNEL.ko" "$work/known/known.ko"
 (
     cd "$top/vm/tests"
     PATH=$top/build/loader:$PATH XDG_CACHE_HOME=$work/cache TRACE_OUT=$work/out \
@@ -20,4 +22,4 @@ mkdir "$work/out"
         bash ../guest/trace.sh
 )
 "$top/vm/run" --kernel "$KERNEL" --add "$work/cache" --add "$top/vm/guest/trace.sh" \
-    --add "$top/vm/tests/lib.sh" -- sh ./trace.sh
+    --add "$work/known" --add "$top/vm/tests/lib.sh" -- sh ./trace.sh

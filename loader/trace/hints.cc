@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "trace/hints.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace djprobe::loader {
+namespace {
+
+constexpr std::string_view kArgument = "arg";
+
+std::string hint_for_result(std::string_view word, const Scope& scope) {
+    if (!scope.at_returns)
+        return fmt::format("`{}` is known when the function returns: trace {}:return", word,
+                           scope.place);
+    if (scope.no_result.empty()) return "";
+    return fmt::format("{} {}", scope.place, scope.no_result);
+}
+
+// "arg3", as by a register.
+std::string hint_for_number(std::string_view word, const Scope& scope) {
+    const bool is_number =
+        word.size() == kArgument.size() + 1 && word.back() >= '1' && word.back() <= '6';
+    if (!is_number || !word.starts_with(kArgument)) return "";
+    const auto number = static_cast<std::size_t>(word.back() - '0');
+    if (number > scope.arguments.size()) return "";
+    return fmt::format("arguments have names here: {} is `{}`", word, scope.arguments[number - 1]);
+}
+
+bool is_macro(std::string_view word) {
+    const bool has_letter = std::ranges::any_of(word, [](char c) { return c >= 'A' && c <= 'Z'; });
+    return word.size() > 1 && has_letter &&
+           std::ranges::none_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+}  // namespace
+
+std::string hint_for(std::string_view word, const Scope& scope) {
+    if (word == "comm")
+        return "`comm` is no number: it is a column (--columns), a key (--count-by comm, --by "
+               "comm), "
+               "and --comm NAME takes the tasks of one name";
+    if (word == "kstack" || word == "ustack")
+        return fmt::format("stacks are shown by --{0}, and counted by --count-by {0}", word);
+    if (word == "retval" || word == "latency") return hint_for_result(word, scope);
+    if (word == "NULL") return "NULL is a macro: write 0";
+    if (is_macro(word))
+        return fmt::format(
+            "`{}` is no constant of the kernel's enums, and macros are not known: write its value",
+            word);
+    return hint_for_number(word, scope);
+}
+
+}  // namespace djprobe::loader
