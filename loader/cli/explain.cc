@@ -140,7 +140,7 @@ Command add_explain(CLI::App& app) {
     command->footer(kFooter);
     const auto options = std::make_shared<ExplainOptions>();
     const auto take = [options](const std::string& text) {
-        options->site = parse_one_function(text, "explain");
+        options->site = parse_one_function(text, "explain", "survey --functions");
     };
     auto* const site =
         command->add_option_function<std::string>("SITE", take, "[MODULE:]SYM[+OFFSET]")

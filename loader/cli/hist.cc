@@ -43,7 +43,7 @@ Command add_hist(CLI::App& app) {
             [options](const std::string& text) {
                 const bool is_address = text.starts_with("0x");
                 options->sites = {is_address ? parse_address(text)
-                                             : parse_one_function(text, "hist")};
+                                             : parse_one_function(text, "hist", "count")};
             },
             "SYM, SYM+OFFSET, MODULE:SYM or 0xADDRESS")
         ->type_name("")

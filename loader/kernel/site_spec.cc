@@ -60,7 +60,7 @@ SiteSpec parse_function(std::string_view text) {
     const std::size_t colon = symbol.find(':');
     const bool nameless = symbol.empty() || colon == 0 || colon == symbol.size() - 1;
     if (symbol.find(',') != symbol.npos)
-        fail(ExitCode::kUsage, "'{}' is not a function: give each one a --func of its own", text);
+        fail(ExitCode::kUsage, "'{}' is not a function: give each one by itself", text);
     if (nameless || symbol.find_first_of(" \t\n\r") != symbol.npos) {
         fail(ExitCode::kUsage, "'{}' is not a function: write SYM, SYM+OFFSET or MODULE:SYM", text);
     }
@@ -97,11 +97,12 @@ SiteSpec parse_function(std::string_view text) {
     return site;
 }
 
-SiteSpec parse_one_function(std::string_view text, std::string_view command) {
+SiteSpec parse_one_function(std::string_view text, std::string_view command,
+                            std::string_view of_many) {
     SiteSpec site = parse_function(text);
     if (!site.is_glob()) return site;
-    fail(ExitCode::kUsage, "'{}' is a pattern; {} takes one function, survey --functions many",
-         text, command);
+    fail(ExitCode::kUsage, "'{}' is a pattern; {} takes one function, {} many", text, command,
+         of_many);
 }
 
 SiteSpec parse_address(std::string_view text) {

@@ -190,6 +190,10 @@ TEST(App, names_that_are_empty) {
     expect_usage_error({"survey", "--functions", ""},
                        "--functions: it is empty: leave it out, or say which (see --help)");
 }
+    expect_usage_error({"hist", "vfs_*", "--of", "arg1"},
+                       "'vfs_*' is a pattern; hist takes one function, count many");
+    expect_usage_error({"count", "vfs_read,vfs_write"},
+                       "'vfs_read,vfs_write' is not a function: give each one by itself");
 
 TEST(App, site_that_is_given_twice_is_told) {
     const Result result = run({"attach", "--func", "a", "--func", "a", "/nonexistent.bpf.o"});
