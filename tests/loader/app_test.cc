@@ -45,10 +45,12 @@ void expect_usage_error(const std::vector<const char*>& arguments, const std::st
 }
 
 TEST(App, version_on_stdout) {
-    const Result result = run({"--version"});
-    EXPECT_EQ(result.status, 0);
-    EXPECT_EQ(result.out, "probeload 0.1.0 (ABI 1)\n");
-    EXPECT_EQ(result.err, "");
+    for (const char* option : {"--version", "-V"}) {
+        const Result result = run({option});
+        EXPECT_EQ(result.status, 0);
+        EXPECT_EQ(result.out, "probeload 0.1.0 (ABI 1)\n");
+        EXPECT_EQ(result.err, "");
+    }
 }
 
 TEST(App, version_that_could_not_be_read_is_a_failure) {
@@ -106,6 +108,22 @@ TEST(App, options_before_a_command) {
                        "'--functions' without a command: did you mean 'probeload survey "
                        "--functions ...'?");
     EXPECT_EQ(run({"-h"}).status, 0);
+}
+
+TEST(App, options_of_a_command_before_it) {
+    expect_usage_error({"-j", "list"},
+                       "'-j' before the command: did you mean 'probeload list -j ...'?");
+    expect_usage_error({"--once", "cover", "vfs_read"},
+                       "'--once' before the command: did you mean 'probeload cover --once ...'?");
+    expect_usage_error({"--once", "list"},
+                       "'--once' without a command: did you mean 'probeload cover --once ...'?");
+}
+
+TEST(App, help_is_a_command_too) {
+    EXPECT_EQ(run({"help"}).out, run({"--help"}).out);
+    EXPECT_EQ(run({"help", "count"}).out, run({"count", "--help"}).out);
+    EXPECT_NE(run({"help", "count"}).out.find("probeload count"), std::string::npos);
+    expect_usage_error({"help", "conut"}, "unknown command 'conut'; did you mean count?");
 }
 
 TEST(App, misspelt_options_are_told_with_what_was_meant) {
