@@ -45,11 +45,11 @@ class InsnView : public View {
 class LineView : public View {
   public:
     LineView(const std::vector<FunctionFlow>& functions, const BlockOptions& options,
-             const KernelImage& image)
+             const KernelImage& image, const StopSignals& stop)
         : functions_(functions),
           json_(options.json),
           source_(options.source),
-          lines_(read_lines(functions, options.debuginfo, image)) {}
+          lines_(read_lines(functions, options.debuginfo, image, stop)) {}
     std::string show(std::size_t function, const BlockCounts& counts,
                      const std::vector<bool>&) override {
         const FunctionLines& lines = lines_[function];
@@ -67,8 +67,9 @@ class LineView : public View {
 
 std::unique_ptr<View> make_view(const BlockOptions& options,
                                 const std::vector<FunctionFlow>& functions,
-                                const KernelImage& image, Symbolizer& symbolizer) {
-    if (options.lines) return std::make_unique<LineView>(functions, options, image);
+                                const KernelImage& image, Symbolizer& symbolizer,
+                                const StopSignals& stop) {
+    if (options.lines) return std::make_unique<LineView>(functions, options, image, stop);
     return std::make_unique<InsnView>(functions, options.json, symbolizer);
 }
 
@@ -80,9 +81,10 @@ int run_count_blocks(const BlockOptions& options) {
     const Device device = Device::open();
     note_untested_kernel();
     Symbolizer symbolizer;
-    const ChosenFunctions chosen = choose_functions(options.sites, symbolizer);
+    const ChosenFunctions chosen = choose_functions(options.sites, symbolizer, stop);
     const std::vector<FunctionFlow>& functions = chosen.flows;
-    const std::unique_ptr<View> view = make_view(options, functions, chosen.image, symbolizer);
+    const std::unique_ptr<View> view =
+        make_view(options, functions, chosen.image, symbolizer, stop);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const Counting counting = options.check ? Counting::kAll : Counting::kFewest;
     const BlockCounters counters(functions, counting, options.mode, device, symbolizer, stop);

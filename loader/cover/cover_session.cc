@@ -61,10 +61,10 @@ int run_cover(const CoverOptions& options) {
     const Device device = Device::open();
     note_untested_kernel();
     Symbolizer symbolizer;
-    const ChosenFunctions chosen = choose_functions(options.sites, symbolizer);
+    const ChosenFunctions chosen = choose_functions(options.sites, symbolizer, stop);
     SourceText source(options.source);
     std::vector<FunctionLines> lines;
-    if (options.lines) lines = read_lines(chosen.flows, options.debuginfo, chosen.image);
+    if (options.lines) lines = read_lines(chosen.flows, options.debuginfo, chosen.image, stop);
     Report lcov(options.lcov), pcs(options.pcs);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const Counting counting = options.once ? Counting::kOnce : Counting::kFewest;
