@@ -109,7 +109,8 @@ int run_count_blocks(const BlockOptions& options) {
     show(looks);
     for (std::size_t i = 0; i < looks.size(); ++i)
         say("{}", block_summary(functions[i], looks[i], counters.counted(i)));
-    return command_exit_status(status);
+    if (status) say("{}\n", command_text(*status));
+    return command_exit_status(status, options.exit_status);
 }
 
 }  // namespace djprobe::loader

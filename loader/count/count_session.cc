@@ -160,7 +160,7 @@ int run_count(const CountOptions& options) {
     display.show_end(summary.attachments);
     summary.command_status = status;
     print_summary(summary, options.json ? Format::kJson : Format::kText, output, symbolizer);
-    return command_exit_status(status);
+    return command_exit_status(status, options.exit_status);
 }
 
 }  // namespace djprobe::loader

@@ -19,6 +19,7 @@ struct WatchOptions {
     std::optional<double> interval;  ///< none: every second on a terminal, else only at the end
     std::optional<std::string> command;
     bool json = false;
+    bool exit_status = false;  ///< end with the command's
 };
 
 class Watch {

@@ -81,7 +81,8 @@ int run_cover(const CoverOptions& options) {
     output.print(options.json ? coverage_json(functions) : coverage_table(functions));
     if (lcov.is_wanted()) lcov.write(lcov_text(functions, source));
     if (pcs.is_wanted()) pcs.write(coverage_pcs(functions));
-    return command_exit_status(status);
+    if (status) say("{}\n", command_text(*status));
+    return command_exit_status(status, options.exit_status);
 }
 
 }  // namespace djprobe::loader

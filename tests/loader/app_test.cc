@@ -346,6 +346,9 @@ TEST(App, raw_and_json_exclude_each_other) {
 }
 
 TEST(App, bench_takes_lists_of_known_names) {
+    for (const char* verb : {"count", "cover"})
+        expect_usage_error({verb, "vfs_read", "--exit-status"},
+                           "--exit-status requires --command (see --help)");
     expect_usage_error(
         {"bench", "--mechanism", "fentry,uprobe"},
         "--mechanism: 'uprobe' is none of: djprobe-count, djprobe-jump, "
