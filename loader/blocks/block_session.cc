@@ -77,6 +77,7 @@ std::unique_ptr<View> make_view(const BlockOptions& options,
 
 int run_count_blocks(const BlockOptions& options) {
     StopSignals stop;
+    SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
     const Device device = Device::open();
     note_untested_kernel();
@@ -103,7 +104,7 @@ int run_count_blocks(const BlockOptions& options) {
             watch.print(text);
     };
     const std::optional<int> status =
-        watch.run(stop, child, [&](double) { show(counters.look()); });
+        watch.run(stop, wish, child, [&](double) { show(counters.look()); });
     counters.disable();
     const std::vector<BlockCounts> looks = counters.look();
     show(looks);

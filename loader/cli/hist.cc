@@ -28,6 +28,7 @@ value's highest bit and increments it, in five to fourteen instructions. The
 counters are a BPF map of type percpu_array named djprobe_count.
 
 The histogram goes to stdout, all else to stderr (also the output of COMMAND).
+SIGUSR1 (kill -USR1 PID) shows it so far.
 )";
 
 }  // namespace

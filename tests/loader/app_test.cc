@@ -172,6 +172,13 @@ TEST(App, values_and_what_stands_behind_two_dashes_are_no_options) {
               "probeload: --fnuc: No such file or directory\n");
 }
 
+TEST(App, cover_has_one_stdout) {
+    expect_usage_error({"cover", "vfs_read", "--lcov", "-", "--pcs", "-"},
+                       "--lcov and --pcs: only one of them can go to stdout");
+    expect_usage_error({"cover", "vfs_read", "--pcs", "-", "-j"},
+                       "--json: stdout is that of --pcs -");
+}
+
 TEST(App, explain_wants_one_place) {
     expect_usage_error({"explain"}, "SITE is required (see --help)");
     expect_usage_error({"explain", "vfs_read", "--address", "0x10"},
@@ -183,6 +190,10 @@ TEST(App, patterns_where_one_function_is_meant) {
                        "'vfs_*' is a pattern; explain takes one function, survey --functions many");
     expect_usage_error({"bench", "--func", "vfs_*"},
                        "'vfs_*' is a pattern; bench takes one function, survey --functions many");
+    expect_usage_error({"hist", "vfs_*", "--of", "arg1"},
+                       "'vfs_*' is a pattern; hist takes one function, count many");
+    expect_usage_error({"count", "vfs_read,vfs_write"},
+                       "'vfs_read,vfs_write' is not a function: give each one by itself");
 }
 
 TEST(App, function_that_an_image_has_not) {
@@ -208,10 +219,6 @@ TEST(App, names_that_are_empty) {
     expect_usage_error({"survey", "--functions", ""},
                        "--functions: it is empty: leave it out, or say which (see --help)");
 }
-    expect_usage_error({"hist", "vfs_*", "--of", "arg1"},
-                       "'vfs_*' is a pattern; hist takes one function, count many");
-    expect_usage_error({"count", "vfs_read,vfs_write"},
-                       "'vfs_read,vfs_write' is not a function: give each one by itself");
 
 TEST(App, site_that_is_given_twice_is_told) {
     const Result result = run({"attach", "--func", "a", "--func", "a", "/nonexistent.bpf.o"});
@@ -339,6 +346,9 @@ TEST(App, one_function_takes_one_value) {
 TEST(App, exit_status_is_that_of_a_command) {
     expect_usage_error({"attach", "--exit-status", "f.o"},
                        "--exit-status requires --command (see --help)");
+    for (const char* verb : {"count", "cover"})
+        expect_usage_error({verb, "vfs_read", "--exit-status"},
+                           "--exit-status requires --command (see --help)");
 }
 
 TEST(App, raw_and_json_exclude_each_other) {
@@ -346,9 +356,6 @@ TEST(App, raw_and_json_exclude_each_other) {
 }
 
 TEST(App, bench_takes_lists_of_known_names) {
-    for (const char* verb : {"count", "cover"})
-        expect_usage_error({verb, "vfs_read", "--exit-status"},
-                           "--exit-status requires --command (see --help)");
     expect_usage_error(
         {"bench", "--mechanism", "fentry,uprobe"},
         "--mechanism: 'uprobe' is none of: djprobe-count, djprobe-jump, "
