@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <string>
 
+#include "base/progress.h"
+
 namespace djprobe::loader {
 namespace {
 
@@ -114,7 +116,9 @@ Mainline::Mainline(const KernelImage& image, const TextMap& map)
     // Boot removes return thunks where the CPU needs none, which an image from disk cannot show.
     const std::uint64_t return_thunk =
         image.is_live() ? 0 : image.address_of("__x86_return_thunk").value_or(0);
+    Progress progress("looking for indirect jumps", functions_.size());
     for (std::size_t i = 0; i < functions_.size(); ++i) {
+        progress.at(i);
         const TextMap::Function& function = map.functions()[i];
         if (function.real_end == 0) continue;
         Function& known = functions_[i];
