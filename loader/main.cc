@@ -9,7 +9,8 @@ namespace {
 // The parent process may have closed them: then a descriptor of ours would pass for stdout.
 void open_standard_descriptors() {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
-        if (fcntl(fd, F_GETFD) < 0) open("/dev/null", O_RDWR);
+        // A table that has no stdout to go to is an error, and not lost without a word.
+        if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_RDWR);
 }
 
 }  // namespace

@@ -64,9 +64,10 @@ std::optional<BlockCounters::Place> BlockCounters::find_place(const FunctionFlow
     return place;
 }
 
-std::vector<ManySite> BlockCounters::choose() {
+std::vector<ManySite> BlockCounters::choose(const StopSignals& stop) {
     std::vector<ManySite> sites;
     for (Function& function : functions_) {
+        stop.check();
         std::vector<unsigned> costs = loop_weights(function.flow->blocks);
         for (std::size_t i = 0; i < costs.size(); ++i) {
             if (!function.places[i])
@@ -95,8 +96,7 @@ void BlockCounters::attach(djprobe_mode mode, const Device& device, Symbolizer& 
                            const StopSignals& stop) {
     const unsigned once = counting_ == Counting::kOnce ? DJPROBE_ATTACH_ONCE : 0;
     while (!probe_) {
-        stop.check();
-        const std::vector<ManySite> sites = choose();
+        const std::vector<ManySite> sites = choose(stop);
         if (sites.empty())
             fail(ExitCode::kRefusedSite, "{}: no block can be counted",
                  functions_.front().flow->name);

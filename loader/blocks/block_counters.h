@@ -58,7 +58,7 @@ class BlockCounters {
 
     [[nodiscard]] std::optional<Place> find_place(const FunctionFlow& flow, const Block& block,
                                                   const Device& device) const;
-    std::vector<ManySite> choose();
+    std::vector<ManySite> choose(const StopSignals& stop);
     /// The site of this number takes no probe.
     void give_up(std::size_t site);
     void attach(djprobe_mode mode, const Device& device, Symbolizer& symbolizer,

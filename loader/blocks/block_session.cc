@@ -45,11 +45,11 @@ class InsnView : public View {
 class LineView : public View {
   public:
     LineView(const std::vector<FunctionFlow>& functions, const BlockOptions& options,
-             const KernelImage& image)
+             const KernelImage& image, const StopSignals& stop)
         : functions_(functions),
           json_(options.json),
           source_(options.source),
-          lines_(read_lines(functions, options.debuginfo, image)) {}
+          lines_(read_lines(functions, options.debuginfo, image, stop)) {}
     std::string show(std::size_t function, const BlockCounts& counts,
                      const std::vector<bool>&) override {
         const FunctionLines& lines = lines_[function];
@@ -67,8 +67,9 @@ class LineView : public View {
 
 std::unique_ptr<View> make_view(const BlockOptions& options,
                                 const std::vector<FunctionFlow>& functions,
-                                const KernelImage& image, Symbolizer& symbolizer) {
-    if (options.lines) return std::make_unique<LineView>(functions, options, image);
+                                const KernelImage& image, Symbolizer& symbolizer,
+                                const StopSignals& stop) {
+    if (options.lines) return std::make_unique<LineView>(functions, options, image, stop);
     return std::make_unique<InsnView>(functions, options.json, symbolizer);
 }
 
@@ -76,13 +77,15 @@ std::unique_ptr<View> make_view(const BlockOptions& options,
 
 int run_count_blocks(const BlockOptions& options) {
     StopSignals stop;
+    SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
     const Device device = Device::open();
     note_untested_kernel();
     Symbolizer symbolizer;
-    const ChosenFunctions chosen = choose_functions(options.sites, symbolizer);
+    const ChosenFunctions chosen = choose_functions(options.sites, symbolizer, stop);
     const std::vector<FunctionFlow>& functions = chosen.flows;
-    const std::unique_ptr<View> view = make_view(options, functions, chosen.image, symbolizer);
+    const std::unique_ptr<View> view =
+        make_view(options, functions, chosen.image, symbolizer, stop);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const Counting counting = options.check ? Counting::kAll : Counting::kFewest;
     const BlockCounters counters(functions, counting, options.mode, device, symbolizer, stop);
@@ -101,13 +104,14 @@ int run_count_blocks(const BlockOptions& options) {
             watch.print(text);
     };
     const std::optional<int> status =
-        watch.run(stop, child, [&](double) { show(counters.look()); });
+        watch.run(stop, wish, child, [&](double) { show(counters.look()); });
     counters.disable();
     const std::vector<BlockCounts> looks = counters.look();
     show(looks);
     for (std::size_t i = 0; i < looks.size(); ++i)
         say("{}", block_summary(functions[i], looks[i], counters.counted(i)));
-    return command_exit_status(status);
+    if (status) say("{}\n", command_text(*status));
+    return command_exit_status(status, options.exit_status);
 }
 
 }  // namespace djprobe::loader

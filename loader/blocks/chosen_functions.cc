@@ -3,7 +3,7 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "base/plural.h"
@@ -38,9 +38,12 @@ std::vector<Symbol> find_like(const std::string& pattern, const Kallsyms& kallsy
     return found;
 }
 
-// Of all functions that were found those with blocks; of those that were named there must be some.
+using Addresses = std::unordered_set<std::uint64_t>;
+
+// Of all functions that were found those with blocks, once each; of those that were named there
+// must be some.
 void take(const SiteSpec& site, std::vector<FunctionFlow> flows, std::size_t wanted,
-          ChosenFunctions& chosen, Symbolizer& symbolizer) {
+          ChosenFunctions& chosen, Addresses& known, Symbolizer& symbolizer) {
     if (flows.size() < wanted) {
         const Refusal outside{Reason::NOT_TEXT};
         if (!site.is_glob()) refuse(site, outside, symbolizer);
@@ -48,12 +51,9 @@ void take(const SiteSpec& site, std::vector<FunctionFlow> flows, std::size_t wan
     }
     for (FunctionFlow& flow : flows) {
         if (flow.refused && !site.is_glob()) refuse(site, flow.refused, symbolizer);
-        const bool twice = std::ranges::any_of(chosen.flows, [&](const FunctionFlow& other) {
-            return other.address() == flow.address();
-        });
         if (flow.refused)
             ++chosen.left_out[static_cast<std::uint32_t>(flow.refused.reason)];
-        else if (!twice)
+        else if (known.insert(flow.address()).second)
             chosen.flows.push_back(std::move(flow));
     }
 }
@@ -79,12 +79,15 @@ std::vector<NamedFunctions> find_functions(const std::vector<SiteSpec>& sites,
 
 }  // namespace
 
-ChosenFunctions choose_functions(const std::vector<SiteSpec>& sites, Symbolizer& symbolizer) {
+ChosenFunctions choose_functions(const std::vector<SiteSpec>& sites, Symbolizer& symbolizer,
+                                 const StopSignals& stop) {
     // Before the kernel's text is read, which takes a second.
     const std::vector<NamedFunctions> named = find_functions(sites, symbolizer);
     ChosenFunctions chosen{KernelImage::from_running_kernel()};
+    Addresses known;
     for (const auto& [site, functions] : named)
-        take(site, read_flows(chosen.image, functions), functions.size(), chosen, symbolizer);
+        take(site, read_flows(chosen.image, functions, stop), functions.size(), chosen, known,
+             symbolizer);
     if (chosen.flows.empty())
         fail(ExitCode::kRefusedSite, "'{}': all functions of such a name are refused: {}",
              sites.front().str(), reasons_text(chosen.left_out));

@@ -20,8 +20,9 @@ struct ChosenFunctions {
 };
 
 /// Of the running kernel. Throws Error: a site is no function, or one that is named has no blocks,
-/// and why; no function is like a pattern, or none of those has any.
-ChosenFunctions choose_functions(const std::vector<SiteSpec>& sites, Symbolizer& symbolizer);
+/// and why; no function is like a pattern, or none of those has any; a stop is requested.
+ChosenFunctions choose_functions(const std::vector<SiteSpec>& sites, Symbolizer& symbolizer,
+                                 const StopSignals& stop);
 
 /// "counting 92 blocks of 1 function, by jump; 2 functions left out: blacklisted 2".
 std::string attached_blocks_line(const ChosenFunctions& chosen, const djprobe_total& total);

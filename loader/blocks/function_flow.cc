@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "base/progress.h"
 #include "kernel/live_modules.h"
 
 namespace djprobe::loader {
@@ -17,26 +18,8 @@ using x86::Kind;
 
 constexpr std::string_view kCold = ".cold";
 
-// From a symbol up to the next one.
-Range range_of(const Kallsyms& kallsyms, std::uint64_t address) {
-    const auto& symbols = kallsyms.symbols();
-    const auto next = std::ranges::upper_bound(symbols, address, {}, &Symbol::address);
-    return {address, next == symbols.end() ? address + 1 : next->address};
-}
-
-// Where the functions lie, and what may be parts of them elsewhere.
-std::vector<Range> ranges_of(const Kallsyms& kallsyms, const std::vector<Symbol>& functions) {
-    std::vector<Range> ranges;
-    for (const Symbol& function : functions) {
-        ranges.push_back(range_of(kallsyms, function.address));
-        for (const Symbol& part : kallsyms.find(function.qualified_name() + std::string(kCold)))
-            ranges.push_back(range_of(kallsyms, part.address));
-    }
-    return ranges;
-}
-
-// Where code of the kernel may lead to. A probe leads elsewhere: to what was made at run time, and has
-// a name by that.
+// Where code of the kernel may lead to. A probe leads elsewhere: to what was made at run time, and
+// has a name by that.
 class Texts {
   public:
     explicit Texts(const KernelImage& image)
@@ -152,21 +135,25 @@ std::string FunctionFlow::offset(std::uint64_t at) const {
     return fmt::format("{:#x}", at);
 }
 
-std::vector<FunctionFlow> read_flows(KernelImage& image, const std::vector<Symbol>& functions) {
+std::vector<FunctionFlow> read_flows(KernelImage& image, const std::vector<Symbol>& functions,
+                                     const StopSignals& stop) {
     std::map<std::string, std::vector<Symbol>> by_module;
     for (const Symbol& function : functions)
         by_module[std::string(function.module)].push_back(function);
     std::vector<FunctionFlow> flows;
     const Texts texts(image);
+    Progress progress("reading functions", functions.size());
     for (const auto& [module, wanted] : by_module) {
-        const auto found = analyse_near(image, module, ranges_of(image.symbols(), wanted));
+        const auto found = analyse_near(image, module, ranges_of(image.symbols(), wanted), &stop);
         if (found.empty()) continue;
         const TextMap& map = found.front().map;
         const Reader reader(map, texts);
-        for (const Symbol& function : wanted)
-            if (const std::size_t index = map.find(function.address);
-                index < map.functions().size())
-                flows.push_back(reader.read(index));
+        for (const Symbol& function : wanted) {
+            stop.check();
+            progress.at(flows.size());
+            const std::size_t index = map.find(function.address);
+            if (index < map.functions().size()) flows.push_back(reader.read(index));
+        }
     }
     return flows;
 }

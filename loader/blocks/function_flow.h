@@ -24,7 +24,9 @@ struct FunctionFlow {
     [[nodiscard]] std::string offset(std::uint64_t at) const;
 };
 
-/// Reads the text of some functions of the image, which must outlive the flows.
-std::vector<FunctionFlow> read_flows(KernelImage& image, const std::vector<Symbol>& functions);
+/// Reads the text of some functions of the image, which must outlive the flows. Throws Error once
+/// a stop is requested: of a whole kernel it takes long.
+std::vector<FunctionFlow> read_flows(KernelImage& image, const std::vector<Symbol>& functions,
+                                     const StopSignals& stop);
 
 }  // namespace djprobe::loader

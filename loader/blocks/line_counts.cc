@@ -71,12 +71,13 @@ LineCounts FunctionLines::count(const std::vector<Count>& counts) const {
 
 std::vector<FunctionLines> read_lines(const std::vector<FunctionFlow>& functions,
                                       const std::optional<std::string>& debuginfo,
-                                      const KernelImage& image) {
+                                      const KernelImage& image, const StopSignals& stop) {
     DebugInfos infos(debuginfo, image.require("_text"));
     std::vector<FunctionLines> all;
     all.reserve(functions.size());
     Progress progress("looking up lines", functions.size());
     for (const FunctionFlow& function : functions) {
+        stop.check();
         progress.at(all.size());
         all.emplace_back(function, infos.of(function.module));
     }

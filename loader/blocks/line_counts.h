@@ -51,7 +51,7 @@ class FunctionLines {
 /// information, or none of one of the functions.
 std::vector<FunctionLines> read_lines(const std::vector<FunctionFlow>& functions,
                                       const std::optional<std::string>& debuginfo,
-                                      const KernelImage& image);
+                                      const KernelImage& image, const StopSignals& stop);
 
 /// Adds counts of the same lines from another function.
 void add_lines(LineCounts& sum, const LineCounts& more);

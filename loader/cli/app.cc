@@ -60,15 +60,25 @@ int end_of_options(int argc, const char* const* argv) {
     return static_cast<int>(std::find(argv, argv + argc, std::string_view("--")) - argv);
 }
 
+// "help count" is "count --help".
+void put_help_last(std::vector<const char*>& words) {
+    if (words.size() < 2 || std::string_view(words[1]) != "help") return;
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+}
+
 }  // namespace
 
 int run_probeload(int argc, const char* const* argv) {
     const int end = end_of_options(argc, argv);
     std::vector<std::string> tool(argv + std::min(end + 1, argc), argv + argc);
-    argc = end;
+    std::vector<const char*> words(argv, argv + end);
+    put_help_last(words);
+    argc = static_cast<int>(words.size());
+    argv = words.data();
     CLI::App app("Run BPF programs on jump-optimized probes anywhere in the kernel.", "probeload");
     app.set_version_flag(
-        "--version", fmt::format("probeload {} (ABI {})", DJPROBE_VERSION, DJPROBE_ABI_VERSION));
+        "-V,--version", fmt::format("probeload {} (ABI {})", DJPROBE_VERSION, DJPROBE_ABI_VERSION));
     app.require_subcommand(1);
     // Subcommands inherit it.
     app.formatter(std::make_shared<HelpFormatter>());

@@ -151,7 +151,8 @@ Command add_bench(CLI::App& app) {
                            ->add_option_function<std::string>(
                                "-f,--func",
                                [&bench](const std::string& text) {
-                                   bench.site = parse_one_function(text, "bench");
+                                   bench.site =
+                                       parse_one_function(text, "bench", "survey --functions");
                                },
                                "Function to probe, with the offset of an instruction in its middle")
                            ->type_name("SYM[+OFF]"));

@@ -47,6 +47,7 @@ The counters are a BPF map of type percpu_array named djprobe_count: 'bpftool
 map dump name djprobe_count' shows it meanwhile.
 
 The table goes to stdout, all else to stderr (also the output of COMMAND).
+SIGUSR1 (kill -USR1 PID) shows the counts so far.
 )";
 
 SiteSpec parse_site(const std::string& text) {

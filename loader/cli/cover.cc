@@ -28,6 +28,9 @@ The kernel is neither rebuilt nor restarted. Counters stand in as few blocks as
 tell the rest, see 'probeload count --help'. '3?' says that of three blocks
 neither a counter nor the flow of control tells whether they have run. With
 --once each block has a counter of its own.
+
+SIGUSR1 (kill -USR1 PID) shows the table so far. How COMMAND ended is told, and
+is the exit status with --exit-status.
 )";
 
 void add_options(CLI::App& command, CoverOptions& options) {
@@ -54,11 +57,14 @@ void add_options(CLI::App& command, CoverOptions& options) {
     CLI::Option* const annotate =
         command.add_flag("--annotate", options.annotate,
                          "Show each block beside its instructions, or each line, with its count");
-    command.add_option("--lcov", options.lcov, "Write the lines to a file that genhtml reads")
+    command
+        .add_option("--lcov", options.lcov,
+                    "Write the lines to a file that genhtml reads; - is stdout")
         ->type_name("FILE")
         ->check(not_empty);
     command
-        .add_option("--pcs", options.pcs, "Write the addresses of the blocks that ran, one a line")
+        .add_option("--pcs", options.pcs,
+                    "Write the addresses of the blocks that ran, one a line; - is stdout")
         ->type_name("FILE")
         ->check(not_empty);
     command.add_flag_callback(
@@ -66,7 +72,16 @@ void add_options(CLI::App& command, CoverOptions& options) {
     command.add_flag("-j,--json", options.json, "The coverage as NDJSON")->excludes(annotate);
 }
 
+void check_reports(const CoverOptions& options) {
+    if (options.lcov == "-" && options.pcs == "-")
+        fail(ExitCode::kUsage, "--lcov and --pcs: only one of them can go to stdout");
+    if (options.json && (options.lcov == "-" || options.pcs == "-"))
+        fail(ExitCode::kUsage, "--json: stdout is that of {} -",
+             options.lcov == "-" ? "--lcov" : "--pcs");
+}
+
 int run(CoverOptions& options) {
+    check_reports(options);
     options.lines |= options.lcov || options.source || options.debuginfo;
     // Shown once, at the end.
     options.interval = 0;

@@ -111,7 +111,7 @@ Explanation explain(const SiteSpec& asked, KernelImage& image, Symbolizer& symbo
     SiteSpec site;
     site.address = locate(asked, start, map, symbolizer);
     const std::size_t function = map.find(site.address);
-    const Mainline mainline(image, map, function);
+    const Mainline mainline(image, map);
     Explanation inside = explain_site(map, mainline, symbolizer, function, site.address);
     if (image.is_live()) inside.module = ask_module(site, symbolizer);
     return inside;
@@ -140,7 +140,7 @@ Command add_explain(CLI::App& app) {
     command->footer(kFooter);
     const auto options = std::make_shared<ExplainOptions>();
     const auto take = [options](const std::string& text) {
-        options->site = parse_one_function(text, "explain");
+        options->site = parse_one_function(text, "explain", "survey --functions");
     };
     auto* const site =
         command->add_option_function<std::string>("SITE", take, "[MODULE:]SYM[+OFFSET]")

@@ -28,6 +28,7 @@ value's highest bit and increments it, in five to fourteen instructions. The
 counters are a BPF map of type percpu_array named djprobe_count.
 
 The histogram goes to stdout, all else to stderr (also the output of COMMAND).
+SIGUSR1 (kill -USR1 PID) shows it so far.
 )";
 
 }  // namespace
@@ -43,7 +44,7 @@ Command add_hist(CLI::App& app) {
             [options](const std::string& text) {
                 const bool is_address = text.starts_with("0x");
                 options->sites = {is_address ? parse_address(text)
-                                             : parse_one_function(text, "hist")};
+                                             : parse_one_function(text, "hist", "count")};
             },
             "SYM, SYM+OFFSET, MODULE:SYM or 0xADDRESS")
         ->type_name("")

@@ -10,7 +10,7 @@ class App;
 
 namespace djprobe::loader {
 
-/// --duration and --command.
+/// --duration, --command and --exit-status.
 void add_watch_options(CLI::App& command, WatchOptions& options);
 
 }  // namespace djprobe::loader

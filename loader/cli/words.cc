@@ -54,6 +54,19 @@ std::string long_name(const std::string& name, std::string_view word) {
     return is_long(word) ? name.substr(2) : std::string(word.substr(1));
 }
 
+// "-j list" is "list -j".
+void reject_option_before_command(int argc, const char* const* argv, const CLI::App& app,
+                                  const std::vector<Command>& commands) {
+    const std::string name = name_of(argv[1]);
+    if (app.get_option_no_throw(name)) return;
+    for (int i = 2; i < argc; ++i)
+        for (const Command& command : commands)
+            if (command.app->get_name() == argv[i] && command.app->get_option_no_throw(name))
+                fail(ExitCode::kUsage,
+                     "'{}' before the command: did you mean 'probeload {} {} ...'?", name, argv[i],
+                     name);
+}
+
 [[noreturn]] void reject_option(std::string_view word, const std::string& name, const CLI::App& app,
                                 const std::vector<Command>& commands) {
     const std::string meant = nearest(long_name(name, word), long_names(app));
@@ -111,6 +124,7 @@ void check_words(int argc, const char* const* argv, const CLI::App& app,
     if (argc < 2) return;
     const std::string_view first = argv[1];
     if (first.starts_with('-')) {
+        reject_option_before_command(argc, argv, app, commands);
         takes_next(first, app, commands);
         return;
     }

@@ -31,13 +31,36 @@ bool fits(std::uint64_t value, bool negative, const Operand& operand) {
     return number >= -limit && number < limit;
 }
 
+/// Where the comparison begins: not within the arrow of C.
+std::size_t find_comparison(std::string_view text) {
+    std::size_t at = text.find_first_of("=!<>");
+    while (at != text.npos && at > 0 && text.substr(at - 1).starts_with("->"))
+        at = text.find_first_of("=!<>", at + 1);
+    return at;
+}
+
+/// "'4096 < count'" is "count > 4096".
+void refuse_number_first(std::string_view text, std::string_view name, std::string_view comparison,
+                         std::string_view other) {
+    if (name.empty() || !parse_unsigned(name.substr(name.starts_with('-') ? 1 : 0))) return;
+    std::string mirrored(comparison);
+    if (mirrored.front() == '<' || mirrored.front() == '>')
+        mirrored.front() = mirrored.front() == '<' ? '>' : '<';
+    fail(ExitCode::kUsage, "--if: '{}': the operand comes first: write '{} {} {}'", text, other,
+         mirrored, name);
+}
+
 djprobe_action parse_condition(std::string_view text, const SiteSpec& site,
                                Prototypes& prototypes) {
-    const std::size_t at = text.find_first_of("=!<>");
+    if (text.find("||") != text.npos)
+        fail(ExitCode::kUsage,
+             "--if: '{}': comparisons are joined by && only; --if of trace has ||", text);
+    const std::size_t at = find_comparison(text);
     for (const auto& [word, operation] : kComparisons) {
         if (at == text.npos || !text.substr(at).starts_with(word)) continue;
         const std::string_view name = trim(text.substr(0, at));
         std::string_view number = trim(text.substr(at + word.size()));
+        refuse_number_first(text, name, word, number);
         Operand operand = find_operand(name, site, prototypes);
         const bool negative = number.starts_with('-');
         const auto value = parse_unsigned(number.substr(negative ? 1 : 0));

@@ -139,6 +139,7 @@ Summary sum_up(const CountOptions& options, const std::vector<Attachment>& attac
 
 int run_count(const CountOptions& options) {
     StopSignals stop;
+    SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
     Symbolizer symbolizer;
     const std::vector<std::vector<djprobe_action>> actions = actions_of(options);
@@ -162,12 +163,12 @@ int run_count(const CountOptions& options) {
     Watch watch(options, output);
     Display display(options, map.get(), watch, output, symbolizer);
     const std::optional<int> status = watch.run(
-        stop, child, [&](double seconds) { display.show(reports_of(attachments), seconds); });
+        stop, wish, child, [&](double seconds) { display.show(reports_of(attachments), seconds); });
     Summary summary = sum_up(options, attachments, symbolizer);
     display.show_end(summary.attachments);
     summary.command_status = status;
     print_summary(summary, options.json ? Format::kJson : Format::kText, output, symbolizer);
-    return command_exit_status(status);
+    return command_exit_status(status, options.exit_status);
 }
 
 }  // namespace djprobe::loader

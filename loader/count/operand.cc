@@ -101,6 +101,11 @@ void refuse_namesake(std::string_view text, std::size_t index, const SiteSpec& s
 
 Operand find_operand(std::string_view text, const SiteSpec& site, Prototypes& prototypes) {
     if (const auto found = find_register(text)) return *found;
+    if (text.find("->") != text.npos)
+        fail(ExitCode::kUsage,
+             "'{}': what a pointer leads to is no operand: 'probeload trace' reads it, in its --if "
+             "and --hist",
+             text);
     if (!is_entry(site)) {
         fail(ExitCode::kUsage,
              "'{}': arguments are known at the entry of a function only: name a register of {} "

@@ -43,31 +43,32 @@ int Watch::wait() const {
     return static_cast<int>(std::ceil(std::clamp(left, 0.0, 1e6) * 1e3));
 }
 
-void Watch::show_if_due(const std::function<void(double)>& show) {
+void Watch::show_if_due(bool wished, const std::function<void(double)>& show) {
     const double seconds = seconds_since(last_);
-    if (interval_ <= 0 || seconds < interval_) return;
+    if (!wished && (interval_ <= 0 || seconds < interval_)) return;
     last_ = Clock::now();
     show(seconds);
 }
 
-bool Watch::until_end(const StopSignals& stop, int command,
+bool Watch::until_end(const StopSignals& stop, SnapshotSignal& wish, int command,
                       const std::function<void(double)>& show) {
-    pollfd polled[] = {{stop.fd(), POLLIN, 0}, {command, POLLIN, 0}, {output_.fd(), 0, 0}};
+    pollfd polled[] = {
+        {stop.fd(), POLLIN, 0}, {command, POLLIN, 0}, {output_.fd(), 0, 0}, {wish.fd(), POLLIN, 0}};
     while (!stop.requested() && !output_.closed()) {
         if (poll(polled, std::size(polled), wait()) < 0) continue;
         if ((polled[2].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) output_.set_closed();
         if ((polled[1].revents & POLLIN) != 0) return true;
-        if (!stop.requested()) show_if_due(show);
+        if (!stop.requested()) show_if_due(wish.take(), show);
     }
     return false;
 }
 
-std::optional<int> Watch::run(StopSignals& stop, std::optional<Child>& child,
+std::optional<int> Watch::run(StopSignals& stop, SnapshotSignal& wish, std::optional<Child>& child,
                               const std::function<void(double)>& show) {
     if (options_.command) child.emplace(start_command(*options_.command));
     if (options_.seconds) stop.request_after(*options_.seconds);
     begin_ = last_ = Clock::now();
-    const bool ended = until_end(stop, child ? child->fd() : -1, show);
+    const bool ended = until_end(stop, wish, child ? child->fd() : -1, show);
     if (!child) return std::nullopt;
     return ended ? child->wait() : child->end();
 }

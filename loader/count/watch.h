@@ -9,6 +9,7 @@
 
 #include "base/child.h"
 #include "base/output.h"
+#include "base/snapshot_signal.h"
 #include "base/stop_signals.h"
 
 namespace djprobe::loader {
@@ -18,6 +19,7 @@ struct WatchOptions {
     std::optional<double> seconds;
     std::optional<double> interval;  ///< none: every second on a terminal, else only at the end
     std::optional<std::string> command;
+    bool exit_status = false;  ///< end with the command's
     bool json = false;
 };
 
@@ -26,9 +28,10 @@ class Watch {
     Watch(const WatchOptions& options, Output& output);
 
     /// Until a stop is requested, the command ends, or the reader of stdout is gone. Calls
-    /// show(seconds since it was called last) at each interval. Returns how the command has ended,
-    /// as of waitpid(). `child` outlives the probes: it may take its time to end.
-    std::optional<int> run(StopSignals& stop, std::optional<Child>& child,
+    /// show(seconds since it was called last) at each interval and each wish for a snapshot.
+    /// Returns how the command has ended, as of waitpid(). `child` outlives the probes: it may take
+    /// its time to end.
+    std::optional<int> run(StopSignals& stop, SnapshotSignal& wish, std::optional<Child>& child,
                            const std::function<void(double)>& show);
     /// A table: on a terminal over the last one.
     void print(const std::string& table);
@@ -40,9 +43,10 @@ class Watch {
 
     /// Milliseconds until the next look, or -1.
     [[nodiscard]] int wait() const;
-    void show_if_due(const std::function<void(double)>& show);
+    void show_if_due(bool wished, const std::function<void(double)>& show);
     /// True: the command has ended.
-    bool until_end(const StopSignals& stop, int command, const std::function<void(double)>& show);
+    bool until_end(const StopSignals& stop, SnapshotSignal& wish, int command,
+                   const std::function<void(double)>& show);
 
     const WatchOptions& options_;
     Output& output_;

@@ -21,26 +21,53 @@ namespace djprobe::loader {
 namespace {
 
 /// A file that is made before the counting begins: a name that cannot be written is told at once.
+/// "-" is stdout.
 class Report {
   public:
-    explicit Report(const std::optional<std::string>& path) : path_(path) {
-        if (!path_) return;
+    Report(const std::optional<std::string>& path, Output& output) : path_(path), output_(output) {
+        if (!path_ || is_stdout()) return;
         file_.open(*path_);
         check();
     }
     [[nodiscard]] bool is_wanted() const { return path_.has_value(); }
     void write(const std::string& text) {
+        if (is_stdout()) return output_.print(text);
         file_ << text << std::flush;
         check();
     }
 
   private:
+    [[nodiscard]] bool is_stdout() const { return path_ == "-"; }
     void check() const {
         if (!file_) fail(ExitCode::kFailure, "{}: {}", *path_, std::strerror(errno));
     }
 
     std::optional<std::string> path_;
+    Output& output_;
     std::ofstream file_;
+};
+
+/// The table, on stdout unless a report has that for itself.
+class Display {
+  public:
+    Display(const CoverOptions& options, Output& output)
+        : is_taken_(options.lcov == "-" || options.pcs == "-"),
+          json_(options.json),
+          output_(output) {}
+    void print(const std::string& text) {
+        if (is_taken_)
+            write_stderr(text);
+        else
+            output_.print(text);
+    }
+    /// `type`: of the last line of JSON.
+    void show(const std::vector<FunctionCoverage>& functions, const char* type) {
+        print(json_ ? coverage_json(functions, type) : coverage_table(functions));
+    }
+
+  private:
+    bool is_taken_, json_;
+    Output& output_;
 };
 
 std::string annotated(const std::vector<FunctionCoverage>& functions, SourceText& source,
@@ -57,15 +84,16 @@ std::string annotated(const std::vector<FunctionCoverage>& functions, SourceText
 
 int run_cover(const CoverOptions& options) {
     StopSignals stop;
+    SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
     const Device device = Device::open();
     note_untested_kernel();
     Symbolizer symbolizer;
-    const ChosenFunctions chosen = choose_functions(options.sites, symbolizer);
+    const ChosenFunctions chosen = choose_functions(options.sites, symbolizer, stop);
     SourceText source(options.source);
     std::vector<FunctionLines> lines;
-    if (options.lines) lines = read_lines(chosen.flows, options.debuginfo, chosen.image);
-    Report lcov(options.lcov), pcs(options.pcs);
+    if (options.lines) lines = read_lines(chosen.flows, options.debuginfo, chosen.image, stop);
+    Report lcov(options.lcov, output), pcs(options.pcs, output);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const Counting counting = options.once ? Counting::kOnce : Counting::kFewest;
     const BlockCounters counters(chosen.flows, counting, options.mode, device, symbolizer, stop);
@@ -74,14 +102,18 @@ int run_cover(const CoverOptions& options) {
         say("probeload: {}\n", line);
 
     Watch watch(options, output);
-    const std::optional<int> status = watch.run(stop, child, [](double) {});
+    Display display(options, output);
+    const auto look = [&] { return cover(chosen.flows, counters.look(), lines); };
+    const std::optional<int> status =
+        watch.run(stop, wish, child, [&](double) { display.show(look(), "snapshot"); });
     counters.disable();
-    const std::vector<FunctionCoverage> functions = cover(chosen.flows, counters.look(), lines);
-    if (options.annotate) output.print(annotated(functions, source, symbolizer));
-    output.print(options.json ? coverage_json(functions) : coverage_table(functions));
+    const std::vector<FunctionCoverage> functions = look();
+    if (options.annotate) display.print(annotated(functions, source, symbolizer));
+    display.show(functions, "summary");
     if (lcov.is_wanted()) lcov.write(lcov_text(functions, source));
     if (pcs.is_wanted()) pcs.write(coverage_pcs(functions));
-    return command_exit_status(status);
+    if (status) say("{}\n", command_text(*status));
+    return command_exit_status(status, options.exit_status);
 }
 
 }  // namespace djprobe::loader

@@ -99,7 +99,7 @@ std::string coverage_table(const std::vector<FunctionCoverage>& functions) {
     return text + table_line(totals.blocks, lines ? &totals.lines : nullptr, "(all)");
 }
 
-std::string coverage_json(const std::vector<FunctionCoverage>& functions) {
+std::string coverage_json(const std::vector<FunctionCoverage>& functions, const char* type) {
     std::string text;
     bool lines = false;
     for (const FunctionCoverage& function : functions) {
@@ -110,7 +110,7 @@ std::string coverage_json(const std::vector<FunctionCoverage>& functions) {
         text += json_line(json);
     }
     const Totals totals = total(functions);
-    nlohmann::ordered_json json{{"type", "summary"}, {"covered", functions.size()}};
+    nlohmann::ordered_json json{{"type", type}, {"covered", functions.size()}};
     json["blocks"] = share_json(totals.blocks);
     if (lines) json["lines"] = share_json(totals.lines);
     return text + json_line(json);

@@ -35,8 +35,9 @@ std::vector<FunctionCoverage> cover(const std::vector<FunctionFlow>& flows,
 
 /// A table: a line for each function, what ran least first, and one for all.
 std::string coverage_table(const std::vector<FunctionCoverage>& functions);
-/// A line of NDJSON for each function, and a summary.
-std::string coverage_json(const std::vector<FunctionCoverage>& functions);
+/// A line of NDJSON for each function, and one for all of them: a "summary", or so far a
+/// "snapshot".
+std::string coverage_json(const std::vector<FunctionCoverage>& functions, const char* type);
 /// The addresses of the blocks that ran, one a line, as syzkaller takes them.
 std::string coverage_pcs(const std::vector<FunctionCoverage>& functions);
 

@@ -98,11 +98,12 @@ SiteSpec parse_function(std::string_view text) {
     return site;
 }
 
-SiteSpec parse_one_function(std::string_view text, std::string_view command) {
+SiteSpec parse_one_function(std::string_view text, std::string_view command,
+                            std::string_view of_many) {
     SiteSpec site = parse_function(text);
     if (!site.is_glob()) return site;
-    fail(ExitCode::kUsage, "'{}' is a pattern; {} takes one function, survey --functions many",
-         text, command);
+    fail(ExitCode::kUsage, "'{}' is a pattern; {} takes one function, {} many", text, command,
+         of_many);
 }
 
 SiteSpec parse_address(std::string_view text) {

@@ -26,8 +26,9 @@ struct SiteSpec {
 SiteSpec parse_function(std::string_view text);
 /// Throws Error(kUsage) for FILE:LINE and the like, which looks like a module's function.
 void reject_source_place(std::string_view text);
-/// As parse_function(), but no pattern, which `command` has no use for.
-SiteSpec parse_one_function(std::string_view text, std::string_view command);
+/// As parse_function(), but no pattern, which `command` has no use for; `of_many` has.
+SiteSpec parse_one_function(std::string_view text, std::string_view command,
+                            std::string_view of_many);
 /// Parses "0xffffffff812c4b10"; always hexadecimal. Throws Error(kUsage).
 SiteSpec parse_address(std::string_view text);
 

@@ -4,7 +4,6 @@
 #include <djprobe_tested.h>
 #include <fmt/core.h>
 #include <sys/utsname.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -105,16 +104,9 @@ std::vector<Program> programs_of(const std::vector<Target>& targets,
     return programs;
 }
 
-// As a shell has it.
-int status_of_command(int status) {
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 int exit_status(const AttachOptions& options, const Summary& summary) {
     if (options.strict && !is_complete(summary)) return static_cast<int>(ExitCode::kIncomplete);
-    if (summary.command_status && options.exit_status)
-        return status_of_command(*summary.command_status);
-    return command_exit_status(summary.command_status);
+    return command_exit_status(summary.command_status, options.exit_status);
 }
 
 }  // namespace

@@ -4,23 +4,10 @@
 #include <fmt/core.h>
 #include <sys/wait.h>
 
-#include "base/child.h"
 #include "base/say.h"
+#include "session/command.h"
 
 namespace djprobe::loader {
-namespace {
-
-std::string command_text(int status) {
-    // The command may end with the same status by itself: the two look alike.
-    std::string text = "command: ended with " + describe_wait_status(status);
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 127)
-        text += " (the shell's word for: not found)";
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 126)
-        text += " (the shell's word for: not executable)";
-    return text;
-}
-
-}  // namespace
 
 std::string summary_text(const Summary& summary, Symbolizer& symbolizer) {
     std::string text;

@@ -33,7 +33,8 @@ using ElfHandle = std::unique_ptr<Elf, ElfCloser>;
 
 constexpr std::uint64_t kKernelSpace = 0xffff'8000'0000'0000;
 constexpr const char* kImageInstead =
-    "give an image with --vmlinux and a copy of /proc/kallsyms with --symbols";
+    "explain and survey take an image instead, with --vmlinux and a copy of /proc/kallsyms with "
+    "--symbols";
 
 struct OpenElf {
     UniqueFd fd;
@@ -271,7 +272,9 @@ std::uint64_t KernelImage::require(std::string_view name) const {
     if (const auto address = address_of(name)) return *address;
     if (live_)
         fail(ExitCode::kFailure,
-             "{}: no symbol {} (CONFIG_KALLSYMS_ALL): give an image that has it with --vmlinux",
+             "{}: no symbol {} (CONFIG_KALLSYMS_ALL): explain and survey take an image instead, "
+             "with "
+             "--vmlinux",
              names_, name);
     bad_file(names_, fmt::format("no symbol {}: give the /proc/kallsyms of the same release with "
                                  "--symbols",

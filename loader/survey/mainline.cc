@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <string>
 
+#include "base/progress.h"
+
 namespace djprobe::loader {
 namespace {
 
@@ -102,7 +104,7 @@ const char* mainline_name(Kind kind) {
     return names[static_cast<int>(kind)];
 }
 
-Mainline::Mainline(const KernelImage& image, const TextMap& map, std::optional<std::size_t> only)
+Mainline::Mainline(const KernelImage& image, const TextMap& map)
     : map_(map), functions_(map.functions().size()) {
     const int version = version_of(image);
     checks_indirect_ = version < 6006 || !map.facts().no_jump_tables;
@@ -114,8 +116,11 @@ Mainline::Mainline(const KernelImage& image, const TextMap& map, std::optional<s
     // Boot removes return thunks where the CPU needs none, which an image from disk cannot show.
     const std::uint64_t return_thunk =
         image.is_live() ? 0 : image.address_of("__x86_return_thunk").value_or(0);
-    for (std::size_t i = only.value_or(0); i < (only ? *only + 1 : functions_.size()); ++i) {
+    Progress progress("looking for indirect jumps", functions_.size());
+    for (std::size_t i = 0; i < functions_.size(); ++i) {
+        progress.at(i);
         const TextMap::Function& function = map.functions()[i];
+        if (function.real_end == 0) continue;
         Function& known = functions_[i];
         (void)x86::for_each_insn(function.code, function.code.range().end, [&](const Insn& insn) {
             const bool thunk = version < 6006 && is_seen_branch(insn.kind) &&

@@ -23,9 +23,8 @@ const char* mainline_name(MainlineVerdict::Kind kind);
 
 class Mainline {
   public:
-    /// The map must outlive it. With `only` it judges the sites of that function alone.
-    Mainline(const KernelImage& image, const TextMap& map,
-             std::optional<std::size_t> only = std::nullopt);
+    /// The map must outlive it. It judges the sites for which the map answers.
+    Mainline(const KernelImage& image, const TextMap& map);
 
     [[nodiscard]] MainlineVerdict judge(std::size_t function, std::uint64_t site) const;
 

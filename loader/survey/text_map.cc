@@ -8,6 +8,7 @@
 #include "../../arch/x86/analysis/far_arrivals.h"
 #include "../../arch/x86/analysis/local_arrivals.h"
 #include "../../kmod/linux_names/trap_path.h"
+#include "base/progress.h"
 #include "survey/image_functions.h"
 
 namespace djprobe::loader {
@@ -70,15 +71,14 @@ bool ends_before(const Code& code) {
 
 }  // namespace
 
-TextMap::TextMap(const KernelImage& image, const TextFacts& facts, std::vector<Range> focus)
+TextMap::TextMap(const KernelImage& image, const TextFacts& facts, std::vector<Range> focus,
+                 const StopSignals* stop)
     : facts_(facts), starts_(facts.text.size() / 64 + 1), landings_(facts.landings) {
     const auto text = image.bytes(facts.text.begin, facts.text.end);
     add_functions(image, text);
-    if (!focus.empty())
-        scan_around(std::move(focus), text);
-    else
-        for (Function& function : functions_)
-            scan(function);
+    scan_each(focus.empty() ? std::vector<bool>(functions_.size(), true)
+                            : find_near(std::move(focus), text, stop),
+              stop);
     if (!functions_.empty()) {
         // The bytes before the first symbol: they have no name and take no probe.
         Function padding{};
@@ -137,7 +137,9 @@ void TextMap::add_with_nameless(Function function) {
     functions_.push_back(function);
 }
 
-void TextMap::scan_around(std::vector<Range> focus, std::span<const u8> text) {
+/// Which functions hold the ranges, or what may lead there.
+std::vector<bool> TextMap::find_near(std::vector<Range> focus, std::span<const u8> text,
+                                     const StopSignals* stop) const {
     // Tactics reach some way, and from there short branches.
     constexpr std::uint64_t reach = 1024;
     const std::vector<Range> near = widen(std::move(focus), reach);
@@ -151,13 +153,22 @@ void TextMap::scan_around(std::vector<Range> focus, std::span<const u8> text) {
     const Code all = {facts_.text.begin, {text.data(), text.size()}};
     const Range hull = {near.front().begin, near.back().end};
     x86::find_long_branches(all, hull, [&](u64 field, u64 target) {
+        if (stop) stop->check();
         const std::size_t source = holds(near, target) ? find(field) : functions_.size();
         if (source < functions_.size() && x86::looks_like_branch(all, field, target))
             wanted[source] = true;
         return true;
     });
-    for (std::size_t i = 0; i < functions_.size(); ++i)
+    return wanted;
+}
+
+void TextMap::scan_each(const std::vector<bool>& wanted, const StopSignals* stop) {
+    Progress progress("analysing functions", functions_.size());
+    for (std::size_t i = 0; i < functions_.size(); ++i) {
+        if (stop) stop->check();
+        progress.at(i);
         if (wanted[i]) scan(functions_[i]);
+    }
 }
 
 void TextMap::scan(Function& function) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../../arch/x86/analysis/decide.h"
+#include "base/stop_signals.h"
 #include "survey/tables.h"
 
 namespace djprobe::loader {
@@ -17,11 +18,11 @@ class TextMap {
   public:
     struct Function {
         Code code;
-        std::uint64_t real_end;
-        Refusal undecodable;    ///< where decoding stopped, if before the end
-        Refusal indirect_jump;  ///< one that may lead anywhere within it
-        std::string_view name;  ///< the first one of its address
-        bool nameless;          ///< another function's name: what the linker has left of a weak one
+        std::uint64_t real_end;  ///< 0: it was not decoded
+        Refusal undecodable;     ///< where decoding stopped, if before the end
+        Refusal indirect_jump;   ///< one that may lead anywhere within it
+        std::string_view name;   ///< the first one of its address
+        bool nameless;  ///< another function's name: what the linker has left of a weak one
         bool blacklisted;
         bool idle;
         bool fragile;
@@ -29,8 +30,10 @@ class TextMap {
     };
 
     /// Decode every function, or only the code that matters to the sites within `focus`; the map
-    /// then answers for these sites only. The image and the facts must outlive the map.
-    TextMap(const KernelImage& image, const TextFacts& facts, std::vector<Range> focus = {});
+    /// then answers for these sites only. The image and the facts must outlive the map. That takes
+    /// long: with `stop` it throws Error once a stop is requested.
+    TextMap(const KernelImage& image, const TextFacts& facts, std::vector<Range> focus = {},
+            const StopSignals* stop = nullptr);
 
     [[nodiscard]] const std::vector<Function>& functions() const noexcept { return functions_; }
     [[nodiscard]] bool is_insn_start(std::uint64_t address) const noexcept {
@@ -95,7 +98,9 @@ class TextMap {
     void add_functions(const KernelImage& image, std::span<const u8> text);
     void add_with_nameless(Function function);
     void scan(Function& function);
-    void scan_around(std::vector<Range> focus, std::span<const u8> text);
+    void scan_each(const std::vector<bool>& wanted, const StopSignals* stop);
+    [[nodiscard]] std::vector<bool> find_near(std::vector<Range> focus, std::span<const u8> text,
+                                              const StopSignals* stop) const;
     void find_trap_path(const KernelImage& image);
 
     const TextFacts& facts_;

@@ -45,10 +45,12 @@ void expect_usage_error(const std::vector<const char*>& arguments, const std::st
 }
 
 TEST(App, version_on_stdout) {
-    const Result result = run({"--version"});
-    EXPECT_EQ(result.status, 0);
-    EXPECT_EQ(result.out, "probeload 0.1.0 (ABI 1)\n");
-    EXPECT_EQ(result.err, "");
+    for (const char* option : {"--version", "-V"}) {
+        const Result result = run({option});
+        EXPECT_EQ(result.status, 0);
+        EXPECT_EQ(result.out, "probeload 0.1.0 (ABI 1)\n");
+        EXPECT_EQ(result.err, "");
+    }
 }
 
 TEST(App, version_that_could_not_be_read_is_a_failure) {
@@ -106,6 +108,22 @@ TEST(App, options_before_a_command) {
                        "'--functions' without a command: did you mean 'probeload survey "
                        "--functions ...'?");
     EXPECT_EQ(run({"-h"}).status, 0);
+}
+
+TEST(App, options_of_a_command_before_it) {
+    expect_usage_error({"-j", "list"},
+                       "'-j' before the command: did you mean 'probeload list -j ...'?");
+    expect_usage_error({"--once", "cover", "vfs_read"},
+                       "'--once' before the command: did you mean 'probeload cover --once ...'?");
+    expect_usage_error({"--once", "list"},
+                       "'--once' without a command: did you mean 'probeload cover --once ...'?");
+}
+
+TEST(App, help_is_a_command_too) {
+    EXPECT_EQ(run({"help"}).out, run({"--help"}).out);
+    EXPECT_EQ(run({"help", "count"}).out, run({"count", "--help"}).out);
+    EXPECT_NE(run({"help", "count"}).out.find("probeload count"), std::string::npos);
+    expect_usage_error({"help", "conut"}, "unknown command 'conut'; did you mean count?");
 }
 
 TEST(App, misspelt_options_are_told_with_what_was_meant) {
@@ -168,6 +186,13 @@ TEST(App, values_and_what_stands_behind_two_dashes_are_no_options) {
               "probeload: --fnuc: No such file or directory\n");
 }
 
+TEST(App, cover_has_one_stdout) {
+    expect_usage_error({"cover", "vfs_read", "--lcov", "-", "--pcs", "-"},
+                       "--lcov and --pcs: only one of them can go to stdout");
+    expect_usage_error({"cover", "vfs_read", "--pcs", "-", "-j"},
+                       "--json: stdout is that of --pcs -");
+}
+
 TEST(App, explain_wants_one_place) {
     expect_usage_error({"explain"}, "SITE is required (see --help)");
     expect_usage_error({"explain", "vfs_read", "--address", "0x10"},
@@ -179,6 +204,10 @@ TEST(App, patterns_where_one_function_is_meant) {
                        "'vfs_*' is a pattern; explain takes one function, survey --functions many");
     expect_usage_error({"bench", "--func", "vfs_*"},
                        "'vfs_*' is a pattern; bench takes one function, survey --functions many");
+    expect_usage_error({"hist", "vfs_*", "--of", "arg1"},
+                       "'vfs_*' is a pattern; hist takes one function, count many");
+    expect_usage_error({"count", "vfs_read,vfs_write"},
+                       "'vfs_read,vfs_write' is not a function: give each one by itself");
 }
 
 TEST(App, function_that_an_image_has_not) {
@@ -331,6 +360,9 @@ TEST(App, one_function_takes_one_value) {
 TEST(App, exit_status_is_that_of_a_command) {
     expect_usage_error({"attach", "--exit-status", "f.o"},
                        "--exit-status requires --command (see --help)");
+    for (const char* verb : {"count", "cover"})
+        expect_usage_error({verb, "vfs_read", "--exit-status"},
+                           "--exit-status requires --command (see --help)");
 }
 
 TEST(App, raw_and_json_exclude_each_other) {

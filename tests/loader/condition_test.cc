@@ -95,6 +95,17 @@ TEST_F(Condition, that_cannot_be_is_one_line_that_says_why) {
     EXPECT_NE(refused("by < 0x8000000000000000", "seek").find("never hold"), std::string::npos);
     EXPECT_EQ(refused("arg2 > 1", "seek"),
               "'arg2': seek calls its argument 3 so: name its register (edi, rdi)");
+    EXPECT_EQ(refused("file->f_flags == 0 && count > 1"),
+              "'file->f_flags': what a pointer leads to is no operand: 'probeload trace' reads it, "
+              "in its --if and --hist");
+    EXPECT_EQ(refused("count > 10 || count < 5"),
+              "--if: 'count > 10 || count < 5': comparisons are joined by && only; --if of trace "
+              "has ||");
+    EXPECT_EQ(refused("4096<count"),
+              "--if: '4096<count': the operand comes first: write 'count > 4096'");
+    EXPECT_EQ(refused("-1 == flags"),
+              "--if: '-1 == flags': the operand comes first: write 'flags == -1'");
+    EXPECT_NE(refused("0x10 >= count").find("write 'count <= 0x10'"), std::string::npos);
     for (const char* text : {"rdi >", "rdi > x", "rdi >> 3", "rdi > -9223372036854775809"})
         EXPECT_NE(refused(text).find("is no number"), std::string::npos) << text;
     for (const char* text : {"", "rdi", "rdi > 1 &&", "&& rdi > 1", "rdi = 1", "rdi ! 1"})

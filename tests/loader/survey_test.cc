@@ -6,12 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/error.h"
+#include "base/stop_signals.h"
 #include "base/unique_fd.h"
 #include "kernel/reason.h"
+#include "survey/analysis.h"
 #include "survey/explain.h"
 
 namespace djprobe::loader {
@@ -64,6 +68,14 @@ class SurveyTest : public testing::Test {
     Mainline mainline_;
     Symbolizer symbolizer_;
 };
+
+TEST_F(SurveyTest, AStopEndsTheAnalysis) {
+    const StopSignals stop;
+    const TextMap goes_on(image_, facts_, {}, &stop);
+    raise(SIGTERM);
+    EXPECT_THROW(TextMap(image_, facts_, {}, &stop), Error);
+    EXPECT_THROW(analyse_near(image_, "", {{at("loops"), at("loops") + 1}}, &stop), Error);
+}
 
 TEST_F(SurveyTest, ABranchFromTheColdPartIsNamed) {
     const Explanation e = explain("split", 0);

@@ -3,11 +3,18 @@
 #include "survey/text_map.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <list>
 #include <random>
 #include <string>
+
+#include "base/unique_fd.h"
+#include "survey/analysis.h"
+#include "survey/survey.h"
 
 namespace djprobe::loader {
 namespace {
@@ -23,12 +30,52 @@ class WholeKernel : public testing::Test {
     }
 };
 
-TEST_F(WholeKernel, WhatIsDecodedAroundASiteDecidesAsAllDoes) {
+/// Its vmlinux, with the symbols that it holds of itself.
+KernelImage read_kernel() {
     const std::string vmlinux = kKernel + "/vmlinux";
     const std::string symbols = testing::TempDir() + "text_map_test.kallsyms";
-    ASSERT_EQ(std::system((kSymbolTool + " " + vmlinux + " >" + symbols).c_str()), 0);
-    const KernelImage image = KernelImage::from_file(vmlinux, symbols);
+    EXPECT_EQ(std::system((kSymbolTool + " " + vmlinux + " >" + symbols).c_str()), 0);
+    KernelImage image = KernelImage::from_file(vmlinux, symbols);
     std::filesystem::remove(symbols);
+    return image;
+}
+
+/// Every line of the survey of the functions that the pattern fits.
+std::string survey_of(const KernelImage& image, const TextMap& map, const std::string& pattern) {
+    char path[] = "/tmp/text_map_test.XXXXXX";
+    const UniqueFd fd(mkstemp(path));
+    unlink(path);
+    Output output(fd.get());
+    SurveyScope scope;
+    scope.glob = pattern;
+    const Mainline mainline(image, map);
+    const SurveyCounts counts = run_survey({{map, mainline}}, scope, 1, &output);
+    output.print(summary_json(counts, "kernel"));
+    std::string text(static_cast<std::size_t>(lseek(fd.get(), 0, SEEK_END)), 0);
+    EXPECT_EQ(pread(fd.get(), text.data(), text.size(), 0), static_cast<ssize_t>(text.size()));
+    return text;
+}
+
+TEST_F(WholeKernel, WhatIsDecodedForAPatternIsSurveyedAsInTheWhole) {
+    KernelImage image = read_kernel();
+    const TextFacts facts = read_facts(image);
+    const TextMap all(image, facts);
+    for (const char* pattern : {"vfs_re*", "do_sys_[a-o]*", "tcp_sendmsg*"}) {
+        const std::list<Analysis> texts = analyse(image, pattern);
+        ASSERT_EQ(texts.size(), 1u);
+        const TextMap& near = texts.front().map;
+        const auto decoded = std::ranges::count_if(
+            near.functions(), [](const TextMap::Function& one) { return one.real_end != 0; });
+        EXPECT_LT(decoded * 10, std::ssize(near.functions())) << pattern;
+        const std::string found = survey_of(image, near, pattern);
+        EXPECT_GT(found.size(), 10'000u) << pattern;
+        EXPECT_EQ(found, survey_of(image, all, pattern)) << pattern;
+    }
+    EXPECT_TRUE(analyse(image, "no_such_*").empty());
+}
+
+TEST_F(WholeKernel, WhatIsDecodedAroundASiteDecidesAsAllDoes) {
+    const KernelImage image = read_kernel();
     const TextFacts facts = read_facts(image);
     const TextMap all(image, facts);
     std::mt19937_64 random(11);
