@@ -164,6 +164,8 @@ std::function<void(const bpf_object*, Output&, Symbolizer&)> results_view(
     };
 }
 
+}  // namespace
+
 AttachOptions attach_options(const TraceOptions& options, const TraceProgram& program,
                              const std::filesystem::path& object) {
     AttachOptions attach = options.attach;
@@ -177,8 +179,6 @@ AttachOptions attach_options(const TraceOptions& options, const TraceProgram& pr
         attach.globals.push_back(std::string(kOwnProcess) + "=" + std::to_string(getpid()));
     return attach;
 }
-
-}  // namespace
 
 int run_trace(const TraceOptions& asked) {
     TraceOptions options = asked;
