@@ -23,8 +23,7 @@ constexpr std::string_view kCold = ".cold";
 class Texts {
   public:
     explicit Texts(const KernelImage& image)
-        : symbols_(image.symbols()),
-          ranges_{{image.require("_stext"), image.require("_etext")}} {
+        : symbols_(image.symbols()), ranges_{{image.require("_stext"), image.require("_etext")}} {
         for (const LiveModule& module : live_modules()) {
             names_.insert(module.name);
             ranges_.push_back({module.base, module.base + module.size});
@@ -114,8 +113,8 @@ class Reader {
             const Insn last = insns_of(block, flow.parts).back();
             const bool jumps = last.kind == Kind::Jump && last.length == x86::kJumpLength;
             // A thunk may have been made at boot, and has no name.
-            const bool known = texts_.contains(last.target) ||
-                               map_.facts().indirect_thunks.contains(last.target);
+            const bool known =
+                texts_.contains(last.target) || map_.facts().indirect_thunks.contains(last.target);
             if (jumps && (!known || texts_.is_made(last.target)))
                 return Refusal{Reason::FOREIGN_PATCH, last.address};
         }

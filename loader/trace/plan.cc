@@ -17,11 +17,10 @@ namespace {
 constexpr std::string_view kResult = "retval", kLatency = "latency", kFunction = "func";
 
 // What the program itself calls by these names, and a variable of libbpf's macros.
-const std::set<std::string> kTaken = {"ctx",       "event",   "events",   "lost",     "call",
-                                      "frame",     "entered", "val",      "calls",    "key",
-                                      "task_comm", "result",  "stacks",   "results",  "highest_bit",
-                                      "value",     "nothing", "on_entry", "on_return",
-                                      "own_pid"};
+const std::set<std::string> kTaken = {
+    "ctx",         "event", "events",  "lost",      "call",      "frame",  "entered",
+    "val",         "calls", "key",     "task_comm", "result",    "stacks", "results",
+    "highest_bit", "value", "nothing", "on_entry",  "on_return", "own_pid"};
 
 class Planner {
   public:

@@ -109,8 +109,8 @@ int most_results(Kind kind, const TracePlan& plan) {
     return kind == Kind::kHistogram ? 1024 : 10240;
 }
 
-// Of a number that has no upper half nothing may test it: the verifier of 6.1 follows both ways, and
-// then calls the slot out of bounds.
+// Of a number that has no upper half nothing may test it: the verifier of 6.1 follows both ways,
+// and then calls the slot out of bounds.
 std::string histogram_text(const TracePlan& plan) {
     std::string slot = fmt::format("++result->slots[highest_bit({}value) & {}];",
                                    plan.value_is_wide ? "" : "(__u32)", kSlots - 1);
