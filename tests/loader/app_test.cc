@@ -206,8 +206,9 @@ TEST(App, patterns_where_one_function_is_meant) {
                        "'vfs_*' is a pattern; bench takes one function, survey --functions many");
     expect_usage_error({"hist", "vfs_*", "--of", "arg1"},
                        "'vfs_*' is a pattern; hist takes one function, count many");
-    expect_usage_error({"count", "vfs_read,vfs_write"},
-                       "'vfs_read,vfs_write' is not a function, but several: give each one by itself");
+    expect_usage_error(
+        {"count", "vfs_read,vfs_write"},
+        "'vfs_read,vfs_write' is not a function, but several: give each one by itself");
 }
 
 TEST(App, function_that_an_image_has_not) {
