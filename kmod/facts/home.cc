@@ -36,9 +36,9 @@ Refusal find_whole(Range part, const OwnText& ours, Range& whole) {
 Refusal find_home(u64 address, const OwnText& ours, Range& home) {
     home = {};
     const Range symbol = symbol_at(address);
-    if (address == symbol.begin || address == djk_function_entry(symbol.begin)) return {};
     if (symbol.size() && !djk_is_compiled(symbol.begin) && djk_is_part(symbol.begin))
         return find_whole(symbol, ours, home);
+    if (address == symbol.begin || address == djk_function_entry(symbol.begin)) return {};
     home = symbol;
     return {};
 }

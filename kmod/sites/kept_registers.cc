@@ -5,56 +5,68 @@
 
 namespace djprobe::kmod {
 
+/// Before a return the C convention leaves nothing in the others, and keeps what is returned.
+bool Sites::is_at_return(const Site& site) const {
+    const x86::Insn& first = site.plan.first;
+    const djk_extent& thunks = analyst_.machine().return_thunks;
+    return first.kind == x86::Kind::Return ||
+           (first.kind == x86::Kind::Jump &&
+            Range{thunks.begin, thunks.end}.contains(first.target));
+}
+
 Reads Sites::reads_of(const Site& site, const djk_handler* joining) {
     Reads reads = site.joining_reads;
     for (const djk_handler* handler = site.hit.handlers; handler; handler = handler->next)
         reads |= code_.reads_of(handler);
     if (joining) reads |= code_.reads_of(joining);
-    // Before a return the C convention leaves nothing in the others, and keeps what is returned.
-    return site.plan.first.kind == x86::Kind::Return ? Reads{} : reads;
+    return is_at_return(site) ? Reads{} : reads;
 }
 
-/// Rebuild what keeps less, or more, than handlers at `reader` read. A call that has passed such a
-/// code before may have lost its registers already.
+/// Rebuild what keeps less, or more, than handlers in `home` read. A call that has passed such a
+/// code before may have lost its registers already, and loses them where another patcher has
+/// written over the code's jump, which therefore stays. NO_MEMORY.
 Refusal Sites::reshape_home(const Site& site, Range home) {
     Refusal refusal;
     table_.for_each_near(home, [&](Site& other) {
         if (refusal || &other == &site || !home.contains(other.address())) return;
-        if (other.state == State::Gone || other.is_abandoned()) return;
-        refusal = reshape(other, nullptr);
+        if (other.is_abandoned()) return;
+        const Refusal failed = reshape(other, nullptr);
+        if (failed.reason == Reason::NO_MEMORY) refusal = failed;
         (void)settle(other);
     });
     return refusal;
 }
 
-Refusal Sites::keep_what_is_read(const Site& site, const djk_handler* joining) {
-    const Reads reads = reads_of(site, joining);
-    Readers::Reader* reader = readers_.find(site.address());
-    if (reads == (reader ? reader->reads : Reads{})) return {};
-    if (!reader) {
-        Range home;
-        if (const Refusal refusal = find_home(site.address(), table_, home)) return refusal;
-        if (!home.size()) return {};
-        Box<Readers::Reader> made = Box<Readers::Reader>::create();
-        if (!made) return Refusal{Reason::NO_MEMORY};
-        reader = made.get();
-        reader->site = site.address();
-        reader->home = home;
-        readers_.add(static_cast<Box<Readers::Reader>&&>(made));
-    }
-    reader->reads = reads;
-    const Range home = reader->home;
-    if (!reads) readers_.remove(site.address());
-    return reshape_home(site, home);
+Refusal Sites::add_reader(Site& site) {
+    Range home;
+    if (const Refusal refusal = find_home(site.address(), table_, home)) return refusal;
+    if (!home.size()) return {};
+    Box<Readers::Reader> made = Box<Readers::Reader>::create();
+    if (!made) return Refusal{Reason::NO_MEMORY};
+    made->site = site.address();
+    made->home = home;
+    readers_.add(static_cast<Box<Readers::Reader>&&>(made));
+    site.is_reader = true;
+    return {};
 }
 
-/// A member could not join: what it would have read need not be kept. At worst others keep more
-/// than they must.
-void Sites::forget_reader(u64 address) {
-    if (const Site* site = table_.find(address))
-        (void)keep_what_is_read(*site, nullptr);
-    else
-        readers_.remove(address);
+Refusal Sites::keep_what_is_read(Site& site, const djk_handler* joining) {
+    const Reads reads = reads_of(site, joining);
+    if (!site.is_reader && !reads) return {};
+    if (!site.is_reader)
+        if (const Refusal refusal = add_reader(site)) return refusal;
+    if (!site.is_reader) return {};
+    Readers::Reader& reader = *readers_.find(site.address());
+    const Range home = reader.home;
+    const Reads before = readers_.kept_at(home.begin);
+    reader.reads = reads;
+    if (!reads) forget_reader(site);
+    return readers_.kept_at(home.begin) == before ? Refusal{} : reshape_home(site, home);
+}
+
+void Sites::forget_reader(Site& site) {
+    if (site.is_reader) readers_.remove(site.address());
+    site.is_reader = false;
 }
 
 }  // namespace djprobe::kmod

@@ -110,7 +110,10 @@ Refusal Sites::find_or_make_site(const Member& member, Site*& site) {
     }
     if (!site) {
         Box<Site> made;
-        if (const Refusal refusal = make_site(member, made)) return refusal;
+        if (const Refusal refusal = make_site(member, made)) {
+            if (made) (void)keep_what_is_read(*made, nullptr);
+            return refusal;
+        }
         site = made.release();
         table_.insert(*site);
     } else {
@@ -137,7 +140,9 @@ Refusal Sites::join(const Member& member, Site*& site) {
     if (!djk_pin_target(member.address)) return Refusal{Reason::MODULE_LEAVING};
     code_.prepare(member.handler);
     const Refusal refusal = find_or_make_site(member, site);
-    if (refusal) forget_reader(member.address);
+    // What it would have read need not be kept.
+    if (Site* const left = refusal ? table_.find(member.address) : nullptr)
+        (void)keep_what_is_read(*left, nullptr);
     djk_unpin_target(member.address);
     return refusal;
 }
@@ -170,7 +175,7 @@ void Sites::unlink(Site& site, const Member& member, SiteList& empty) {
 /// A member has left. The site goes to `empty` if its text must be given back now.
 void Sites::let_go(Site& site, SiteList& empty) {
     // At worst others keep more than they must.
-    (void)keep_what_is_read(site, nullptr);
+    if (site.state != State::Gone) (void)keep_what_is_read(site, nullptr);
     if (site.state == State::Gone) {
         if (site.is_abandoned()) reclaimer_.add(site);
     } else if (!site.is_abandoned()) {
@@ -193,7 +198,6 @@ void Sites::let_go(Site& site, SiteList& empty) {
 Shape Sites::wanted_shape(const Site& site, const djk_handler* joining) {
     Shape shape;
     shape.wants = site.joining_wants;
-    shape.kept = readers_.kept_at(site.address());
     size_t count = site.joining;
     const auto take = [&](const djk_handler* handler) {
         shape.direct = ++count == 1 ? handler : nullptr;
@@ -204,6 +208,8 @@ Shape Sites::wanted_shape(const Site& site, const djk_handler* joining) {
     if (joining) take(joining);
     if (!site.plan.may_jump() || shape.wants || (shape.direct && !code_.does_itself(shape.direct)))
         shape.direct = nullptr;
+    // Other code keeps all registers.
+    if (shape.direct) shape.kept = readers_.kept_at(site.address());
     return shape;
 }
 

@@ -96,6 +96,8 @@ void Sites::leave_text(SiteList& sites) {
         while (Site* site = list->take_first()) {
             leave_seat(*site);
             set_state(*site, State::Gone);
+            // Other text may come to lie there.
+            forget_reader(*site);
             site->written_board = {};
             table_.remove(*site);
             site->let_module_go();

@@ -55,6 +55,7 @@ struct Site {
     djk_seat* seat = nullptr;      ///< its own kprobe beside the kernel's, see joins_kprobe()
     bool holds_module = false;     ///< see keep_module()
     bool only_board = false;       ///< the table lists it for its springboard: SiteTable::remove()
+    bool is_reader = false;        ///< Sites::readers_ has it
     bool arming = false;           ///< Sites::arm() has it in its list
     u64 left = 0;                  ///< removed: the quiescence after which no CPU is on it
     Site* next = nullptr;          ///< in the table's list, or in the reclaimer's

@@ -80,10 +80,12 @@ class Sites {
     void lead_to_code(Site& site);
     Refusal reshape(Site& site, const djk_handler* joining);
 
+    bool is_at_return(const Site& site) const;
     Reads reads_of(const Site& site, const djk_handler* joining);
     Refusal reshape_home(const Site& site, Range home);
-    Refusal keep_what_is_read(const Site& site, const djk_handler* joining);
-    void forget_reader(u64 address);
+    Refusal add_reader(Site& site);
+    Refusal keep_what_is_read(Site& site, const djk_handler* joining);
+    void forget_reader(Site& site);
 
     Refusal hold_reason(const Site& site) const;
     Refusal settle(Site& site);

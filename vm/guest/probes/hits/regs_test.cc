@@ -2,8 +2,10 @@
 // The handler's registers. Needs randomize_kstack_offset=off: only then two equal system calls
 // of a thread see equal stack pointers.
 #include <algorithm>
+#include <cstdlib>
 #include <fstream>
 
+#include "../harness/kprobe_event.h"
 #include "../harness/observer.h"
 
 namespace djprobe::vm {
@@ -113,6 +115,24 @@ TEST_F(DeadArgument, IsThereForAHandlerThatComesLater) {
     reader.detach();
     first.settle();
     expect_seen();
+}
+
+TEST_F(DeadArgument, IsThereInAModuleThatIsLoadedAgain) {
+    Probe gone = attach_reader(1);
+    ASSERT_EQ(std::system("rmmod known && insmod $KNOWN"), 0);
+    const Probe first = attach_first();
+    const Probe reader = attach_reader(1);
+    gone.detach();
+    first.settle();
+    expect_seen();
+}
+
+TEST_F(DeadArgument, AKprobeOnAnotherJumpKeepsNoHandlerAway) {
+    const Probe first = attach_first();
+    KprobeEvent theirs("dead_argument");
+    ASSERT_EQ(theirs.add(first.query().address), 0);
+    ASSERT_EQ(theirs.enable(true), 0);
+    EXPECT_TRUE(attach_reader(1));
 }
 
 TEST_F(DeadArgument, IsThereForAHandlerAtAPlaceThatCounts) {
