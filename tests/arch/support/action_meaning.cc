@@ -9,15 +9,6 @@ namespace {
 
 using x86::Action;
 
-u64 operand(const Action& action, const Machine& machine) {
-    u64 value = 0;
-    for (unsigned int byte = 0; byte < action.width; ++byte)
-        value |= (machine.registers[action.reg] >> 8 * byte & 0xff) << 8 * byte;
-    const u64 sign = u64{1} << (8 * action.width - 1);
-    const bool is_negative = (action.flags & DJPROBE_ACTION_SIGNED) && (value & sign);
-    return is_negative ? value | ~(sign | (sign - 1)) : value;
-}
-
 template <class Value>
 bool holds(unsigned int operation, Value left, Value right) {
     switch (operation) {
@@ -49,6 +40,15 @@ u64 some_value(std::mt19937_64& random) {
 }
 
 }  // namespace
+
+u64 operand(const Action& action, const Machine& machine) {
+    u64 value = 0;
+    for (unsigned int byte = 0; byte < action.width; ++byte)
+        value |= (machine.registers[action.reg] >> 8 * byte & 0xff) << 8 * byte;
+    const u64 sign = u64{1} << (8 * action.width - 1);
+    const bool is_negative = (action.flags & DJPROBE_ACTION_SIGNED) && (value & sign);
+    return is_negative ? value | ~(sign | (sign - 1)) : value;
+}
 
 Actions random_actions(std::mt19937_64& random, size_t room) {
     constexpr u8 kWidths[] = {1, 2, 4, 8};

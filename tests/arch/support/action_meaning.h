@@ -17,6 +17,9 @@ Actions random_actions(std::mt19937_64& random, size_t room);
 /// Random registers, the operands' more often small, or about what they are compared with.
 void make_interesting(const Actions& actions, Machine& machine, std::mt19937_64& random);
 
+/// The operand's 64 bits.
+u64 operand(const x86::Action& action, const Machine& machine);
+
 /// Do to the counters what uapi/djprobe_action.h says.
 void interpret(const Actions& actions, const Machine& machine, std::vector<u64>& counters);
 
