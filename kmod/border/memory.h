@@ -39,6 +39,8 @@ class Array {
         size_ = 0;
         return data;
     }
+    /// Nothing behind the first `size` counts any more.
+    void shrink(size_t size) { size_ = size; }
     T* data() const { return data_; }
     size_t size() const { return size_; }
     T& operator[](size_t index) const { return data_[index]; }

@@ -14,7 +14,7 @@ namespace djprobe::kmod {
 struct Shape {
     const djk_handler* direct = nullptr;  ///< the detour does itself what this one does
     unsigned int wants = 0;               ///< enum djk_wants, or-ed over all handlers
-    Reads kept{};                         ///< what handlers elsewhere in the function read
+    Reads kept{};                         ///< what is dead, but handlers further on read it
     bool operator==(const Shape&) const = default;
 };
 

@@ -211,6 +211,13 @@ bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_B
 /* The addresses of all kprobes of the kernel. Returns how many there are, which may be more than
  * `max`. Does not sleep. */
 size_t djk_list_kprobes(unsigned long *addresses, size_t max);
+/*
+ * Where the kernel has begun to register kprobes since the last call. Returns how many there were,
+ * which may be more than are told: list them all then. Under djk_text_lock(): each of these kprobes
+ * is in the kernel's table, or was refused. Does not sleep.
+ */
+#define DJK_NEW_KPROBES 16
+size_t djk_take_new_kprobes(unsigned long addresses[DJK_NEW_KPROBES]);
 
 /* The text that can branch to `address`: that of the core kernel, or of one module. False: the
  * address is in no text. */
@@ -384,6 +391,8 @@ void djk_optimizer_kick(void);
 void djk_optimizer_kick_later(void); /* the same after a second, with or without the lock */
 /* Let the worker call djp_end_once() soon. */
 void djk_watch_once(void);
+/* Let the worker call djp_keep_for_kprobes() soon. Under djk_text_lock(). */
+void djk_watch_kprobes(void);
 void djk_optimizer_done(void); /* wakes the tasks that wait for djp_is_settled() */
 /* Count one more, or one less, reason why this module must not unload. The caller of the first has
  * a reference already. */
@@ -509,6 +518,9 @@ void djp_optimizer_run(void);
 /* The worker calls this after djk_watch_once(): disable the probes that were to count once and
  * have. Whether to look again. */
 bool djp_end_once(void);
+/* The worker calls this after djk_watch_kprobes(): let detours keep what the handlers of new kprobes
+ * read. Whether memory ran short: call it again. */
+bool djp_keep_for_kprobes(void);
 /* A module unloads, and the kernel is about to free this text: take the sites out of it. */
 void djp_module_gone(const struct djk_extent *text);
 

@@ -120,7 +120,7 @@ size_t Registry::place_active(djp_attachment& attachment, const Targets& targets
     if (refusal) return checked;
     const size_t placed = place({active.data(), count}, portions, refusal);
     if (refusal) return index_of(active[placed], probes);
-    leave_out_whole(attachment, targets, probes);
+    leave_out_whole(attachment, targets, probes, active.data(), portions);
     keep(attachment, targets, probes, portions);
     return probes.size();
 }

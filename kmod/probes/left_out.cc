@@ -28,8 +28,9 @@ bool Registry::leave_out(const djp_attachment& attachment, djp_request& request,
 }
 
 /// Tell the requests that have a probe which is left out why, and leave out all their others. No
-/// probe is refused from here on. Under the registry lock.
-void Registry::leave_out_whole(djp_attachment& attachment, const Targets& targets, Probes probes) {
+/// probe is refused from here on. `spare` has room for all that have sites.
+void Registry::leave_out_whole(djp_attachment& attachment, const Targets& targets, Probes probes,
+                               djp_probe** spare, Portions& portions) {
     const auto request_of = [&](size_t i) -> djp_request& {
         return attachment.requests[targets[i].request];
     };
@@ -40,13 +41,17 @@ void Registry::leave_out_whole(djp_attachment& attachment, const Targets& target
         request.address = probes[i]->address;
         tell(probes[i]->refused, request);
     }
+    size_t placed = 0;
     for (size_t i = 0; i < probes.size(); ++i) {
         const djp_request& request = request_of(i);
         if (!request.left_out || probes[i]->is_left_out()) continue;
-        djp_probe* const one[] = {probes[i]};
-        take_back(one);
         probes[i]->refused = Refusal{static_cast<Reason>(request.reason)};
+        if (probes[i]->site) spare[placed++] = probes[i];
     }
+    portions.for_each(Probes(spare, placed), [&](Probes portion) {
+        take_back(portion);
+        return true;
+    });
 }
 
 /// Free the probes that are left out, and close the gaps. Returns how many are left.

@@ -100,6 +100,10 @@ bool djp_end_once() {
     return registry->end_once();
 }
 
+bool djp_keep_for_kprobes() {
+    return registry->keep_for_kprobes();
+}
+
 void djp_optimizer_run() {
     registry->optimize();
 }

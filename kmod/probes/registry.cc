@@ -129,6 +129,12 @@ void Registry::optimize() {
     sites_.optimize(portions);
 }
 
+bool Registry::keep_for_kprobes() {
+    RegistryLock lock;
+    Portions portions;
+    return sites_.keep_for_kprobes(portions);
+}
+
 void Registry::set_optimization(bool optimization) {
     RegistryLock lock;
     if (optimization == sites_.is_optimization_on()) return;

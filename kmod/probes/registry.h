@@ -58,6 +58,8 @@ class Registry {
     void optimize();
     /// Disable the probes that were to count once and have. Whether there are more of them.
     bool end_once();
+    /// See Sites::keep_for_kprobes().
+    bool keep_for_kprobes();
     /// The kernel is about to free this text, which may still run: take the sites out of it.
     void forget(Range text);
 
@@ -85,7 +87,8 @@ class Registry {
     static bool leave_out(djp_probe& probe, Refusal& refusal);
     static bool leave_out(const djp_attachment& attachment, djp_request& request,
                           const Refusal& refusal);
-    void leave_out_whole(djp_attachment& attachment, const Targets& targets, Probes probes);
+    void leave_out_whole(djp_attachment& attachment, const Targets& targets, Probes probes,
+                         djp_probe** spare, Portions& portions);
     static size_t drop_left_out(Span<djp_probe*> probes);
     static void refuse_all(djp_attachment& attachment);
 

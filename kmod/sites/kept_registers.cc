@@ -22,13 +22,22 @@ Reads Sites::reads_of(const Site& site, const djk_handler* joining) {
     return is_at_return(site) ? Reads{} : reads;
 }
 
-/// Rebuild what keeps less, or more, than handlers in `home` read. A call that has passed such a
-/// code before may have lost its registers already, and loses them where another patcher has
-/// written over the code's jump, which therefore stays. NO_MEMORY.
-Refusal Sites::reshape_home(const Site& site, Range home) {
+/// What code at `address` keeps besides what is live there.
+Reads Sites::kept_besides(const x86::Live& live, u64 address) const {
+    Reads kept = readers_.kept_at(address);
+    kept |= kprobe_readers_.kept_at(address);
+    kept.registers &= ~live.registers;
+    kept.flags &= !live.flags;
+    return kept;
+}
+
+/// Rebuild what keeps less, or more, than handlers in `home` read, but for the site of `reader`. A
+/// call that has passed such a code before may have lost its registers already, and loses them
+/// where another patcher has written over the code's jump, which therefore stays. NO_MEMORY.
+Refusal Sites::reshape_home(Range home, u64 reader) {
     Refusal refusal;
     table_.for_each_near(home, [&](Site& other) {
-        if (refusal || &other == &site || !home.contains(other.address())) return;
+        if (refusal || other.address() == reader || !home.contains(other.address())) return;
         if (other.is_abandoned()) return;
         const Refusal failed = reshape(other, nullptr);
         if (failed.reason == Reason::NO_MEMORY) refusal = failed;
@@ -41,11 +50,7 @@ Refusal Sites::add_reader(Site& site) {
     Range home;
     if (const Refusal refusal = find_home(site.address(), table_, home)) return refusal;
     if (!home.size()) return {};
-    Box<Readers::Reader> made = Box<Readers::Reader>::create();
-    if (!made) return Refusal{Reason::NO_MEMORY};
-    made->site = site.address();
-    made->home = home;
-    readers_.add(static_cast<Box<Readers::Reader>&&>(made));
+    if (!readers_.add(site.address(), home)) return Refusal{Reason::NO_MEMORY};
     site.is_reader = true;
     return {};
 }
@@ -61,7 +66,7 @@ Refusal Sites::keep_what_is_read(Site& site, const djk_handler* joining) {
     const Reads before = readers_.kept_at(home.begin);
     reader.reads = reads;
     if (!reads) forget_reader(site);
-    return readers_.kept_at(home.begin) == before ? Refusal{} : reshape_home(site, home);
+    return readers_.kept_at(home.begin) == before ? Refusal{} : reshape_home(home, site.address());
 }
 
 void Sites::forget_reader(Site& site) {

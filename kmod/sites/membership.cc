@@ -209,7 +209,7 @@ Shape Sites::wanted_shape(const Site& site, const djk_handler* joining) {
     if (!site.plan.may_jump() || shape.wants || (shape.direct && !code_.does_itself(shape.direct)))
         shape.direct = nullptr;
     // Other code keeps all registers.
-    if (shape.direct) shape.kept = readers_.kept_at(site.address());
+    if (shape.direct) shape.kept = kept_besides(site.live, site.address());
     return shape;
 }
 

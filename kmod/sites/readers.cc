@@ -22,9 +22,13 @@ Readers::Reader* Readers::find(u64 site) const {
     return reader;
 }
 
-void Readers::add(Box<Reader> reader) {
-    reader->next = first_;
-    first_ = reader.release();
+Readers::Reader* Readers::add(u64 site, Range home) {
+    Box<Reader> made = Box<Reader>::create();
+    if (!made) return nullptr;
+    made->site = site;
+    made->home = home;
+    made->next = first_;
+    return first_ = made.release();
 }
 
 void Readers::remove(u64 site) {

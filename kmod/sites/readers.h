@@ -8,7 +8,8 @@
 namespace djprobe::kmod {
 
 /// A detour may destroy a register that the kernel no longer needs, but not one that a handler
-/// still reads further on in the same function. Under the registry lock.
+/// still reads further on in the same function, be it a site's or a kprobe's of the kernel. Under
+/// the registry lock.
 class Readers {
   public:
     Readers() = default;
@@ -26,8 +27,17 @@ class Readers {
     /// What code at `address` must keep.
     Reads kept_at(u64 address) const;
     Reader* find(u64 site) const;
-    void add(Box<Reader> reader);
+    /// Without it when memory is short. None at this site before.
+    Reader* add(u64 site, Range home);
     void remove(u64 site);
+    /// The first one that choose(reader) chooses, or nullptr.
+    template <class Choose>
+    const Reader* find_if(Choose&& choose) const {
+        const Reader* reader = first_;
+        while (reader && !choose(*reader))
+            reader = reader->next;
+        return reader;
+    }
 
   private:
     Reader* first_ = nullptr;

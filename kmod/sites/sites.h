@@ -64,6 +64,11 @@ class Sites {
     /// Leave text that the kernel is about to free but may still run, and forget the sites in it.
     void forget(Range text, Portions& portions);
 
+    // kprobe_readers.cc
+    /// Let detours keep all that the handlers of kprobes which the kernel has registered since may
+    /// read. Whether memory ran short: call it again.
+    bool keep_for_kprobes(Portions& portions);
+
     // optimizer.cc
     /// Write the jumps of all sites that may have one, and free what was detached. One quiescence
     /// serves both; others have the lock meanwhile.
@@ -82,10 +87,17 @@ class Sites {
 
     bool is_at_return(const Site& site) const;
     Reads reads_of(const Site& site, const djk_handler* joining);
-    Refusal reshape_home(const Site& site, Range home);
+    Reads kept_besides(const x86::Live& live, u64 address) const;
+    Refusal reshape_home(Range home, u64 reader);
     Refusal add_reader(Site& site);
     Refusal keep_what_is_read(Site& site, const djk_handler* joining);
     void forget_reader(Site& site);
+
+    void forget_kprobes(Portions& portions, FunctionRef<bool(u64)> is_gone);
+    Array<u64> list_kprobes();
+    Array<u64> take_new_kprobes();
+    bool destroys_registers(Range home) const;
+    Refusal keep_for_kprobe(u64 address);
 
     Refusal hold_reason(const Site& site) const;
     Refusal settle(Site& site);
@@ -117,6 +129,8 @@ class Sites {
     CodeBuilder& code_;
     Reclaimer& reclaimer_;
     Readers readers_;
+    Readers kprobe_readers_;       ///< the kernel's kprobes that came after detours around them
+    bool missed_kprobes_ = false;  ///< some that have come were not looked at
     bool optimization_ = true;
     /// A site has a jump that should have gone, or had one that held others back.
     bool unsettled_ = false;

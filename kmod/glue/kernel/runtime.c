@@ -187,6 +187,36 @@ void djk_watch_once(void)
 	queue_delayed_work(optimizer_queue, &once_watch, HZ / 5);
 }
 
+/* ---- Kprobes that come after our detours ---- */
+
+static void keep_for_kprobes(struct work_struct *work);
+static DECLARE_DELAYED_WORK(kprobe_watch, keep_for_kprobes);
+/* Under djk_text_lock(). The kernel registers kprobes also before the queue is there, and after. */
+static bool watches_kprobes;
+
+static void set_watches_kprobes(bool on)
+{
+	djk_text_lock();
+	watches_kprobes = on;
+	djk_text_unlock();
+}
+
+/* Tools register many in a row: one run of the worker serves those of some milliseconds. */
+void djk_watch_kprobes(void)
+{
+	if (watches_kprobes)
+		queue_delayed_work(optimizer_queue, &kprobe_watch, HZ / 50);
+}
+
+static void keep_for_kprobes(struct work_struct *work)
+{
+	if (!djp_keep_for_kprobes())
+		return;
+	djk_text_lock();
+	djk_watch_kprobes();
+	djk_text_unlock();
+}
+
 /* ---- Modules ---- */
 
 void djk_keep_module(void)
@@ -227,12 +257,16 @@ int djk_runtime_start(void)
 	error = register_module_notifier(&module_notifier);
 	if (error)
 		destroy_workqueue(optimizer_queue);
+	else
+		set_watches_kprobes(true);
 	return error;
 }
 
 void djk_runtime_stop(void)
 {
 	unregister_module_notifier(&module_notifier);
+	set_watches_kprobes(false);
+	cancel_delayed_work_sync(&kprobe_watch);
 	cancel_delayed_work_sync(&once_watch);
 	cancel_delayed_work_sync(&optimizer);
 	destroy_workqueue(optimizer_queue);

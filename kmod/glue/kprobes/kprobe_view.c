@@ -96,6 +96,28 @@ static struct djk_patch *find_ours(unsigned long begin, unsigned long end)
 	return NULL;
 }
 
+/* ---- The kprobes that have come. Under djk_text_lock(). ---- */
+
+static unsigned long came[DJK_NEW_KPROBES];
+static size_t came_count;
+
+static void note_new(unsigned long address)
+{
+	if (came_count < DJK_NEW_KPROBES)
+		came[came_count] = address;
+	came_count++;
+	djk_watch_kprobes();
+}
+
+size_t djk_take_new_kprobes(unsigned long addresses[DJK_NEW_KPROBES])
+{
+	const size_t count = came_count;
+
+	memcpy(addresses, came, min(count, (size_t)DJK_NEW_KPROBES) * sizeof(*came));
+	came_count = 0;
+	return count;
+}
+
 /* ---- The four functions ---- */
 
 enum hooked { RECOVER, PREPARE, PREPARE_JUMP, CHECK_JUMP, HOOKED };
@@ -153,6 +175,8 @@ static int prepare(struct kprobe *kprobe)
 	copied_as_is = patch ? address : 0;
 	error = djk_int(call_original(PREPARE, (unsigned long)kprobe, 0));
 	copied_as_is = 0;
+	if (!error)
+		note_new(address);
 	return error;
 }
 

@@ -111,6 +111,8 @@ bool Kprobes::add(u64 address, bool armed) {
         for (size_t i = 0; i < kprobe.length; ++i)
             kprobe.saved[i] = as_is ? byte(address + i) : original_byte(address + i);
         all_[address] = kprobe;
+        came.push_back(address);
+        if (on_new) on_new();
     }
     all_.at(address).theirs = true;
     if (armed) arm(address);

@@ -2,6 +2,7 @@
 // The kernel's own kprobes, as far as they touch text: registered, armed, optimized, and back.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
@@ -60,6 +61,9 @@ class Kprobes {
     bool tells_truth(u64 address, u8 original) const;
     /// What the policy shows of its patches.
     std::set<const djk_patch*> patches;
+    /// Those that the policy has not taken notice of.
+    std::vector<u64> came;
+    std::function<void()> on_new;
 
   private:
     bool may_add(u64 address) const;

@@ -175,6 +175,15 @@ bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_B
     return true;
 }
 
+size_t djk_take_new_kprobes(unsigned long addresses[DJK_NEW_KPROBES]) {
+    if (!kernel->text_locked) fail("new kprobes are taken without the text lock");
+    std::vector<u64>& came = kernel->kprobes.came;
+    const size_t count = came.size();
+    std::copy_n(came.begin(), std::min<size_t>(count, DJK_NEW_KPROBES), addresses);
+    came.clear();
+    return count;
+}
+
 size_t djk_list_kprobes(unsigned long* addresses, size_t max) {
     size_t count = 0;
     for (const auto& [address, kprobe] : kernel->kprobes.all()) {

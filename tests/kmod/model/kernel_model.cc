@@ -39,6 +39,7 @@ const std::array<Kind, Kernel::kPrograms> kKinds = {{
 Kernel::Kernel(u64 seed) : image(seed) {
     kernel = this;
     image.load_module();
+    kprobes.on_new = [this] { watches_kprobes = true; };
 }
 
 Kernel::~Kernel() {
@@ -169,6 +170,8 @@ void Kernel::pause() {
 
 void Kernel::run_optimizer() {
     in_optimizer = true;
+    // The two run in either order.
+    if (watches_kprobes) watches_kprobes = djp_keep_for_kprobes();
     djp_optimizer_run();
     in_optimizer = false;
 }

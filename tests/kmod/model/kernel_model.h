@@ -60,6 +60,7 @@ class Kernel {
     void settle();
     void run_optimizer();
     bool in_optimizer = false;
+    bool watches_kprobes = false;
 
     /// Text that cannot be read, and kprobes that cannot be counted.
     Range unreadable;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 #include <vector>
 
@@ -71,6 +72,83 @@ TEST_P(ForeignOnTop, KeptAndTriedAgain) {
 INSTANTIATE_TEST_SUITE_P(All, ForeignOnTop,
                          testing::Combine(testing::Values(-1, 0), testing::Bool(),
                                           testing::Bool()));
+
+/// Where the jump at `site` leads.
+u64 code_of(Session& session, u64 site) {
+    std::int32_t distance = 0;
+    EXPECT_EQ(*session.kernel.image.text(site), 0xe9);
+    std::memcpy(&distance, session.kernel.image.text(site + 1), sizeof(distance));
+    return site + x86::kJumpLength + static_cast<u64>(std::int64_t{distance});
+}
+
+/// A counter's jump in a function, the places of kprobes behind it, and some elsewhere.
+struct Crowded {
+    u64 seed = 0, site = 0;
+    std::vector<u64> behind, elsewhere;
+};
+
+Crowded find_crowded() {
+    Crowded found;
+    for_each_jump(DJPROBE_TACTIC_WINDOW, false,
+                  [&](u64 seed, u64 site, const djp_verdict& verdict) {
+                      Session session(seed);
+                      const TextImage& image = session.kernel.image;
+                      const Function& function = *image.function_at(site);
+                      if (site == function.entry || !function.compiled) return false;
+                      found = {seed, site, {}, {}};
+                      for (const Place& place : image.places) {
+                          const bool inside = image.function_at(place.start()) == &function;
+                          if (inside && place.start() < verdict.anchor + verdict.region_len)
+                              continue;
+                          if (session.kernel.kprobes.add(place.start(), false))
+                              (inside ? found.behind : found.elsewhere).push_back(place.start());
+                      }
+                      for (const auto* places : {&found.behind, &found.elsewhere})
+                          for (const u64 place : *places)
+                              session.kernel.kprobes.remove(place);
+                      return found.behind.size() > 1 && found.elsewhere.size() > DJK_NEW_KPROBES;
+                  });
+    return found;
+}
+
+TEST(Kprobe, CodeThatWasThereFirstKeepsItsRegisters) {
+    const Crowded found = find_crowded();
+    Session session(found.seed);
+    Kprobes& kprobes = session.kernel.kprobes;
+    const Probe* const probe =
+        session.attach_one({.address = found.site, .program = Kernel::kCounter});
+    ASSERT_TRUE(probe);
+    const auto code = [&] {
+        session.settle();
+        return code_of(session, found.site);
+    };
+    const auto comes = [&](u64 place) {
+        session.disturbed(place);
+        EXPECT_TRUE(kprobes.add(place, true));
+        session.run_optimizer();
+    };
+    const u64 lean = code();
+    comes(found.elsewhere[0]);
+    EXPECT_EQ(code(), lean);
+    comes(found.behind[0]);
+    const u64 keeps = code();
+    EXPECT_NE(keeps, lean);
+    comes(found.behind[1]);
+    EXPECT_EQ(code(), keeps) << "it keeps all already";
+    for (const u64 place : {found.behind[0], found.behind[1]})
+        kprobes.remove(place);
+    comes(found.elsewhere[1]);
+    EXPECT_NE(code(), keeps) << "both have left";
+    // More at once than the kernel's side notes: the one behind the site comes last.
+    const u64 again = code();
+    for (size_t i = 2; i < found.elsewhere.size(); ++i) {
+        session.disturbed(found.elsewhere[i]);
+        kprobes.add(found.elsewhere[i], true);
+    }
+    comes(found.behind[0]);
+    EXPECT_NE(code(), again);
+    session.finish();
+}
 
 TEST(Kprobe, NoJumpWhereAKprobeBeforeItMayStillGetIts) {
     for (const unsigned int tactic : {DJPROBE_TACTIC_WINDOW, DJPROBE_TACTIC_SLIDE}) {
