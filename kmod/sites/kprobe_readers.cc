@@ -65,10 +65,9 @@ Refusal Sites::keep_for_kprobe(u64 address) {
     return refusal;
 }
 
-/// At worst detours keep more than they must.
-void Sites::forget_kprobes(Portions& portions, FunctionRef<bool(u64)> is_gone) {
-    const auto is_chosen = [&](const Readers::Reader& reader) { return is_gone(reader.site); };
-    while (const Readers::Reader* const reader = kprobe_readers_.find_if(is_chosen)) {
+/// Forget those that is_gone() chooses. At worst detours keep more than they must.
+void Sites::forget_kprobes(Portions& portions, FunctionRef<bool(const Readers::Reader&)> is_gone) {
+    while (const Readers::Reader* const reader = kprobe_readers_.find_if(is_gone)) {
         const Range home = reader->home;
         kprobe_readers_.remove(reader->site);
         (void)reshape_home(home, 0);
@@ -76,9 +75,15 @@ void Sites::forget_kprobes(Portions& portions, FunctionRef<bool(u64)> is_gone) {
     }
 }
 
-bool Sites::keep_for_kprobes(Portions& portions) {
+void Sites::forget_kprobes(Portions& portions) {
     begin_portion();
-    forget_kprobes(portions, [](u64 kprobe) { return djk_kprobe_at(kprobe) == DJK_KPROBE_NONE; });
+    forget_kprobes(portions, [&](const Readers::Reader& reader) {
+        return djk_kprobe_at(reader.site) == DJK_KPROBE_NONE || !destroys_registers(reader.home);
+    });
+}
+
+bool Sites::keep_for_kprobes(Portions& portions) {
+    forget_kprobes(portions);
     const Array<u64> came = take_new_kprobes();
     portions.for_each(came.all(), [&](Span<u64> some) {
         begin_portion();

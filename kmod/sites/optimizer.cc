@@ -113,6 +113,7 @@ void Sites::optimize(Portions& portions) {
     for_each_site(
         portions, [](const Site& site) { return site.is_abandoned(); },
         [&](SiteList& some) { retire(some); });
+    forget_kprobes(portions);
     const auto settle_all = [&](SiteList& some) {
         while (Site* site = some.take_first())
             (void)settle(*site);

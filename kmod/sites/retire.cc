@@ -111,7 +111,8 @@ void Sites::forget(Range text, Portions& portions) {
         portions, [&](const Site& site) { return text.contains(site.address()); },
         [&](SiteList& some) { leave_text(some); });
     reclaimer_.forget_boards(text);
-    forget_kprobes(portions, [&](u64 kprobe) { return text.contains(kprobe); });
+    forget_kprobes(portions,
+                   [&](const Readers::Reader& reader) { return text.contains(reader.site); });
 }
 
 }  // namespace djprobe::kmod

@@ -93,7 +93,8 @@ class Sites {
     Refusal keep_what_is_read(Site& site, const djk_handler* joining);
     void forget_reader(Site& site);
 
-    void forget_kprobes(Portions& portions, FunctionRef<bool(u64)> is_gone);
+    void forget_kprobes(Portions& portions, FunctionRef<bool(const Readers::Reader&)> is_gone);
+    void forget_kprobes(Portions& portions);
     Array<u64> list_kprobes();
     Array<u64> take_new_kprobes();
     bool destroys_registers(Range home) const;
