@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +17,8 @@
 #include "cli/checks.h"
 #include "cli/modes.h"
 #include "cli/number_option.h"
+#include "metrics/metrics_export.h"
+#include "metrics/metrics_option.h"
 #include "session/attach_session.h"
 
 namespace djprobe::loader {
@@ -221,9 +224,30 @@ void add_options(CLI::App& command, AttachOptions& options) {
         ->excludes(json);
     command.add_flag("-v,--verbose", options.verbose, "Show what libbpf says");
     command
+        .add_option_function<std::string>(
+            "--metrics",
+            [&options](const std::string& text) { options.metrics = parse_metrics_address(text); },
+            "Serve hits, misses, events and maps to Prometheus: http://127.0.0.1:PORT/metrics")
+        ->type_name("[ADDR:]PORT");
+    command
+        .add_option("--metrics-file", options.metrics_file,
+                    "The same in a file for node_exporter's textfile collector, each second")
+        ->type_name("FILE.prom")
+        ->check(not_empty);
+    command
         .add_option("FILE", options.file, "BPF object (.bpf.o) or its source (.bpf.c); - for stdin")
         ->type_name("")
         ->required();
+}
+
+int attach(const AttachOptions& options) {
+    Views views;
+    std::optional<MetricsExport> metrics;
+    if (options.metrics || options.metrics_file) {
+        metrics.emplace(options.metrics, options.metrics_file);
+        views.numbers = [&metrics](const Summary& summary) { metrics->update(summary); };
+    }
+    return run_attach(options, views);
 }
 
 }  // namespace
@@ -235,7 +259,7 @@ Command add_attach(CLI::App& app) {
     const auto options = std::make_shared<AttachOptions>();
     add_options(*command, *options);
     return {command,
-            [options] { return run_attach(*options); },
+            [options] { return attach(*options); },
             {std::begin(kAllExitCodes), std::end(kAllExitCodes)}};
 }
 

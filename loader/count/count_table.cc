@@ -19,7 +19,7 @@ void Counts::look(const std::vector<AttachmentReport>& reports) {
             std::uint64_t& last = last_[probe.cookie];
             total_ += probe.hits;
             if (probe.hits)
-                all_.push_back({probe, report.scope == Scope::kGlob, probe.hits - last});
+                all_.push_back({probe, report.covers == Covers::kGlob, probe.hits - last});
             last = probe.hits;
         }
     std::ranges::stable_sort(

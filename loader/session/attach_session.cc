@@ -27,6 +27,7 @@
 #include "session/command.h"
 #include "session/event_loop.h"
 #include "session/loss_watch.h"
+#include "session/numbers_watch.h"
 #include "session/others.h"
 #include "session/results.h"
 #include "session/running.h"
@@ -38,6 +39,7 @@ namespace djprobe::loader {
 namespace {
 
 using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
 
 // After so many seconds a jump is there or never will be.
 constexpr double kSettled = 5;
@@ -162,23 +164,29 @@ int run_attach(const AttachOptions& options, const Views& views) {
     if (options.command) child.emplace(start_command(*options.command));
     if (options.seconds) stop.request_after(*options.seconds);
     Ticker ticker = options.interval ? Ticker(*options.interval) : Ticker();
-    const auto show = [&, since = std::chrono::steady_clock::now()] {
+    const auto snapshot = [&, since = Clock::now()] {
+        events.read();
+        Summary now;
+        now.seconds = std::chrono::duration<double>(Clock::now() - since).count();
+        now.attachments = running.snapshot(symbolizer);
+        add_results(object, events, running, symbolizer, true, now);
+        return now;
+    };
+    const auto show = [&] {
         const bool ticked = ticker.take(), wished = wish.take();
         if (!ticked && !wished) return;
         if (views.results) return views.results(object.handle(), output, symbolizer);
-        events.read();
-        Summary snapshot;
-        snapshot.seconds =
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
-        snapshot.attachments = running.snapshot(symbolizer);
-        add_results(object, events, running, symbolizer, true, snapshot);
-        print_summary(snapshot, options.format, output, symbolizer);
+        print_summary(snapshot(), options.format, output, symbolizer);
         if (ticked && options.clear) clear_results(object.handle());
     };
+    NumbersWatch numbers(views.numbers, snapshot);
     LossWatch losses([&] { return count_losses(object, events, running); });
-    const EndCause cause = run_event_loop(
-        events, output, stop, child ? child->fd() : -1,
-        {running.sessions().watched(), losses.watched(), {wish.fd(), show}, {ticker.fd(), show}});
+    const EndCause cause = run_event_loop(events, output, stop, child ? child->fd() : -1,
+                                          {running.sessions().watched(),
+                                           losses.watched(),
+                                           numbers.watched(),
+                                           {wish.fd(), show},
+                                           {ticker.fd(), show}});
 
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand, events);
@@ -188,6 +196,7 @@ int run_attach(const AttachOptions& options, const Views& views) {
     running.detach();
     if (views.results) views.results(object.handle(), output, symbolizer);
     add_results(object, events, running, symbolizer, !views.results, summary);
+    if (views.numbers) views.numbers(summary);
     print_summary(summary, options.format, output, symbolizer);
     return exit_status(options, summary);
 }

@@ -185,7 +185,7 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
     AttachmentReport about;
     about.program = target.program.name;
     if (target.site.is_glob()) {
-        about.scope = Scope::kGlob;
+        about.covers = Covers::kGlob;
         about.name = target.site.symbol;
         about.at_returns = target.at_returns;
         about.top = options.top;
@@ -198,7 +198,7 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
         return {std::move(about), std::move(probe)};
     }
     if (target.at_returns) {
-        about.scope = Scope::kReturns;
+        about.covers = Covers::kReturns;
         about.name = function_name(target.site, symbolizer);
         if (target.entry) request.entry_prog_fd = target.entry->fd();
         Probe probe = attach_at_returns(target, options, request, device, symbolizer, about.shadow);
@@ -215,7 +215,7 @@ Attachment Attachment::attach_counters(const SiteSpec& site, const Counters& cou
     request.actions = counters.actions;
     AttachmentReport about;
     if (!site.is_glob()) return {std::move(about), device.attach(site, request, symbolizer)};
-    about.scope = Scope::kGlob;
+    about.covers = Covers::kGlob;
     about.name = site.symbol;
     request.pattern = about.name;
     const Target target{{}, site, false};
@@ -229,11 +229,11 @@ bool Attachment::settling() const {
 
 Attachment::Attachment(AttachmentReport about, Probe probe)
     : about_(std::move(about)), probe_(std::move(probe)) {
-    if (about_.scope != Scope::kGlob) names_ = probe_.queries(true);
+    if (about_.covers != Covers::kGlob) names_ = probe_.queries(true);
 }
 
 void Attachment::complete(AttachmentReport& report, Symbolizer& symbolizer) const {
-    const bool many = about_.scope == Scope::kGlob;
+    const bool many = about_.covers == Covers::kGlob;
     const std::vector<djprobe_query> ended = probe_.queries(many);
     report.total.hits = 0;
     std::ranges::fill(report.total.missed, 0);
@@ -262,7 +262,7 @@ AttachmentReport Attachment::report() const {
 
 AttachmentReport Attachment::snapshot(Symbolizer& symbolizer) const {
     AttachmentReport report = this->report();
-    if (about_.scope == Scope::kGlob) name_gone(symbolizer.kallsyms(), report.probes);
+    if (about_.covers == Covers::kGlob) name_gone(symbolizer.kallsyms(), report.probes);
     return report;
 }
 

@@ -44,6 +44,8 @@ struct AttachOptions {
     bool strict = false;                ///< an incomplete result has an exit status of its own
     std::optional<std::size_t> buffer;  ///< bytes of each buffer for events
     Format format = Format::kText;
+    std::optional<std::string> metrics;  ///< "IP:PORT" that serves them
+    std::optional<std::filesystem::path> metrics_file;
     std::size_t top = kTopSites;  ///< of a pattern's sites so many are told of
     bool verbose = false;
 };

@@ -14,8 +14,8 @@
 
 namespace djprobe::loader {
 
-/// What one attachment stands for.
-enum class Scope {
+/// Which places one attachment covers.
+enum class Covers {
     kSite,     ///< one instruction
     kReturns,  ///< all returns of one function
     kGlob,     ///< the entries of many functions, or their returns
@@ -26,7 +26,7 @@ using ReasonCounts = std::map<std::uint32_t, std::size_t>;
 
 struct AttachmentReport {
     std::string program;
-    Scope scope = Scope::kSite;
+    Covers covers = Covers::kSite;
     bool shadow = false;        ///< kReturns: seen from the entry, which is its only probe
     std::string name;           ///< the function; the pattern
     bool at_returns = false;    ///< kGlob

@@ -56,9 +56,9 @@ Json probe_json(const djprobe_query& probe, const std::string& program, Symboliz
 }
 
 Json report_json(const AttachmentReport& report, Symbolizer& symbolizer) {
-    if (report.scope == Scope::kSite)
+    if (report.covers == Covers::kSite)
         return probe_json(report.probes.front(), report.program, symbolizer);
-    const bool returns = report.scope == Scope::kReturns;
+    const bool returns = report.covers == Covers::kReturns;
     Json json;
     const char* const kind = returns ? "function" : "glob";
     json["kind"] = kind;

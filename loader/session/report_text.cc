@@ -37,7 +37,7 @@ std::string way_and_reason(const djprobe_query& probe, Symbolizer& symbolizer) {
 // "by jump", or "2 by jump, 1 by int3: REASON". For many functions the reasons are counted: each
 // for itself would fill the screen.
 std::string ways(const AttachmentReport& report, Symbolizer& symbolizer) {
-    const bool many = report.scope == Scope::kGlob;
+    const bool many = report.covers == Covers::kGlob;
     std::vector<std::pair<std::string, std::size_t>> counts;
     std::map<std::string, ReasonCounts> reasons;
     for (const djprobe_query& probe : report.probes) {
@@ -76,7 +76,7 @@ std::uint64_t sum(const __u64 (&missed)[DJPROBE_MISS_MAX]) {
 // The attachment in a few words.
 std::string what(const AttachmentReport& report) {
     if (report.shadow) return fmt::format("{}: returns in shadow mode", report.name);
-    if (report.scope == Scope::kReturns)
+    if (report.covers == Covers::kReturns)
         return fmt::format("{}: {}", report.name, plural(report.probes.size(), "return"));
     std::string functions =
         fmt::format("{} like '{}'", plural(report.functions, "function"), report.name);
@@ -112,7 +112,7 @@ std::string reasons_text(const ReasonCounts& reasons) {
 }
 
 std::string attached_line(const AttachmentReport& report, Symbolizer& symbolizer) {
-    if (report.scope == Scope::kSite) {
+    if (report.covers == Covers::kSite) {
         const djprobe_query& probe = report.probes.front();
         // 0: kptr_restrict hides it.
         const std::string address = probe.address ? fmt::format(" ({:#x})", probe.address) : "";
@@ -129,11 +129,11 @@ std::string attached_line(const AttachmentReport& report, Symbolizer& symbolizer
 }
 
 std::string report_text(const AttachmentReport& report, Symbolizer& symbolizer) {
-    if (report.scope == Scope::kSite) return probe_line(report.probes.front(), symbolizer);
+    if (report.covers == Covers::kSite) return probe_line(report.probes.front(), symbolizer);
     std::string text =
         fmt::format("{}, {}, {}\n", what(report), counters(report.total.hits, report.total.missed),
                     ways(report, symbolizer));
-    if (report.scope == Scope::kGlob)
+    if (report.covers == Covers::kGlob)
         for (const djprobe_query* const probe : top_probes(report))
             text += "  " + probe_line(*probe, symbolizer);
     return text;

@@ -24,7 +24,7 @@ void leave_out(const Error& error, const Target& target, const AttachOptions& op
 
 // By its name and by its address it is one place, and each hit would count twice.
 bool is_twin(const AttachmentReport& one, const AttachmentReport& other) {
-    return one.scope == Scope::kSite && other.scope == Scope::kSite &&
+    return one.covers == Covers::kSite && other.covers == Covers::kSite &&
            one.program == other.program && one.probes.front().address != 0 &&
            one.probes.front().address == other.probes.front().address;
 }

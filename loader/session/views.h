@@ -9,6 +9,7 @@
 #include "base/output.h"
 #include "events/reader.h"
 #include "kernel/symbolizer.h"
+#include "session/summary.h"
 
 namespace djprobe::loader {
 
@@ -17,6 +18,8 @@ struct Views {
     std::function<PrintRecord(const btf& types)> records{};
     /// Prints what the maps hold, at intervals and at the end.
     std::function<void(const bpf_object* object, Output& output, Symbolizer& symbolizer)> results{};
+    /// Takes all numbers once attached, about each second, and at the end.
+    std::function<void(const Summary& summary)> numbers{};
 };
 
 }  // namespace djprobe::loader

@@ -25,7 +25,7 @@ djprobe_query counted(const char* symbol, std::uint64_t hits, std::size_t counte
 }
 
 std::vector<AttachmentReport> reports(std::uint64_t more = 0) {
-    return {report(Scope::kGlob, "vfs_*",
+    return {report(Covers::kGlob, "vfs_*",
                    {counted("vfs_read", 3 + more, 0), counted("vfs_write", 7, 1),
                     counted("vfs_open", 0, 2)}),
             at_site(counted("vfs_read", 5, 3, 0x2b))};

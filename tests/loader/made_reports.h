@@ -40,10 +40,10 @@ inline djprobe_query disabled_probe() {
     return query;
 }
 
-inline AttachmentReport report(Scope scope, const char* name, std::vector<djprobe_query> probes) {
+inline AttachmentReport report(Covers covers, const char* name, std::vector<djprobe_query> probes) {
     AttachmentReport report;
     report.program = "on_hit";
-    report.scope = scope;
+    report.covers = covers;
     report.name = name;
     report.probes = std::move(probes);
     report.total.count = static_cast<__u32>(report.probes.size());
@@ -53,7 +53,7 @@ inline AttachmentReport report(Scope scope, const char* name, std::vector<djprob
 }
 
 inline AttachmentReport at_site(const djprobe_query& probe) {
-    return report(Scope::kSite, "", {probe});
+    return report(Covers::kSite, "", {probe});
 }
 
 inline Symbolizer symbolizer() {

@@ -33,7 +33,7 @@ AttachmentReport many(std::uint64_t count) {
         probes[i].hits = i + 1;
         *fmt::format_to_n(probes[i].symbol, sizeof probes[i].symbol - 1, "f{}", i + 1).out = '\0';
     }
-    AttachmentReport functions = report(Scope::kGlob, "f*", probes);
+    AttachmentReport functions = report(Covers::kGlob, "f*", probes);
     functions.functions = count;
     return functions;
 }
@@ -67,7 +67,7 @@ TEST(AttachedLine, what_is_not_in_the_text_says_why) {
     EXPECT_EQ(text(at_site(disabled_probe())),
               "vfs_read+0x9: hits 100, missed 0, not in the text: the probe, or all probes, are "
               "disabled\n");
-    AttachmentReport functions = report(Scope::kGlob, "vfs_*", {disabled_probe(), probe()});
+    AttachmentReport functions = report(Covers::kGlob, "vfs_*", {disabled_probe(), probe()});
     functions.functions = 2;
     EXPECT_EQ(attached(functions),
               "attached 2 functions like 'vfs_*', 1 not in the text (disabled 1), 1 by jump");
@@ -80,16 +80,16 @@ TEST(AttachedLine, no_address_where_the_kernel_hides_them) {
 }
 
 TEST(AttachedLine, returns_of_a_function) {
-    EXPECT_EQ(attached(report(Scope::kReturns, "vfs_read", {probe(), probe(), probe()})),
+    EXPECT_EQ(attached(report(Covers::kReturns, "vfs_read", {probe(), probe(), probe()})),
               "attached vfs_read: 3 returns, by jump");
-    EXPECT_EQ(attached(report(Scope::kReturns, "vfs_read", {probe()})),
+    EXPECT_EQ(attached(report(Covers::kReturns, "vfs_read", {probe()})),
               "attached vfs_read: 1 return, by jump");
-    EXPECT_EQ(attached(report(Scope::kReturns, "vfs_read", {int3_probe(), probe(), probe()})),
+    EXPECT_EQ(attached(report(Covers::kReturns, "vfs_read", {int3_probe(), probe(), probe()})),
               fmt::format("attached vfs_read: 3 returns, 2 by jump, 1 by int3: {}", kReason));
 }
 
 TEST(AttachedLine, returns_in_shadow_mode) {
-    AttachmentReport returns = report(Scope::kReturns, "vfs_read", {probe()});
+    AttachmentReport returns = report(Covers::kReturns, "vfs_read", {probe()});
     returns.shadow = true;
     EXPECT_EQ(attached(returns), "attached vfs_read: returns in shadow mode, by jump");
     returns.total.missed[DJPROBE_MISS_NO_INSTANCE] = 2;
@@ -100,7 +100,7 @@ TEST(AttachedLine, returns_in_shadow_mode) {
 }
 
 TEST(AttachedLine, functions_by_a_pattern_and_those_left_out) {
-    AttachmentReport functions = report(Scope::kGlob, "vfs_*", {probe(), probe(), int3_probe()});
+    AttachmentReport functions = report(Covers::kGlob, "vfs_*", {probe(), probe(), int3_probe()});
     functions.functions = 3;
     EXPECT_EQ(attached(functions),
               "attached 3 functions like 'vfs_*', 2 by jump, 1 by int3 (branch-into-region 1)");
@@ -112,7 +112,7 @@ TEST(AttachedLine, functions_by_a_pattern_and_those_left_out) {
 }
 
 TEST(AttachedLine, returns_of_functions_by_a_pattern) {
-    AttachmentReport returns = report(Scope::kGlob, "vfs_*", {probe(), probe(), probe()});
+    AttachmentReport returns = report(Covers::kGlob, "vfs_*", {probe(), probe(), probe()});
     returns.at_returns = true;
     returns.functions = 2;
     EXPECT_EQ(attached(returns), "attached 3 returns of 2 functions like 'vfs_*', by jump");
@@ -125,7 +125,7 @@ TEST(AttachedLine, returns_of_functions_by_a_pattern) {
 }
 
 TEST(ReportText, returns_are_summed) {
-    AttachmentReport returns = report(Scope::kReturns, "vfs_read", {probe(), probe(), probe()});
+    AttachmentReport returns = report(Covers::kReturns, "vfs_read", {probe(), probe(), probe()});
     EXPECT_EQ(text(returns), "vfs_read: 3 returns, hits 300, missed 0, by jump\n");
     returns.total.missed[DJPROBE_MISS_RECURSION] = 2;
     returns.total.missed[DJPROBE_MISS_BPF_BUSY] = 3;
@@ -175,7 +175,7 @@ TEST(ReportText, functions_without_a_hit_are_not_listed) {
 }
 
 TEST(ReportJson, returns_with_their_sites) {
-    const auto returns = json(report(Scope::kReturns, "vfs_read", {probe(), int3_probe()}));
+    const auto returns = json(report(Covers::kReturns, "vfs_read", {probe(), int3_probe()}));
     EXPECT_EQ(returns["kind"], "function");
     EXPECT_EQ(returns["function"], "vfs_read");
     EXPECT_EQ(returns["program"], "on_hit");

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "metrics/metrics_export.h"
+
+#include <prometheus/collectable.h>
+#include <prometheus/exposer.h>
+#include <prometheus/text_serializer.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <mutex>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/say.h"
+#include "metrics/families.h"
+
+namespace djprobe::loader {
+namespace {
+
+using Families = std::vector<prometheus::MetricFamily>;
+
+/// A signal must interrupt the session's thread: threads that are made meanwhile take none.
+class NoSignals {
+  public:
+    NoSignals() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~NoSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    NoSignals(const NoSignals&) = delete;
+    NoSignals& operator=(const NoSignals&) = delete;
+
+  private:
+    sigset_t before_{};
+};
+
+/// The server's threads read it, the session writes it.
+class Newest : public prometheus::Collectable {
+  public:
+    [[nodiscard]] Families Collect() const override {
+        const std::lock_guard lock(mutex_);
+        return families_;
+    }
+    void set(Families families) {
+        const std::lock_guard lock(mutex_);
+        families_ = std::move(families);
+    }
+
+  private:
+    mutable std::mutex mutex_;
+    Families families_;
+};
+
+[[noreturn]] void fail_file(const std::filesystem::path& file, int error) {
+    fail(ExitCode::kFailure, "--metrics-file: {}: {}", file.string(), std::strerror(error));
+}
+
+// node_exporter reads each file that ends in .prom at any time: it must never see a part.
+void write_whole(const std::filesystem::path& file, const Families& families) {
+    std::filesystem::path unfinished = file;
+    unfinished += "." + std::to_string(getpid());
+    std::ofstream out(unfinished, std::ios::trunc);
+    prometheus::TextSerializer().Serialize(out, families);
+    out.close();
+    const int error = errno;
+    std::error_code failed;
+    if (out) {
+        std::filesystem::rename(unfinished, file, failed);
+        if (!failed) return;
+    }
+    std::error_code ignored;
+    std::filesystem::remove(unfinished, ignored);
+    fail_file(file, failed ? failed.value() : error);
+}
+
+}  // namespace
+
+struct MetricsExport::Server {
+    explicit Server(const std::string& address)
+        : exposer({"listening_ports", address, "num_threads", "2"}) {
+        exposer.RegisterCollectable(newest);
+    }
+
+    std::shared_ptr<Newest> newest = std::make_shared<Newest>();
+    prometheus::Exposer exposer;
+};
+
+MetricsExport::MetricsExport(const std::optional<std::string>& address,
+                             std::optional<std::filesystem::path> file)
+    : file_(std::move(file)) {
+    if (!address) return;
+    const NoSignals no_signals;
+    try {
+        server_ = std::make_unique<Server>(*address);
+    } catch (const std::exception&) {
+        fail(ExitCode::kUsage,
+             "--metrics: cannot listen at {}: another program does, or no interface has it",
+             *address);
+    }
+    say("metrics at http://{}/metrics\n", *address);
+}
+
+MetricsExport::~MetricsExport() = default;
+
+// The first time the user learns of a wrong name; later a full disk must not end the session.
+void MetricsExport::write_file(const std::vector<prometheus::MetricFamily>& families) try {
+    write_whole(*file_, families);
+    written_ = true;
+    failing_ = false;
+} catch (const Error& error) {
+    if (!written_) throw;
+    if (!failing_) say("probeload: {}: its numbers are old\n", error.what());
+    failing_ = true;
+}
+
+void MetricsExport::update(const Summary& summary) {
+    std::vector<prometheus::MetricFamily> families = metric_families(summary);
+    if (file_) write_file(families);
+    if (server_) server_->newest->set(std::move(families));
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <prometheus/text_serializer.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+#include "base/unique_fd.h"
+#include "expect_error.h"
+#include "made_reports.h"
+#include "metrics/families.h"
+#include "metrics/metrics_export.h"
+#include "metrics/metrics_option.h"
+#include "temp_file.h"
+
+namespace djprobe::loader {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string text(const Summary& summary) {
+    std::ostringstream out;
+    prometheus::TextSerializer().Serialize(out, metric_families(summary));
+    return out.str();
+}
+
+std::string content(const std::filesystem::path& file) {
+    std::ostringstream out;
+    out << std::ifstream(file).rdbuf();
+    return out.str();
+}
+
+Summary one_site() {
+    Summary summary;
+    summary.attachments = {at_site(probe())};
+    return summary;
+}
+
+TEST(Metrics, tell_hits_misses_and_how_probes_work) {
+    Summary summary = one_site();
+    summary.attachments[0].probes[0].missed[DJPROBE_MISS_NMI] = 3;
+    EXPECT_THAT(text(summary),
+                HasSubstr("# TYPE djprobe_hits_total counter\n"
+                          "djprobe_hits_total{program=\"on_hit\",site=\"vfs_read+0x9\","
+                          "at=\"entry\"} 100\n"));
+    EXPECT_THAT(text(summary), HasSubstr("at=\"entry\",cause=\"nmi\"} 3\n"));
+    EXPECT_THAT(text(summary), HasSubstr("at=\"entry\",cause=\"recursion\"} 0\n"));
+    EXPECT_THAT(text(summary), HasSubstr("at=\"entry\",mechanism=\"jump\"} 1\n"));
+    EXPECT_THAT(text(summary), Not(HasSubstr("djprobe_events")));
+}
+
+TEST(Metrics, a_pattern_is_one_series) {
+    Summary summary;
+    summary.attachments = {report(Covers::kGlob, "vfs_*", {probe(), int3_probe()})};
+    summary.attachments[0].at_returns = true;
+    EXPECT_THAT(text(summary),
+                HasSubstr("djprobe_hits_total{program=\"on_hit\",site=\"vfs_*\",at=\"return\"} "
+                          "200\n"));
+    EXPECT_THAT(text(summary), HasSubstr("mechanism=\"int3\"} 1\n"));
+}
+
+TEST(Metrics, a_loss_without_a_number_is_no_number) {
+    Summary summary = one_site();
+    summary.received = 7;
+    summary.loss = Loss{std::nullopt, 93};
+    EXPECT_THAT(text(summary), HasSubstr("djprobe_events_total 7\n"));
+    EXPECT_THAT(text(summary), Not(HasSubstr("djprobe_events_lost_total")));
+    summary.loss = Loss{2, 0};
+    EXPECT_THAT(text(summary), HasSubstr("djprobe_events_lost_total 2\n"));
+}
+
+TEST(Metrics, keys_are_labels_and_each_number_of_a_value_a_sample) {
+    Summary summary;
+    summary.maps.entries = {
+        {"counts", "", "", {{"pid", 7}, {"comm", "a \"b\"\n"}}, 12},
+        {"pairs", "", "", 3, {{"sum", 1.5}, {"slots", {4, 5}}, {"name", "x"}}},
+        {"tables", "", "", 0, nlohmann::ordered_json(std::vector<int>(1000, 1))},
+    };
+    summary.variables = {{"calls", "", "", 42}};
+    EXPECT_EQ(text(summary),
+              "# HELP djprobe_variable The program's global variables that are not 0.\n"
+              "# TYPE djprobe_variable untyped\n"
+              "djprobe_variable{name=\"calls\"} 42\n"
+              "# HELP djprobe_map Numbers in the program's maps.\n"
+              "# TYPE djprobe_map untyped\n"
+              "djprobe_map{map=\"counts\",key_pid=\"7\",key_comm=\"a \\\"b\\\"\\n\"} 12\n"
+              "djprobe_map{map=\"pairs\",key=\"3\",field=\"sum\"} 1.5\n"
+              "djprobe_map{map=\"pairs\",key=\"3\",field=\"slots[0]\"} 4\n"
+              "djprobe_map{map=\"pairs\",key=\"3\",field=\"slots[1]\"} 5\n");
+}
+
+TEST(MetricsAddress, is_of_this_machine_unless_the_user_says_otherwise) {
+    EXPECT_EQ(parse_metrics_address("9435"), "127.0.0.1:9435");
+    EXPECT_EQ(parse_metrics_address("0.0.0.0:80"), "0.0.0.0:80");
+    EXPECT_EQ(parse_metrics_address("[::1]:9435"), "[::1]:9435");
+}
+
+TEST(MetricsAddress, that_is_none_is_an_error) {
+    const auto error = [](const char* wrong) {
+        return expect_error(ExitCode::kUsage, [&] { parse_metrics_address(wrong); });
+    };
+    EXPECT_EQ(error("http"), "--metrics: 'http' is no port from 1 to 65535");
+    EXPECT_EQ(error("0"), "--metrics: '0' is no port from 1 to 65535");
+    EXPECT_EQ(error("65536"), "--metrics: '65536' is no port from 1 to 65535");
+    EXPECT_EQ(error("localhost:80"),
+              "--metrics: 'localhost' is no IP address: give 127.0.0.1:80, 0.0.0.0:80 or [::1]:80");
+    EXPECT_THAT(error("::1:80"), HasSubstr("'::1' is no IP address"));
+    EXPECT_THAT(error(""), HasSubstr("'' is no port"));
+}
+
+TEST(MetricsFile, is_replaced_as_a_whole) {
+    const Files files;
+    const std::filesystem::path file = files.path() / "x.prom";
+    MetricsExport metrics(std::nullopt, file);
+    metrics.update(one_site());
+    EXPECT_EQ(content(file), text(one_site()));
+    metrics.update(Summary());
+    EXPECT_EQ(content(file), "");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(files.path()), {}), 1);
+}
+
+TEST(MetricsFile, that_cannot_be_written_is_an_error_the_first_time) {
+    const Files files;
+    const std::filesystem::path directory = files.path() / "sub";
+    MetricsExport metrics(std::nullopt, directory / "x.prom");
+    EXPECT_EQ(expect_error(ExitCode::kFailure, [&] { metrics.update(one_site()); }),
+              "--metrics-file: " + (directory / "x.prom").string() + ": No such file or directory");
+    std::filesystem::create_directory(directory);
+    metrics.update(one_site());
+    std::filesystem::remove_all(directory);
+    testing::internal::CaptureStderr();
+    metrics.update(one_site());
+    metrics.update(one_site());
+    EXPECT_EQ(testing::internal::GetCapturedStderr(),
+              "probeload: --metrics-file: " + (directory / "x.prom").string() +
+                  ": No such file or directory: its numbers are old\n");
+}
+
+/// A port that was free a moment ago.
+std::uint16_t free_port(const UniqueFd& socket) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size);
+    getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    return ntohs(address.sin_port);
+}
+
+TEST(MetricsServer, that_finds_its_port_taken_is_an_error) {
+    const UniqueFd taken(socket(AF_INET, SOCK_STREAM, 0));
+    const std::string address = "127.0.0.1:" + std::to_string(free_port(taken));
+    listen(taken.get(), 1);
+    EXPECT_EQ(expect_error(ExitCode::kUsage, [&] { MetricsExport(address, std::nullopt); }),
+              "--metrics: cannot listen at " + address +
+                  ": another program does, or no interface has it");
+}
+
+}  // namespace
+}  // namespace djprobe::loader
