@@ -518,8 +518,8 @@ void djp_optimizer_run(void);
 /* The worker calls this after djk_watch_once(): disable the probes that were to count once and
  * have. Whether to look again. */
 bool djp_end_once(void);
-/* The worker calls this after djk_watch_kprobes(): let detours keep what the handlers of new kprobes
- * read. Whether memory ran short: call it again. */
+/* The worker calls this after djk_watch_kprobes(): let detours keep what the handlers of new
+ * kprobes read. Whether memory ran short: call it again. */
 bool djp_keep_for_kprobes(void);
 /* A module unloads, and the kernel is about to free this text: take the sites out of it. */
 void djp_module_gone(const struct djk_extent *text);

@@ -37,7 +37,8 @@ Labels with(Labels labels, const char* name, std::string value) {
 }
 
 bool is_at_return(const AttachmentReport& report) {
-    if (report.covers != Covers::kSite) return report.covers == Covers::kReturns || report.at_returns;
+    if (report.covers != Covers::kSite)
+        return report.covers == Covers::kReturns || report.at_returns;
     return (report.probes.front().flags & DJPROBE_ATTACH_RETURN) != 0;
 }
 
