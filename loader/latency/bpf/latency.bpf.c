@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * From one place to another in the same task: what `probeload latency` attaches.
+ *
+ * A hit may lie in the kernel's allocator, or in an NMI, so that it must not take memory, which
+ * bpf_task_storage_get() does by kmalloc() up to 6.3. So all tasks get their storage elsewhere:
+ * those that run by an iterator, and new ones where the kernel makes them.
+ */
+#include "vmlinux.h"
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "latency.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+/* In place of a time: the tasks of probeload itself do not count. */
+#define LEFT_OUT (~0ULL)
+
+const volatile bool by_comm;
+/* Else a place that is attached first would have hits to which the other has none. */
+bool on;
+
+/* When the task was at the first place; 0: it was not. */
+struct {
+    __uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, __u64);
+} began SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct latency_seen);
+} seen SEC(".maps");
+
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
+    __uint(max_entries, LATENCY_COMMS);
+    __type(key, struct latency_comm);
+    __type(value, struct latency_times);
+} comms SEC(".maps");
+
+static const struct latency_times nothing = {};
+
+SEC("iter/task")
+int reserve_all(struct bpf_iter__task* ctx) {
+    struct task_struct* task = ctx->task;
+    __u64* time;
+
+    if (!task) return 0;
+    time = bpf_task_storage_get(&began, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    /* The reader of the iterator is probeload. */
+    if (time && task->tgid == bpf_get_current_pid_tgid() >> 32) *time = LEFT_OUT;
+    return 0;
+}
+
+SEC("tp_btf/task_newtask")
+int BPF_PROG(reserve_new, struct task_struct* task) {
+    bpf_task_storage_get(&began, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    return 0;
+}
+
+/* NULL: the task got no memory, or this CPU is in the middle of an operation on such storage. */
+static __always_inline __u64* began_of_task(struct latency_seen* cpu) {
+    __u64* time = bpf_task_storage_get(&began, bpf_get_current_task_btf(), NULL, 0);
+
+    if (time) return time;
+    return bpf_get_current_pid_tgid() ? NULL : &cpu->idle_began;
+}
+
+/* The number of the highest bit. */
+static __always_inline __u32 highest_bit(__u64 value) {
+    __u32 bit = 0;
+
+    if (value >> 32) {
+        bit += 32;
+        value >>= 32;
+    }
+    if (value >> 16) {
+        bit += 16;
+        value >>= 16;
+    }
+    if (value >> 8) {
+        bit += 8;
+        value >>= 8;
+    }
+    if (value >> 4) {
+        bit += 4;
+        value >>= 4;
+    }
+    if (value >> 2) {
+        bit += 2;
+        value >>= 2;
+    }
+    return bit + (value >> 1);
+}
+
+static __always_inline void add(struct latency_times* times, __u64 time) {
+    times->sum += time;
+    if (times->inverted_least < ~time) times->inverted_least = ~time;
+    if (times->most < time) times->most = time;
+    ++times->slots[highest_bit(time) & (LATENCY_SLOTS - 1)];
+}
+
+static __always_inline void add_by_comm(struct latency_seen* cpu, __u64 time) {
+    struct latency_comm comm;
+    struct latency_times* times;
+
+    bpf_get_current_comm(comm.name, sizeof(comm.name));
+    times = bpf_map_lookup_elem(&comms, &comm);
+    if (!times) {
+        bpf_map_update_elem(&comms, &comm, &nothing, BPF_NOEXIST);
+        times = bpf_map_lookup_elem(&comms, &comm);
+    }
+    if (times)
+        add(times, time);
+    else
+        ++cpu->unnamed;
+}
+
+SEC("kprobe")
+int begin(void* ctx) {
+    const __u32 key = 0;
+    struct latency_seen* cpu = bpf_map_lookup_elem(&seen, &key);
+    __u64* time;
+
+    if (!cpu || !on) return 0;
+    time = began_of_task(cpu);
+    if (!time) {
+        ++cpu->missed_begins;
+        return 0;
+    }
+    if (*time == LEFT_OUT) return 0;
+    if (*time) ++cpu->again;
+    ++cpu->begins;
+    /* The last thing, so that the time is not that of the program. */
+    *time = bpf_ktime_get_ns();
+    return 0;
+}
+
+SEC("kprobe")
+int end(void* ctx) {
+    const __u64 now = bpf_ktime_get_ns();
+    const __u32 key = 0;
+    struct latency_seen* cpu = bpf_map_lookup_elem(&seen, &key);
+    __u64 *time, took;
+
+    if (!cpu || !on) return 0;
+    time = began_of_task(cpu);
+    if (!time) {
+        ++cpu->missed_ends;
+        return 0;
+    }
+    if (*time == LEFT_OUT) return 0;
+    if (!*time) {
+        ++cpu->unbegun;
+        return 0;
+    }
+    /* The clock may go back a little while the kernel corrects it. */
+    took = now > *time ? now - *time : 0;
+    *time = 0;
+    add(&cpu->all, took);
+    if (by_comm) add_by_comm(cpu, took);
+    return 0;
+}
