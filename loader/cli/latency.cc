@@ -97,13 +97,13 @@ Command add_latency(CLI::App& app) {
     add_place(*command, "A", options->from, options->style.from,
               "Where it begins: SYM, SYM+OFFSET, MODULE:SYM, SYM:return or 0xADDRESS");
     add_place(*command, "B", options->to, options->style.to, "Where it ends");
-    command
-        ->add_option_function<std::string>(
-            "--by", [options](const std::string& text) { options->style.by = parse_by(text); },
-            "A histogram for each CPU, or each name of a task, at B")
-        ->type_name("cpu|comm");
+    auto* const by = command->add_option_function<std::string>(
+        "--by", [options](const std::string& text) { options->style.by = parse_by(text); },
+        "A histogram for each CPU, or each name of a task, at B");
+    by->type_name("cpu|comm");
     add_number(*command, "--top", options->style.top,
-               "With --by: show so many, those with the most pairs (default 20)", 1, 1'000'000);
+               "With --by: show so many, those with the most pairs (default 20)", 1, 1'000'000)
+        ->needs(by);
     add_watch_options(*command, *options);
     command
         ->add_option("-i,--interval", options->interval,

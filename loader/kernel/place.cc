@@ -16,6 +16,8 @@ void check_return(const SiteSpec& site) {
     if (site.is_glob() || !names_module(site.symbol)) return;
     const std::size_t colon = site.symbol.find(':');
     const std::string_view word = std::string_view(site.symbol).substr(colon + 1);
+    if (kReturn.substr(1) == word && site.offset != 0)
+        fail(ExitCode::kUsage, "{}: returns have no offset: write {}", site.str(), site.symbol);
     if (kReturn.substr(1) == word)
         fail(ExitCode::kUsage, "{0}{1}: '{1}' stands there twice: write {0}", site.symbol, kReturn);
     if (edit_distance(word, kReturn.substr(1), kFewEdits) > kFewEdits) return;

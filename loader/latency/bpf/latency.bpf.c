@@ -107,7 +107,8 @@ static __always_inline void add(struct latency_times* times, __u64 time) {
 }
 
 static __always_inline void add_by_comm(struct latency_seen* cpu, __u64 time) {
-    struct latency_comm comm;
+    /* Up to 6.1 the helper leaves what is behind the NUL as it was. */
+    struct latency_comm comm = {};
     struct latency_times* times;
 
     bpf_get_current_comm(comm.name, sizeof(comm.name));
