@@ -4,14 +4,16 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <latency.skel.h>
-#include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <span>
 
 #include "base/error.h"
-#include "base/unique_fd.h"
+#include "kernel/own_number.h"
+#include "kernel/site_spec.h"
 #include "object/load_error.h"
 
 namespace djprobe::loader {
@@ -56,8 +58,11 @@ Program named(bpf_program* program) {
     return {program, bpf_program__name(program), bpf_program__section_name(program)};
 }
 
-[[noreturn]] void fail_reserve() {
-    fail(ExitCode::kFailure, "giving each task room for a time: {}", std::strerror(errno));
+std::vector<std::uint32_t> own_tasks() {
+    std::vector<std::uint32_t> tasks;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task"))
+        tasks.push_back(parse_unsigned(task.path().filename().string()).value_or(0));
+    return tasks;
 }
 
 }  // namespace
@@ -73,23 +78,28 @@ LatencyPrograms LatencyPrograms::load(LatencyBy by) {
     programs.object_.reset(latency__open());
     latency* const object = programs.object_.get();
     if (object == nullptr) fail_load(log, errno);
+    const std::uint32_t numbers = std::bit_ceil(first_impossible_number());
+    bpf_map__set_max_entries(object->maps.began, numbers);
+    object->rodata->mask = numbers - 1;
+    object->rodata->own = static_cast<__u32>(own_number().value_or(0));
     object->rodata->by_comm = by == LatencyBy::kComm;
     if (by != LatencyBy::kComm) bpf_map__set_max_entries(object->maps.comms, 1);
     if (const int error = latency__load(object)) fail_load(log, -error);
-    programs.reserve();
+    object->links.new_task = bpf_program__attach(object->progs.new_task);
+    if (object->links.new_task == nullptr) fail_load(log, errno);
+    programs.leave_out_own();
     return programs;
 }
 
-// New tasks first: else one that is made between the two would be forgotten.
-void LatencyPrograms::reserve() {
-    latency& object = *object_;
-    object.links.reserve_new = bpf_program__attach(object.progs.reserve_new);
-    object.links.reserve_all = bpf_program__attach(object.progs.reserve_all);
-    if (object.links.reserve_new == nullptr || object.links.reserve_all == nullptr) fail_reserve();
-    const UniqueFd all(bpf_iter_create(bpf_link__fd(object.links.reserve_all)));
-    if (!all) fail_reserve();
-    char none;
-    if (::read(all.get(), &none, sizeof none) != 0) fail_reserve();
+void LatencyPrograms::leave_out_own() {
+    const latency& object = *object_;
+    if (object.rodata->own == 0) return;
+    const std::uint64_t left_out = LATENCY_LEFT_OUT;
+    for (const std::uint32_t task : own_tasks()) {
+        const std::uint32_t index = LATENCY_INDEX(task, object.rodata->mask);
+        if (bpf_map_update_elem(bpf_map__fd(object.maps.began), &index, &left_out, BPF_ANY) != 0)
+            fail(ExitCode::kFailure, "leaving out probeload itself: {}", std::strerror(errno));
+    }
 }
 
 Program LatencyPrograms::begin() const {

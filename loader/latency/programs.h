@@ -14,8 +14,7 @@ namespace djprobe::loader {
 
 class LatencyPrograms {
   public:
-    /// Loaded; all tasks have room for their times. Throws Error: kRejected, kNoPermission,
-    /// kFailure.
+    /// Loaded, with room for a time of each task. Throws Error: kRejected, kNoPermission, kFailure.
     static LatencyPrograms load(LatencyBy by);
 
     /// What is to be attached at the first place, and at the second.
@@ -32,7 +31,7 @@ class LatencyPrograms {
     };
 
     LatencyPrograms() = default;
-    void reserve();
+    void leave_out_own();
 
     std::unique_ptr<latency, Close> object_;
     LatencyBy by_ = LatencyBy::kNothing;

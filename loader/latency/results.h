@@ -37,7 +37,7 @@ struct Unpaired {
     std::uint64_t again = 0;    ///< begins that another one has followed, without an end between
     std::uint64_t unbegun = 0;  ///< ends without a begin
     std::uint64_t unended = 0;  ///< begins that no end has followed so far
-    std::uint64_t missed_begins = 0, missed_ends = 0;  ///< without storage for the task
+    std::uint64_t missed_begins = 0, missed_ends = 0;  ///< of tasks without a place for their time
 };
 
 struct LatencyResults {

@@ -85,7 +85,8 @@ std::string unpaired_text(const LatencyResults& results, LatencyBy by) {
     add(unpaired.again, "begin again: a later one took its place");
     add(unpaired.unbegun, "end without begin");
     add(unpaired.unended, "begin without end");
-    add(unpaired.missed_begins, "begin missed: the task's storage was busy, or had no memory");
+    add(unpaired.missed_begins,
+        "begin missed: the task's number was above kernel.pid_max at the start");
     add(unpaired.missed_ends, "end missed: the same");
     if (by == LatencyBy::kComm && results.unnamed != 0)
         text += fmt::format("{} in no line above: there is room for {} names\n",

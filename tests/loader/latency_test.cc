@@ -66,39 +66,41 @@ TEST(Latency, never_has_less_than_no_begin_without_an_end) {
 }
 
 TEST(Latency, shows_each_case_also_without_any_hit) {
-    EXPECT_EQ(latency_text({}, {"a", "b"}),
-              "         PAIRS        MEAN NS         MIN NS         MAX NS\n"
-              "             0              0              0              0\n"
-              "         COUNT  WITHOUT A PAIR\n"
-              "             0  begin again: a later one took its place\n"
-              "             0  end without begin\n"
-              "             0  begin without end\n"
-              "             0  begin missed: the task's storage was busy, or had no memory\n"
-              "             0  end missed: the same\n");
+    EXPECT_EQ(
+        latency_text({}, {"a", "b"}),
+        "         PAIRS        MEAN NS         MIN NS         MAX NS\n"
+        "             0              0              0              0\n"
+        "         COUNT  WITHOUT A PAIR\n"
+        "             0  begin again: a later one took its place\n"
+        "             0  end without begin\n"
+        "             0  begin without end\n"
+        "             0  begin missed: the task's number was above kernel.pid_max at the start\n"
+        "             0  end missed: the same\n");
 }
 
 TEST(Latency, draws_a_histogram_of_each_part) {
-    EXPECT_EQ(latency_text(add_up_by_cpu(three_cpus()), {"a", "b", LatencyBy::kCpu, 1}),
-              "         PAIRS        MEAN NS         MIN NS         MAX NS  CPU\n"
-              "             2            350              0            700  2\n"
-              "           0 -> 1                     1 |****************************************|\n"
-              "           2 -> 3                     0 |                                        |\n"
-              "           4 -> 7                     0 |                                        |\n"
-              "           8 -> 15                    0 |                                        |\n"
-              "          16 -> 31                    0 |                                        |\n"
-              "          32 -> 63                    0 |                                        |\n"
-              "          64 -> 127                   0 |                                        |\n"
-              "         128 -> 255                   0 |                                        |\n"
-              "         256 -> 511                   0 |                                        |\n"
-              "         512 -> 1023                  1 |****************************************|\n"
-              "1 line more: --top shows them\n"
-              "             3            733              0           1500  (all)\n"
-              "         COUNT  WITHOUT A PAIR\n"
-              "             1  begin again: a later one took its place\n"
-              "             2  end without begin\n"
-              "             1  begin without end\n"
-              "             7  begin missed: the task's storage was busy, or had no memory\n"
-              "             8  end missed: the same\n");
+    EXPECT_EQ(
+        latency_text(add_up_by_cpu(three_cpus()), {"a", "b", LatencyBy::kCpu, 1}),
+        "         PAIRS        MEAN NS         MIN NS         MAX NS  CPU\n"
+        "             2            350              0            700  2\n"
+        "           0 -> 1                     1 |****************************************|\n"
+        "           2 -> 3                     0 |                                        |\n"
+        "           4 -> 7                     0 |                                        |\n"
+        "           8 -> 15                    0 |                                        |\n"
+        "          16 -> 31                    0 |                                        |\n"
+        "          32 -> 63                    0 |                                        |\n"
+        "          64 -> 127                   0 |                                        |\n"
+        "         128 -> 255                   0 |                                        |\n"
+        "         256 -> 511                   0 |                                        |\n"
+        "         512 -> 1023                  1 |****************************************|\n"
+        "1 line more: --top shows them\n"
+        "             3            733              0           1500  (all)\n"
+        "         COUNT  WITHOUT A PAIR\n"
+        "             1  begin again: a later one took its place\n"
+        "             2  end without begin\n"
+        "             1  begin without end\n"
+        "             7  begin missed: the task's number was above kernel.pid_max at the start\n"
+        "             8  end missed: the same\n");
 }
 
 TEST(Latency, names_of_tasks_are_foreign_and_may_have_no_room) {

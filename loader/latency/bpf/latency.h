@@ -7,6 +7,12 @@
 #define LATENCY_COMM 16
 #define LATENCY_COMMS 1024
 
+/* In place of a time: the tasks of probeload itself do not count. */
+#define LATENCY_LEFT_OUT (~0ULL)
+/* Where a task's time lies: each at a place of its own, since the factor is odd, and those with
+ * numbers in a row in different cache lines. */
+#define LATENCY_INDEX(task, mask) ((task)*2654435761U & (mask))
+
 /* Nanoseconds from begin to end. All zero before the first pair. */
 struct latency_times {
     __u64 sum;
@@ -21,10 +27,10 @@ struct latency_seen {
     __u64 begins;        /* that were kept */
     __u64 again;         /* of these, in place of one that had no end yet */
     __u64 unbegun;       /* ends without a begin */
-    __u64 missed_begins; /* without storage */
+    __u64 missed_begins; /* of tasks that have no place in the array */
     __u64 missed_ends;
     __u64 unnamed;    /* pairs that found no room in the table of names */
-    __u64 idle_began; /* of the idle task, which has no storage */
+    __u64 idle_began; /* of the idle task, whose number is that of all idle tasks */
 };
 
 struct latency_comm {
