@@ -10,6 +10,7 @@
 #include "base/plural.h"
 #include "decode/histogram.h"
 #include "decode/quote.h"
+#include "kernel/site_spec.h"
 
 namespace djprobe::loader {
 namespace {
@@ -29,18 +30,6 @@ std::string bars(const Times& times) {
     for (std::size_t i = 0; i < times.slots.size(); ++i)
         bars.push_back({slot_from(i), slot_to(i), times.slots[i]});
     return draw_bars(bars);
-}
-
-const char* name_of(LatencyBy by) {
-    switch (by) {
-        case LatencyBy::kNothing:
-            return "";
-        case LatencyBy::kCpu:
-            return "cpu";
-        case LatencyBy::kComm:
-            return "comm";
-    }
-    return "";
 }
 
 const char* head_of(LatencyBy by) {
@@ -115,7 +104,11 @@ void put(const Times& times, Json& json) {
 Json parts_json(const LatencyResults& results, const LatencyStyle& style) {
     Json parts = Json::array();
     for (const TimesOf& part : shown(results, style)) {
-        Json json = {{name_of(style.by), part.key}};
+        Json json;
+        if (style.by == LatencyBy::kCpu)
+            json["cpu"] = parse_unsigned(part.key).value_or(0);
+        else
+            json["comm"] = part.key;
         put(part.times, json);
         parts.push_back(std::move(json));
     }

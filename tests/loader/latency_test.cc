@@ -126,7 +126,7 @@ TEST(Latency, is_one_json_object) {
     EXPECT_EQ(json["slots"].size(), 3U);
     EXPECT_EQ(json["slots"][2], (nlohmann::json{{"from", 1024}, {"to", 2047}, {"count", 1}}));
     EXPECT_EQ(json["by"].size(), 2U);
-    EXPECT_EQ(json["by"][0]["cpu"], "2");
+    EXPECT_EQ(json["by"][0]["cpu"], 2);
     EXPECT_EQ(json["by"][0]["min"], 0);
     EXPECT_FALSE(nlohmann::json::parse(latency_json({}, {"a", "b"}, 1)).contains("by"));
 }

@@ -49,9 +49,9 @@ struct {
 static const struct latency_times nothing = {};
 
 static __always_inline __u64* began_of(__u32 task) {
-    const __u32 index = LATENCY_INDEX(task, mask);
+    const __u32 last = mask, index = LATENCY_INDEX(task, last);
 
-    return task <= mask ? bpf_map_lookup_elem(&began, &index) : NULL;
+    return task <= last ? bpf_map_lookup_elem(&began, &index) : NULL;
 }
 
 /* A number comes again, and its last bearer may have left a time. */
