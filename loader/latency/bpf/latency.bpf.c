@@ -3,7 +3,7 @@
  * From one place to another in the same task: what `probeload latency` attaches.
  *
  * When a task was at the first place stands in an array, at the task's number. The storage that the
- * kernel has for tasks (BPF_MAP_TYPE_TASK_STORAGE) takes 156 instructions a look instead of 20, and
+ * kernel has for tasks (BPF_MAP_TYPE_TASK_STORAGE) takes 156 instructions a look instead of 65, and
  * the first look takes memory, up to 6.3 by kmalloc(): a hit may lie in the allocator, or in an
  * NMI.
  */
