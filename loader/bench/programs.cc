@@ -13,8 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernel/rights.h"
-#include "object/libbpf_log.h"
+#include "object/load_error.h"
 
 namespace djprobe::loader {
 namespace {
@@ -40,16 +39,6 @@ const char* prefix_of(ProgramKind kind) {
 bpf_program* find_program(const bpf_object* object, ProgramKind kind, Body body) {
     const std::string name = fmt::format("{}_{}", prefix_of(kind), body_name(body));
     return bpf_object__find_program_by_name(object, name.c_str());
-}
-
-[[noreturn]] void fail_load(const LibbpfLog& log, int error) {
-    if (error == EPERM)
-        fail(ExitCode::kNoPermission, "the kernel does not permit to load BPF programs: {}",
-             why_denied(Capability::kSysAdmin));
-    const std::string verifier = verifier_tail(log.text(), 1);
-    if (!verifier.empty()) fail(ExitCode::kRejected, "{}", verifier);
-    const std::string warning = first_warning(log.text());
-    fail(ExitCode::kRejected, "{}", warning.empty() ? std::strerror(error) : warning);
 }
 
 }  // namespace

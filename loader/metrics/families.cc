@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "metrics/families.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -86,7 +88,7 @@ std::string text_of(const Json& value) {
 void add_key(const Json& key, const std::string& name, Labels& labels) {
     if (!key.is_object()) return labels.push_back({name, text_of(key)});
     for (const auto& [member, value] : key.items())
-        add_key(value, name + "_" + member, labels);
+        add_key(value, fmt::format("{}_{}", name, member), labels);
 }
 
 // Each number within the value, whose path is the label "field".
@@ -97,10 +99,11 @@ void add_numbers(const Json& value, const std::string& path, const Labels& label
     if (value.is_array() && value.size() > kLongestArray) return;
     if (value.is_array())
         for (std::size_t i = 0; i < value.size(); ++i)
-            add_numbers(value[i], path + "[" + std::to_string(i) + "]", labels, to);
+            add_numbers(value[i], fmt::format("{}[{}]", path, i), labels, to);
     if (value.is_object())
         for (const auto& [member, inner] : value.items())
-            add_numbers(inner, path.empty() ? member : path + "." + member, labels, to);
+            add_numbers(inner, path.empty() ? member : fmt::format("{}.{}", path, member), labels,
+                        to);
 }
 
 MetricFamily map_family(const Summary& summary) {

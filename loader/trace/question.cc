@@ -7,12 +7,11 @@
 
 #include "base/error.h"
 #include "kernel/glob.h"
-#include "kernel/similar_names.h"
+#include "kernel/place.h"
 
 namespace djprobe::loader {
 namespace {
 
-constexpr std::string_view kReturn = ":return";
 constexpr std::string_view kNameLetters =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.:";
 constexpr std::string_view kGlobLetters = "*?[]!^-";
@@ -27,19 +26,6 @@ void check_letters(const std::string& name, bool is_glob) {
     if (name.ends_with("()") && wrong == name.size() - 2)
         fail(ExitCode::kUsage, "'{}' is no function's name: write {}", name, name.substr(0, wrong));
     fail(ExitCode::kUsage, "'{}' is no function's name: it has letters, digits, _ and .", name);
-}
-
-// "vfs_read:retrun" is no function of a module vfs_read.
-void check_return(const Question& question) {
-    constexpr std::size_t kFewEdits = 2;
-    if (question.module().empty() || question.is_glob()) return;
-    const std::string word = question.bare_function();
-    if (kReturn.substr(1) == word)
-        fail(ExitCode::kUsage, "{0}{1}: '{1}' stands there twice: write {0}", question.function(),
-             kReturn);
-    if (edit_distance(word, kReturn.substr(1), kFewEdits) > kFewEdits) return;
-    fail(ExitCode::kUsage, "{}: did you mean {}{}?", question.function(), question.module(),
-         kReturn);
 }
 
 void check_module(const Question& question) {
@@ -61,15 +47,14 @@ std::string Question::bare_function() const {
 }
 
 void parse_place(std::string_view text, Question& question) {
-    question.at_returns = text.ends_with(kReturn);
-    if (question.at_returns) text.remove_suffix(kReturn.size());
-    question.site = parse_function(text);
-    if (question.site.offset != 0 || question.site.address != 0)
+    const Place place = parse_place(text);
+    question.at_returns = place.at_returns;
+    question.site = place.site;
+    if (question.site.offset != 0)
         fail(ExitCode::kUsage,
              "{}: a trace is at a function's entry or its returns: give FUNC or FUNC:return", text);
     check_letters(question.function(), question.is_glob());
     check_module(question);
-    check_return(question);
 }
 
 std::vector<std::string> parse_columns(const std::string& text) {

@@ -17,6 +17,7 @@
 #include "events/loss.h"
 #include "kernel/device.h"
 #include "kernel/glob.h"
+#include "kernel/own_number.h"
 #include "session/attach_session.h"
 #include "trace/compiled.h"
 #include "trace/header.h"
@@ -120,12 +121,6 @@ void write_object(const std::filesystem::path& file, const std::filesystem::path
     if (error) fail(ExitCode::kFailure, "--emit: {}: {}", file.string(), error.message());
 }
 
-// The kernel's PROC_PID_INIT_INO: in another namespace this process has another number.
-bool is_in_first_pid_namespace() {
-    std::error_code error;
-    return std::filesystem::read_symlink("/proc/self/ns/pid", error) == "pid:[4026531836]";
-}
-
 // What probeload reads for their names would else be hits of its own.
 bool names_symbols(const std::vector<Field>& fields) {
     return std::ranges::any_of(fields, [](const Field& field) {
@@ -175,8 +170,8 @@ AttachOptions attach_options(const TraceOptions& options, const TraceProgram& pr
     attach.tells_of_no_return = false;
     // The user's word: of a section's, attach tells which of its options put it elsewhere.
     attach.sites.push_back(options.question.site);
-    if (program.leaves_out_own && is_in_first_pid_namespace())
-        attach.globals.push_back(std::string(kOwnProcess) + "=" + std::to_string(getpid()));
+    if (const auto own = own_number(); own && program.leaves_out_own)
+        attach.globals.push_back(fmt::format("{}={}", kOwnProcess, *own));
     return attach;
 }
 

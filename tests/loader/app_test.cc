@@ -142,8 +142,8 @@ TEST(App, misspelt_options_are_told_with_what_was_meant) {
     expect_usage_error({"atach", "f.o"}, "unknown command 'atach'; did you mean attach?");
     expect_usage_error(
         {"frobnicate"},
-        "'frobnicate' is none of attach, trace, run, count, hist, cover, list, off, on, explain, "
-        "survey, functions, bench, doctor (see --help)");
+        "'frobnicate' is none of attach, trace, run, count, hist, latency, cover, list, off, on, "
+        "explain, survey, functions, bench, doctor (see --help)");
 }
 
 TEST(App, trace_says_what_does_not_go_together) {
@@ -209,6 +209,27 @@ TEST(App, patterns_where_one_function_is_meant) {
     expect_usage_error(
         {"count", "vfs_read,vfs_write"},
         "'vfs_read,vfs_write' is not a function, but several: give each one by itself");
+}
+
+TEST(App, latency_wants_two_different_places) {
+    expect_usage_error({"latency", "a"}, "B is required (see --help)");
+    expect_usage_error({"latency", "a", "a"},
+                       "a: A and B are the same place: give two, as in: probeload latency a "
+                       "a:return");
+    expect_usage_error({"latency", "a:return", "a:return"},
+                       "a:return: A and B are the same place: give two, as in: probeload latency "
+                       "a a:return");
+    expect_usage_error({"latency", "vfs_*", "vfs_*:return"},
+                       "'vfs_*' is a pattern; latency takes one function, trace --latency many");
+    expect_usage_error({"latency", "a", "a+4:return"},
+                       "'a+4:return': returns are those of a function: write a:return");
+    expect_usage_error({"latency", "a", "a:return+4"},
+                       "a:return+0x4: returns have no offset: write a:return");
+    expect_usage_error({"latency", "a", "a:retrun"}, "a:retrun: did you mean a:return?");
+    expect_usage_error({"latency", "a", "b", "--by", "pid"}, "--by: 'pid' is neither cpu nor comm");
+    expect_usage_error({"latency", "a", "b", "--ret-mode", "exact"},
+                       "--ret-mode: neither A nor B is FUNC:return");
+    expect_usage_error({"latency", "a", "b", "--top", "3"}, "--top requires --by (see --help)");
 }
 
 TEST(App, function_that_an_image_has_not) {

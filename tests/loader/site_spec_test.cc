@@ -2,6 +2,7 @@
 #include "kernel/site_spec.h"
 
 #include "expect_error.h"
+#include "kernel/place.h"
 
 namespace djprobe::loader {
 namespace {
@@ -103,6 +104,26 @@ TEST(SiteSpec, name_that_no_function_can_have) {
     EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_function(std::string(512, 'a')); }),
               "'" + std::string(32, 'a') +
                   "...' is not a function: its name has 512 letters, more than 511");
+}
+
+TEST(Place, is_an_instruction_or_all_returns) {
+    EXPECT_FALSE(parse_place("ext4:ext4_readdir+4").at_returns);
+    const Place returns = parse_place("ext4:ext4_readdir:return");
+    EXPECT_TRUE(returns.at_returns);
+    EXPECT_EQ(returns.site.symbol, "ext4:ext4_readdir");
+    EXPECT_EQ(returns.str(), "ext4:ext4_readdir:return");
+    EXPECT_NE(returns, parse_place("ext4:ext4_readdir"));
+}
+
+TEST(Place, whose_return_is_misspelt_is_told) {
+    const auto refused = [](const char* text) {
+        return expect_error(ExitCode::kUsage, [&] { parse_place(text); });
+    };
+    EXPECT_EQ(refused("f:retrun"), "f:retrun: did you mean f:return?");
+    EXPECT_EQ(refused("f:return:return"),
+              "f:return:return: ':return' stands there twice: write "
+              "f:return");
+    EXPECT_EQ(refused("f:return+4"), "f:return+0x4: returns have no offset: write f:return");
 }
 
 }  // namespace

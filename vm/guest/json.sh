@@ -45,6 +45,10 @@ said probeload cover known:known_loops -j --debuginfo "$known" -c "$read_once"
 said probeload count --lines known:known_loops -j --debuginfo "$known" -c "$read_once"
 
 said probeload hist vfs_read --of count -j -i 0.2 -c "$read_once; sleep 1"
+said probeload latency vfs_read vfs_read:return -j -i 0.2 -c "$read_once; sleep 0.5"
+for key in cpu comm; do
+    said probeload latency vfs_open vfs_read --by $key -j -c "$read_once"
+done
 
 XDG_CACHE_HOME=$PWD/cache said probeload trace vfs_read count -j -c "$read_once"
 XDG_CACHE_HOME=$PWD/cache said probeload trace vfs_read --hist count --by comm -j -c "$read_once"

@@ -11,7 +11,7 @@ NAME = r"`(\w+)`"
 
 def fields_of(text):
     """`a`, `b` and `c` (absent where ...): which there are, and whether they must be there."""
-    text = re.sub(r"(as for|the fields of a) `\w+`", "", text)
+    text = re.sub(r"(as for|the fields of a|the fields of|those of) `\w+`", "", text)
     fields = {}
     pattern = r"((?:`\w+`(?: and )?)+) ?(\((?:[^()]|\([^()]*\))*\))?"
     for match in re.finditer(pattern, text):
@@ -156,6 +156,15 @@ class Lines:
                        {name: fields[name] for name in ["seconds", "total", "slots"]}, ["type"])
             for entry in line["slots"]:
                 self.check("a slot of histogram", entry, slot)
+        elif kind == "latency":
+            times = self.page.of("latency", "times")
+            self.check("latency", line, {**self.page.of("latency", "`latency`"), **times,
+                                         **self.page.of("latency", "unpaired")}, ["type"])
+            for part in line.get("by", []):
+                self.check("a part", part, {**self.page.of("latency", "a part"), **times})
+            for part in [line, *line.get("by", [])]:
+                for slot in part["slots"]:
+                    self.check("a slot of latency", slot, self.page.of("latency", "a slot"))
         elif kind == "blocks":
             self.check("blocks", line, self.page.of("count", "`blocks`"), ["type"])
             for block in line["blocks"]:

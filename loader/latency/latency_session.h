@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+// `probeload latency`: two programs in, a histogram while they measure, a summary.
+#pragma once
+
+#include <optional>
+
+#include "count/watch.h"
+#include "djprobe.h"
+#include "kernel/place.h"
+#include "kernel/return_mode.h"
+#include "latency/table.h"
+
+namespace djprobe::loader {
+
+struct LatencyOptions : WatchOptions {
+    Place from, to;
+    LatencyStyle style;
+    djprobe_mode mode = DJPROBE_MODE_AUTO;
+    std::optional<ReturnMode> return_mode;
+};
+
+/// Returns the exit status. Throws Error.
+int run_latency(const LatencyOptions& options);
+
+}  // namespace djprobe::loader
