@@ -33,6 +33,8 @@ constexpr const char* kFooter = R"(Examples:
       histograms of how long each of these functions takes
   probeload trace vfs_read:return --sum retval --by comm --if 'retval > 0' -i 1
       bytes that each program has read so far, each second
+  probeload trace vfs_read+0x2b 'rdi, eax' -d 5
+      registers at an instruction
   probeload trace vfs_open 'path->dentry->d_name.name:str' -j | jq .data.name
       as JSON
   probeload trace vfs_read count --emit reads.bpf.c
@@ -187,7 +189,7 @@ Command add_trace(CLI::App& app) {
     command
         ->add_option_function<std::string>(
             "FUNC", [options](const std::string& text) { parse_place(text, options->question); },
-            "SYM or MODULE:SYM, its entry; SYM:return, its returns")
+            "SYM or MODULE:SYM, its entry; SYM:return, its returns; SYM+OFFSET, an instruction")
         ->type_name("")
         ->required();
     command

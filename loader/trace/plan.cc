@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "base/error.h"
 #include "trace/arguments.h"
+#include "trace/registers.h"
 #include "trace/suggest.h"
 
 namespace djprobe::loader {
@@ -27,7 +29,8 @@ class Planner {
     Planner(const Question& question, Types& types) : question_(question), types_(types) {
         function_.result = types.number(true, true);
         if (!question.is_glob()) find_function();
-        scope_.place = function_.name;
+        if (question.is_within()) leave_entry();
+        scope_.place = question.is_within() ? question.site.str() : function_.name;
         scope_.at_returns = question.at_returns;
         for (const Argument& argument : function_.arguments)
             scope_.arguments.push_back(argument.name);
@@ -68,6 +71,15 @@ class Planner {
         plan_.unknown = scope_.unknown;
     }
 
+    // What registers held at the entry they may hold no more.
+    void leave_entry() {
+        for (const Argument& argument : function_.arguments)
+            scope_.gone.push_back(argument.name);
+        function_.arguments.clear();
+        scope_.unknown.clear();
+        plan_.unknown.clear();
+    }
+
     [[nodiscard]] bool is_named(std::string_view name) const {
         return std::ranges::find(scope_.names, name, &Name::name) != scope_.names.end();
     }
@@ -106,6 +118,9 @@ class Planner {
         scope_.names.push_back({"tid", "(__u32)bpf_get_current_pid_tgid()", number});
         scope_.names.push_back({"uid", "(__u32)bpf_get_current_uid_gid()", number});
         scope_.names.push_back({"cpu", "bpf_get_smp_processor_id()", number});
+        if (!question_.at_returns)
+            std::ranges::copy_if(register_names(types_), std::back_inserter(scope_.names),
+                                 [this](const Name& name) { return !is_named(name.name); });
     }
 
     IsTypedef is_typedef() {

@@ -44,7 +44,7 @@ class Writer {
 
     // Within a comment none may begin, and it must not end early.
     void head() {
-        std::string what = question_.function() + (question_.at_returns ? ":return" : "");
+        std::string what = question_.site.str() + (question_.at_returns ? ":return" : "");
         if (question_.items) what += " '" + *question_.items + "'";
         if (question_.aggregation) what += option_text(*question_.aggregation);
         if (question_.condition) what += " --if '" + *question_.condition + "'";
@@ -105,7 +105,7 @@ class Writer {
     // Where many functions are meant, an option says where.
     void section(std::string_view type) {
         if (question_.is_glob()) return line("SEC(\"{}\")", type);
-        line("SEC(\"{}/{}\")", type, question_.function());
+        line("SEC(\"{}/{}\")", type, question_.site.str());
     }
     [[nodiscard]] std::string name() const {
         if (question_.is_glob()) return "call";

@@ -64,9 +64,10 @@ void parse_place(std::string_view text, Question& question) {
     question.at_returns = text.ends_with(kReturn);
     if (question.at_returns) text.remove_suffix(kReturn.size());
     question.site = parse_function(text);
-    if (question.site.offset != 0 || question.site.address != 0)
+    if (question.at_returns && question.site.offset != 0)
         fail(ExitCode::kUsage,
-             "{}: a trace is at a function's entry or its returns: give FUNC or FUNC:return", text);
+             "{}{}: returns are those of a whole function: name it without +{:#x}", text, kReturn,
+             question.site.offset);
     check_letters(question.function(), question.is_glob());
     check_module(question);
     check_return(question);

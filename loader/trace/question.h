@@ -40,6 +40,8 @@ struct Question {
 
     /// "vfs_read", "ext4:ext4_readdir"
     [[nodiscard]] const std::string& function() const { return site.symbol; }
+    /// "vfs_read+0x2b": no entry, and so without the function's arguments.
+    [[nodiscard]] bool is_within() const { return site.offset != 0; }
     /// "vfs_*": only for an aggregation.
     [[nodiscard]] bool is_glob() const { return site.is_glob(); }
     /// "" for the kernel itself.
@@ -48,7 +50,7 @@ struct Question {
     [[nodiscard]] std::string bare_function() const;
 };
 
-/// Parses "FUNC" or "FUNC:return" into the question. Throws Error(kUsage).
+/// Parses "FUNC", "FUNC+OFF" or "FUNC:return" into the question. Throws Error(kUsage).
 void parse_place(std::string_view text, Question& question);
 /// "time,pid". Throws Error(kUsage).
 std::vector<std::string> parse_columns(const std::string& text);

@@ -83,6 +83,10 @@ void check(const TraceOptions& options) {
              "'{}' would be shown of each call, but results are of all: give "
              "one of the two",
              *options.question.items);
+    if (options.question.at_returns && options.question.is_within())
+        fail(ExitCode::kUsage,
+             "{}: times and results of calls need the whole function: name it without +{:#x}",
+             options.question.site.str(), options.question.site.offset);
     if (results && options.attach.limit != 0)
         fail(ExitCode::kUsage, "--limit: stops after so many events, and results send none");
     if (!results && options.attach.interval)
@@ -138,7 +142,7 @@ std::function<PrintRecord(const btf&)> records_view(const TraceOptions& options,
                                                     Symbolizer& symbolizer) {
     return [&](const btf& types) -> PrintRecord {
         const auto columns = std::make_shared<Columns>(types, program.fields, options.style,
-                                                       options.question.function(), symbolizer);
+                                                       options.question.site.str(), symbolizer);
         return [columns](Buffer& out, std::span<const std::byte> record) {
             columns->print(out, record);
         };

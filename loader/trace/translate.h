@@ -28,6 +28,7 @@ struct Scope {
     bool at_returns = false;
     std::string no_result{};               ///< why there is no `retval`: "returns nothing"
     std::vector<std::string> arguments{};  ///< in their order, also what cannot be named
+    std::vector<std::string> gone{};       ///< arguments, where the place is no entry
 };
 
 /// A variable of the program.
