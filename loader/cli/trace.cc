@@ -189,7 +189,8 @@ Command add_trace(CLI::App& app) {
     command
         ->add_option_function<std::string>(
             "FUNC", [options](const std::string& text) { parse_place(text, options->question); },
-            "SYM or MODULE:SYM, its entry; SYM:return, its returns; SYM+OFFSET, an instruction")
+            "SYM or MODULE:SYM, its entry; SYM:return, its returns; SYM+OFFSET, an instruction; "
+            "FILE:LINE or SYM:+LINE, a line")
         ->type_name("")
         ->required();
     command
@@ -219,6 +220,12 @@ Command add_trace(CLI::App& app) {
                      "Write the program, as source or, for .o, compiled; run nothing. What is of "
                      "the run and of the output is then attach's")
         ->type_name("FILE")
+        ->check(a_value(*command));
+    command
+        ->add_option("--debuginfo", options->debuginfo,
+                     "Where the debug information is: a folder, or the file itself (default "
+                     "/usr/lib/debug, then DEBUGINFOD_URLS)")
+        ->type_name("DIR")
         ->check(a_value(*command));
     command->add_option("--btf", options->types, "Of another kernel, with --emit: its vmlinux")
         ->type_name("FILE")

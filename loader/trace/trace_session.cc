@@ -14,11 +14,14 @@
 #include "base/plural.h"
 #include "base/say.h"
 #include "base/temp_dir.h"
+#include "debuginfo/debug_file.h"
 #include "events/loss.h"
 #include "kernel/device.h"
 #include "kernel/glob.h"
+#include "kernel/reason.h"
 #include "session/attach_session.h"
 #include "trace/compiled.h"
+#include "trace/find_sites.h"
 #include "trace/header.h"
 #include "trace/program.h"
 #include "trace/results.h"
@@ -83,10 +86,10 @@ void check(const TraceOptions& options) {
              "'{}' would be shown of each call, but results are of all: give "
              "one of the two",
              *options.question.items);
-    if (options.question.at_returns && options.question.is_within())
-        fail(ExitCode::kUsage,
-             "{}: times and results of calls need the whole function: name it without +{:#x}",
-             options.question.site.str(), options.question.site.offset);
+    const bool at_returns = options.question.at_returns || (results && results->value == "latency");
+    if (at_returns && options.question.is_within())
+        fail(ExitCode::kUsage, "{}: --latency is of calls of a whole function",
+             options.question.place());
     if (results && options.attach.limit != 0)
         fail(ExitCode::kUsage, "--limit: stops after so many events, and results send none");
     if (!results && options.attach.interval)
@@ -142,7 +145,7 @@ std::function<PrintRecord(const btf&)> records_view(const TraceOptions& options,
                                                     Symbolizer& symbolizer) {
     return [&](const btf& types) -> PrintRecord {
         const auto columns = std::make_shared<Columns>(types, program.fields, options.style,
-                                                       options.question.site.str(), symbolizer);
+                                                       options.question.place(), symbolizer);
         return [columns](Buffer& out, std::span<const std::byte> record) {
             columns->print(out, record);
         };
@@ -168,6 +171,60 @@ std::function<void(const bpf_object*, Output&, Symbolizer&)> results_view(
     };
 }
 
+bool is_of_this_kernel(const TraceOptions& options) {
+    return options.types == TraceOptions().types;
+}
+
+// None where the question needs none, and there is none.
+std::optional<std::string> debug_file(const TraceOptions& options) {
+    const Question& question = options.question;
+    if (!is_of_this_kernel(options)) {
+        if (question.line && !options.debuginfo)
+            fail(ExitCode::kUsage,
+                 "{}: lines of another kernel need its debug information: name the file with "
+                 "--debuginfo",
+                 question.place());
+        return options.debuginfo;
+    }
+    if (question.line || options.debuginfo)
+        return find_debug_file(question.module(), options.debuginfo);
+    return installed_debug_file(question.module());
+}
+
+// What the module says of a site; of another kernel nothing is known.
+Judge judge_of(const TraceOptions& options) {
+    if (options.emit) return [](const SiteSpec&) -> std::optional<std::string> { return {}; };
+    const auto device = std::make_shared<Device>(Device::open());
+    const auto symbolizer = std::make_shared<Symbolizer>();
+    return [=](const SiteSpec& site) -> std::optional<std::string> {
+        const djprobe_explain answer = device->judge(site, 0);
+        if (answer.verdict != DJPROBE_VERDICT_REFUSED) return std::nullopt;
+        return describe_reason(reason_of(answer), *symbolizer);
+    };
+}
+
+void tell_of_left_out(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines)
+        say("probeload: left out: {}\n", line);
+}
+
+void add_sites(TraceOptions& options) {
+    Question& question = options.question;
+    if (!question.is_within()) {
+        if (options.debuginfo)
+            fail(
+                ExitCode::kUsage,
+                "--debuginfo: is for FILE:LINE, FUNC:+LINE and FUNC+OFFSET: {} is a whole function",
+                question.place());
+        return;
+    }
+    const std::optional<std::string> file = debug_file(options);
+    if (!file) return;
+    std::vector<std::string> left_out;
+    find_sites(DwarfFile::open(*file), judge_of(options), question, left_out);
+    tell_of_left_out(left_out);
+}
+
 }  // namespace
 
 AttachOptions attach_options(const TraceOptions& options, const TraceProgram& program,
@@ -178,7 +235,10 @@ AttachOptions attach_options(const TraceOptions& options, const TraceProgram& pr
     // Its filters leave calls out on purpose.
     attach.tells_of_no_return = false;
     // The user's word: of a section's, attach tells which of its options put it elsewhere.
-    attach.sites.push_back(options.question.site);
+    if (program.sites.empty())
+        attach.sites.push_back(options.question.site);
+    else if (program.sites.size() == 1)
+        attach.sites = program.sites;
     if (program.leaves_out_own && is_in_first_pid_namespace())
         attach.globals.push_back(std::string(kOwnProcess) + "=" + std::to_string(getpid()));
     return attach;
@@ -193,7 +253,9 @@ int run_trace(const TraceOptions& asked) {
     check_module(options);
     if (options.by) options.question.aggregation->keys = *options.by;
     Types types = Types::read(options.types, options.question.module());
+    add_sites(options);
     const TraceProgram program = write_program(options.question, types);
+    tell_of_left_out(program.left_out);
     if (options.emit && !is_object(*options.emit)) {
         write_source(*options.emit, program.source);
         tell_of_emitted(options, program);

@@ -18,6 +18,8 @@ struct Name {
     std::string text;  ///< its value in the program
     TypeId type;
     bool is_argument = false;
+    bool in_memory = false;  ///< the text is its address
+    std::string none{};      ///< why it has no value
 };
 
 struct Scope {
