@@ -290,7 +290,9 @@ class Machine {
     void shift(const char* sign, const char* as) {
         const Operand by = pop(), of = pop();
         if (!by.text.empty() || by.plus >= 64) give_up("its location is not understood");
-        push({fmt::format("(unsigned long)({}{} {} {})", as, wide(of), sign, by.plus), 0, false});
+        const std::string text = fmt::format("{}{} {} {}", as, wide(of), sign, by.plus);
+        const bool is_signed = *as != 0;
+        push({is_signed ? "(unsigned long)(" + text + ")" : text, 0, false});
     }
     void compare(const char* sign) {
         const Operand right = pop(), left = pop();

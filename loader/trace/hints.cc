@@ -47,7 +47,8 @@ std::string hint_for(std::string_view word, const Scope& scope) {
     if (std::ranges::find(scope.gone, word) != scope.gone.end())
         return fmt::format(
             "`{}` is known where the function begins: what holds it then may hold something else "
-            "at {}: name a register (rdi, edi), or where debug information is that tells (--debuginfo)",
+            "at {}: name a register (rdi, edi), or where debug information is that tells "
+            "(--debuginfo)",
             word, scope.place);
     if (word == "NULL") return "NULL is a macro: write 0";
     if (is_macro(word))

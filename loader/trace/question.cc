@@ -53,7 +53,7 @@ constexpr std::string_view kDigits = "0123456789";
 
 std::optional<unsigned> line_number(std::string_view digits) {
     const auto number = parse_unsigned(digits);
-    if (!number || *number == 0 || *number > 10'000'000) return std::nullopt;
+    if (!number || *number > 10'000'000) return std::nullopt;
     if (digits.find_first_not_of(kDigits) != digits.npos) return std::nullopt;
     return static_cast<unsigned>(*number);
 }

@@ -81,10 +81,16 @@ class Maker {
             return "";
         }
         if (is_whole) return fmt::format("({}){}", pointer, in_parentheses(location.text));
-        if (location.kind == Kind::kValue)
-            return value_in_register(types_, type, in_parentheses(location.text));
+        if (location.kind == Kind::kValue) return in_type(location.text, type);
         return fmt::format("READ({}, ({}){})", types_.name(type), pointer,
                            in_parentheses(location.text));
+    }
+
+    // Numbers are converted as they are assigned, but of a bool's register one byte counts.
+    [[nodiscard]] std::string in_type(const std::string& text, TypeId type) const {
+        const bool is_bool = types_.name(type) == "bool" || types_.name(type) == "_Bool";
+        if (types_.is_integer(type) && !is_bool) return text;
+        return value_in_register(types_, type, in_parentheses(text));
     }
 
     const std::vector<TraceSite>& sites_;
