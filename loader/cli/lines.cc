@@ -68,13 +68,15 @@ int run(const LinesOptions& options) {
     const std::string module = names_module(symbol) ? symbol.substr(0, symbol.find(':')) : "";
     const std::string function = module.empty() ? symbol : symbol.substr(module.size() + 1);
     const DwarfFile debug = DwarfFile::open(find_debug_file(module, options.debuginfo));
-    const std::vector<StatementSite> statements = sites_of(debug, function);
+    std::vector<StatementSite> statements = sites_of(debug, function);
     if (statements.empty())
         fail(ExitCode::kNoSuchSite, "{}: {} has no lines of such a function", symbol, debug.path());
+    if (!module.empty())
+        for (StatementSite& site : statements)
+            site.place.symbol = module + ":" + site.place.symbol;
     const std::optional<Device> device = open_device();
     const auto lines = lines_of(statements, [&](const SymbolPlace& place) -> std::string {
-        const std::string name = module.empty() ? place.symbol : module + ":" + place.symbol;
-        return device ? how(device->judge({name, place.offset, 0}, 0).verdict) : "";
+        return device ? how(device->judge({place.symbol, place.offset, 0}, 0).verdict) : "";
     });
     Output(STDOUT_FILENO)
         .print(options.json ? lines_json(symbol, lines) : lines_text(symbol, lines, source));

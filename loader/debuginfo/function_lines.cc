@@ -12,10 +12,15 @@ namespace {
 
 constexpr std::size_t kWidest = 60;
 
-std::string sites_text(const LineSites& line) {
+// Within the function its name need not stand at each.
+std::string site_text(const std::string& function, const SymbolPlace& place) {
+    return place.symbol == function ? fmt::format("+{:#x}", place.offset) : place.str();
+}
+
+std::string sites_text(const std::string& function, const LineSites& line) {
     std::string text;
     for (const LineSites::Site& site : line.sites) {
-        text += fmt::format("{}{}", text.empty() ? "" : ", ", site.place.str());
+        text += fmt::format("{}{}", text.empty() ? "" : ", ", site_text(function, site.place));
         if (!site.how.empty()) text += " " + site.how;
     }
     return text;
@@ -58,13 +63,13 @@ std::string lines_text(const std::string& function, const std::vector<LineSites>
                        SourceText& source) {
     std::size_t width = 0;
     for (const LineSites& line : lines)
-        width = std::max(width, std::min(sites_text(line).size(), kWidest));
+        width = std::max(width, std::min(sites_text(function, line).size(), kWidest));
     std::string text =
         fmt::format("{}\n{:>24}  {:{}}  {}\n", function, "LINE", "SITES", width, "SOURCE");
     for (const LineSites& line : lines) {
         const std::string name = std::filesystem::path(line.file).filename().string();
         std::string one = fmt::format("{:>24}  {:{}}  {}", fmt::format("{}:{}", name, line.line),
-                                      sites_text(line), width, source_text(line, source));
+                                      sites_text(function, line), width, source_text(line, source));
         one.erase(one.find_last_not_of(' ') + 1);
         text += one + "\n";
     }

@@ -66,12 +66,33 @@ bool is_function(Dwarf_Die& die) {
     return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
+std::uint64_t number(Dwarf_Die& die, unsigned name) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    if (dwarf_attr(&die, name, &attribute)) dwarf_formudata(&attribute, &value);
+    return value;
+}
+
+// The call of an inlined function may begin at the instruction at which the function does.
+bool is_call_of(Dwarf_Die& scope, const Row& row) {
+    if (dwarf_tag(&scope) != DW_TAG_inlined_subroutine) return false;
+    if (number(scope, DW_AT_call_line) != row.line) return false;
+    Dwarf_Die unit;
+    Dwarf_Files* files = nullptr;
+    std::size_t count = 0;
+    const std::uint64_t file = number(scope, DW_AT_call_file);
+    if (!dwarf_diecu(&scope, &unit, nullptr, nullptr)) return false;
+    if (dwarf_getsrcfiles(&unit, &files, &count) != 0 || file >= count) return false;
+    return std::string_view(dwarf_filesrc(files, file, nullptr, nullptr)) == row.file;
+}
+
 std::optional<StatementSite> site_at(const DwarfFile& debug, const Row& row) {
     const std::optional<SymbolPlace> place = debug.place_of(row.address);
     if (!place) return std::nullopt;
     StatementSite site{row.address, *place, row.file, row.line, row.column, {}, 0};
     for (Dwarf_Die& scope : debug.scopes_at(row.address)) {
         if (!is_function(scope)) continue;
+        if (site.functions.empty() && is_call_of(scope, row)) continue;
         if (site.functions.empty()) site.instance = dwarf_dieoffset(&scope);
         const char* const name = dwarf_diename(&scope);
         site.functions.emplace_back(name ? name : "");

@@ -110,6 +110,7 @@ static __always_inline unsigned long values_add(unsigned long base, unsigned int
 {
 	unsigned long total = 3 * base + step;
 
+	OPTIMIZER_HIDE_VAR(total);
 	marks = total; /* VALUES: add */
 	return total;
 }
