@@ -70,9 +70,9 @@ void check_module(const TraceOptions& options) {
     if (module.empty() || !is_this_kernel) return;
     if (std::filesystem::exists(options.types.parent_path() / module)) return;
     Symbolizer symbolizer;
-    const std::string missing = missing_module(symbolizer.kallsyms(), options.question.function());
-    if (!missing.empty())
-        fail(ExitCode::kNoSuchSite, "{}: {}", options.question.function(), missing);
+    const std::string name = options.question.line ? module + ":*" : options.question.function();
+    const std::string missing = missing_module(symbolizer.kallsyms(), name);
+    if (!missing.empty()) fail(ExitCode::kNoSuchSite, "{}: {}", options.question.place(), missing);
 }
 
 // What goes together, and what does not.

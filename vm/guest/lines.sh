@@ -91,6 +91,7 @@ refused 2 '^probeload: `odd`: optimized out here.*; alive at values_sum' "known:
 refused 9 'no statement begins there: the next line on which one does is .*known\.c:[0-9]+$' \
     "known:known.c:$((begin - 1))"
 refused 9 'has no code of this line' known:nosuch.c:3
+refused 9 'no module nosuch is loaded' nosuch:known.c:3
 refused 2 'known:argument_lasts is a whole function' known:argument_lasts rdi
 expect_exit 3 probeload trace fs/read_write.c:500 2>/tmp/refused
 expect_line 'install the package linux-image-.*-dbg, name its folder with --debuginfo' /tmp/refused
