@@ -35,6 +35,8 @@ constexpr const char* kFooter = R"(Examples:
       bytes that each program has read so far, each second
   probeload trace vfs_read+0x2b 'rdi, eax' -d 5
       registers at an instruction
+  probeload trace fs/read_write.c:566 'file->f_inode->i_ino, count' -d 5
+      at a line of the source, by its variables' names (needs debug information)
   probeload trace vfs_open 'path->dentry->d_name.name:str' -j | jq .data.name
       as JSON
   probeload trace vfs_read count --emit reads.bpf.c

@@ -84,7 +84,8 @@ std::string lines_json(const std::string& function, const std::vector<LineSites>
         json["functions"] = line.functions;
         json["sites"] = nlohmann::ordered_json::array();
         for (const LineSites::Site& site : line.sites) {
-            json["sites"].push_back({{"site", site.place.str()}});
+            json["sites"].push_back(
+                {{"site", fmt::format("{}+{:#x}", site.place.symbol, site.place.offset)}});
             if (!site.how.empty()) json["sites"].back()["probe"] = site.how;
         }
         text += json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
