@@ -89,7 +89,7 @@ void check(const TraceOptions& options) {
     const bool at_returns = options.question.at_returns || (results && results->value == "latency");
     if (at_returns && options.question.is_within())
         fail(ExitCode::kUsage, "{}: --latency is of calls of a whole function",
-             options.question.place());
+             options.question.line ? options.question.line->text : options.question.site.str());
     if (results && options.attach.limit != 0)
         fail(ExitCode::kUsage, "--limit: stops after so many events, and results send none");
     if (!results && options.attach.interval)

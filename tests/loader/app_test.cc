@@ -140,10 +140,10 @@ TEST(App, misspelt_options_are_told_with_what_was_meant) {
     expect_usage_error({"list", "--frobnicate"}, "unknown option --frobnicate (see --help)");
     expect_usage_error({"attach", "-jx", "f.o"}, "unknown option -x (see --help)");
     expect_usage_error({"atach", "f.o"}, "unknown command 'atach'; did you mean attach?");
-    expect_usage_error(
-        {"frobnicate"},
-        "'frobnicate' is none of attach, trace, run, count, hist, cover, lines, list, off, on, explain, "
-        "survey, functions, bench, doctor (see --help)");
+    expect_usage_error({"frobnicate"},
+                       "'frobnicate' is none of attach, trace, run, count, hist, cover, lines, "
+                       "list, off, on, explain, "
+                       "survey, functions, bench, doctor (see --help)");
 }
 
 TEST(App, trace_says_what_does_not_go_together) {
@@ -177,7 +177,7 @@ TEST(App, trace_says_what_does_not_go_together) {
                        "vfs_read+4:return: returns are those of a whole function: name it without "
                        "+0x4");
     expect_usage_error({"trace", "vfs_read+4", "--latency"},
-                       "vfs_read+4: --latency is of calls of a whole function");
+                       "vfs_read+0x4: --latency is of calls of a whole function");
     expect_usage_error({"trace", "vfs_read", "--debuginfo", "."},
                        "--debuginfo: is for FILE:LINE, FUNC:+LINE and FUNC+OFFSET: vfs_read is a "
                        "whole function");

@@ -87,7 +87,7 @@ refused() {
     expect_exit "$expected" probeload trace "$@" --debuginfo "$known" 2>/tmp/refused
     expect_line "$message" /tmp/refused
 }
-refused 2 '^probeload: `odd`: optimized out here.*; alive at values_sum' "known:known.c:$(line end)" odd
+refused 2 '^probeload: .odd.: optimized out here.*; alive at values_sum' "known:known.c:$(line end)" odd
 refused 9 'no statement begins there: the next line on which one does is .*known\.c:[0-9]+$' \
     "known:known.c:$((begin - 1))"
 refused 9 'has no code of this line' known:nosuch.c:3

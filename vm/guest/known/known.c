@@ -132,7 +132,7 @@ static noinline __noclone unsigned long values_sum(unsigned long n, const char *
 	marks ^= gone; /* VALUES: gone */
 	first = values_add(n, 1);
 	second = values_add(twice, 2);
-	marks = time.tv_sec + word[0]; /* VALUES: sum */
+	marks = time.tv_sec + word[0];
 	sink += marks + time.tv_nsec + odd; /* VALUES: end */
 	return first + second + always;
 }
