@@ -68,7 +68,7 @@ std::string advice() {
 std::optional<std::string> installed_debug_file(const std::string& module) {
     const BuildId running = running_build_id(module);
     for (const fs::path& path : candidates(module, std::nullopt))
-        if (file_build_id(path) == running) return path;
+        if (!running.empty() && file_build_id(path) == running) return path;
     return std::nullopt;
 }
 
