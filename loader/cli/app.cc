@@ -29,6 +29,7 @@
 #include "cli/help.h"
 #include "cli/hist.h"
 #include "cli/latency.h"
+#include "cli/lines.h"
 #include "cli/list.h"
 #include "cli/run.h"
 #include "cli/survey.h"
@@ -84,11 +85,12 @@ int run_probeload(int argc, const char* const* argv) {
     // Subcommands inherit it.
     app.formatter(std::make_shared<HelpFormatter>());
     const std::vector<Command> commands = {
-        add_attach(app),    add_trace(app),   add_run(app, std::move(tool)),
-        add_count(app),     add_hist(app),    add_latency(app),
-        add_cover(app),     add_list(app),    add_off(app),
-        add_on(app),        add_explain(app), add_survey(app),
-        add_functions(app), add_bench(app),   add_doctor(app)};
+        add_attach(app), add_trace(app),     add_run(app, std::move(tool)),
+        add_count(app),  add_hist(app),      add_latency(app),
+        add_cover(app),  add_lines(app),     add_list(app),
+        add_off(app),    add_on(app),        add_explain(app),
+        add_survey(app), add_functions(app), add_bench(app),
+        add_doctor(app)};
     app.footer(exit_code_table(kAllExitCodes));
     for (const Command& command : commands) {
         command.app->footer(command.app->get_footer() + "\n" + exit_code_table(command.codes));

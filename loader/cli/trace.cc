@@ -33,6 +33,10 @@ constexpr const char* kFooter = R"(Examples:
       histograms of how long each of these functions takes
   probeload trace vfs_read:return --sum retval --by comm --if 'retval > 0' -i 1
       bytes that each program has read so far, each second
+  probeload trace vfs_read+0x2b 'rdi, eax' -d 5
+      registers at an instruction
+  probeload trace fs/read_write.c:566 'file->f_inode->i_ino, count' -d 5
+      at a line of the source, by its variables' names (needs debug information)
   probeload trace vfs_open 'path->dentry->d_name.name:str' -j | jq .data.name
       as JSON
   probeload trace vfs_read count --emit reads.bpf.c
@@ -187,7 +191,8 @@ Command add_trace(CLI::App& app) {
     command
         ->add_option_function<std::string>(
             "FUNC", [options](const std::string& text) { parse_place(text, options->question); },
-            "SYM or MODULE:SYM, its entry; SYM:return, its returns")
+            "SYM or MODULE:SYM, its entry; SYM:return, its returns; SYM+OFFSET, an instruction; "
+            "FILE:LINE or SYM:+LINE, a line")
         ->type_name("")
         ->required();
     command
@@ -217,6 +222,12 @@ Command add_trace(CLI::App& app) {
                      "Write the program, as source or, for .o, compiled; run nothing. What is of "
                      "the run and of the output is then attach's")
         ->type_name("FILE")
+        ->check(a_value(*command));
+    command
+        ->add_option("--debuginfo", options->debuginfo,
+                     "Where the debug information is: a folder, or the file itself (default "
+                     "/usr/lib/debug, then DEBUGINFOD_URLS)")
+        ->type_name("DIR")
         ->check(a_value(*command));
     command->add_option("--btf", options->types, "Of another kernel, with --emit: its vmlinux")
         ->type_name("FILE")

@@ -65,6 +65,13 @@ std::string advice() {
 
 }  // namespace
 
+std::optional<std::string> installed_debug_file(const std::string& module) {
+    const BuildId running = running_build_id(module);
+    for (const fs::path& path : candidates(module, std::nullopt))
+        if (!running.empty() && file_build_id(path) == running) return path;
+    return std::nullopt;
+}
+
 std::string find_debug_file(const std::string& module, const std::optional<std::string>& folder) {
     const std::string what = module.empty() ? "the running kernel" : "the module " + module;
     const BuildId running = running_build_id(module);

@@ -13,4 +13,7 @@ namespace djprobe::loader {
 /// that is there belongs to another build.
 std::string find_debug_file(const std::string& module, const std::optional<std::string>& folder);
 
+/// The one below /usr/lib/debug, if there is one: no server is asked.
+std::optional<std::string> installed_debug_file(const std::string& module);
+
 }  // namespace djprobe::loader

@@ -44,6 +44,12 @@ std::string hint_for(std::string_view word, const Scope& scope) {
     if (word == "kstack" || word == "ustack")
         return fmt::format("stacks are shown by --{0}, and counted by --count-by {0}", word);
     if (word == "retval" || word == "latency") return hint_for_result(word, scope);
+    if (std::ranges::find(scope.gone, word) != scope.gone.end())
+        return fmt::format(
+            "`{}` is known where the function begins: what holds it then may hold something else "
+            "at {}: name a register (rdi, edi), or where debug information is that tells "
+            "(--debuginfo)",
+            word, scope.place);
     if (word == "NULL") return "NULL is a macro: write 0";
     if (is_macro(word))
         return fmt::format(

@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 
 #include "base/error.h"
 #include "trace/arguments.h"
+#include "trace/registers.h"
 #include "trace/suggest.h"
+#include "trace/variables_plan.h"
 
 namespace djprobe::loader {
 namespace {
@@ -26,8 +29,13 @@ class Planner {
   public:
     Planner(const Question& question, Types& types) : question_(question), types_(types) {
         function_.result = types.number(true, true);
-        if (!question.is_glob()) find_function();
-        scope_.place = function_.name;
+        if (!question.is_glob() && !question.line) find_function();
+        if (question.is_within()) leave_entry();
+        if (!question.sites.empty()) {
+            scope_.gone.clear();
+            site_variables_ = variables_of(question.sites, types);
+        }
+        scope_.place = question.is_within() ? question.place() : function_.name;
         scope_.at_returns = question.at_returns;
         for (const Argument& argument : function_.arguments)
             scope_.arguments.push_back(argument.name);
@@ -68,6 +76,15 @@ class Planner {
         plan_.unknown = scope_.unknown;
     }
 
+    // What registers held at the entry they may hold no more.
+    void leave_entry() {
+        for (const Argument& argument : function_.arguments)
+            scope_.gone.push_back(argument.name);
+        function_.arguments.clear();
+        scope_.unknown.clear();
+        plan_.unknown.clear();
+    }
+
     [[nodiscard]] bool is_named(std::string_view name) const {
         return std::ranges::find(scope_.names, name, &Name::name) != scope_.names.end();
     }
@@ -99,6 +116,8 @@ class Planner {
             variables_[i] = variable_for(argument.name);
             scope_.names.push_back({argument.name, variables_[i], argument.type, true});
         }
+        for (const SiteVariable& variable : site_variables_)
+            scope_.names.push_back(name_of(variable));
         scope_.names.push_back(
             {std::string(kFunction), std::string(kFunction), types_.number(true, false)});
         const TypeId number = types_.number(false, false);
@@ -106,6 +125,18 @@ class Planner {
         scope_.names.push_back({"tid", "(__u32)bpf_get_current_pid_tgid()", number});
         scope_.names.push_back({"uid", "(__u32)bpf_get_current_uid_gid()", number});
         scope_.names.push_back({"cpu", "bpf_get_smp_processor_id()", number});
+        if (!question_.at_returns)
+            std::ranges::copy_if(register_names(types_), std::back_inserter(scope_.names),
+                                 [this](const Name& name) { return !is_named(name.name); });
+    }
+
+    // What has a value nowhere hides what has the same name outside, too.
+    [[nodiscard]] Name name_of(const SiteVariable& variable) const {
+        Name name{variable.name, variable_for(variable.name), variable.type, true};
+        name.in_memory = variable.in_memory;
+        if (!variable.is_anywhere())
+            name.none = fmt::format("`{}`: {}", variable.name, variable.why.front());
+        return name;
     }
 
     IsTypedef is_typedef() {
@@ -162,8 +193,15 @@ class Planner {
     void add_all() {
         for (const Name& name : scope_.names) {
             const bool wanted = question_.at_returns ? name.name == kResult : name.is_argument;
-            if (wanted) add_items(name.name);
+            if (wanted && is_shown(name)) add_items(name.name);
         }
+    }
+
+    // Of all variables those that have a value at each site, and fit a column.
+    [[nodiscard]] bool is_shown(const Name& name) const {
+        const auto variable = std::ranges::find(site_variables_, name.name, &SiteVariable::name);
+        if (variable == site_variables_.end()) return true;
+        return !name.in_memory && std::ranges::none_of(variable->values, &std::string::empty);
     }
 
     std::string condition(const std::string& text) {
@@ -178,11 +216,13 @@ class Planner {
             plan_.result = local(
                 std::string(kResult), function_.result,
                 value_in_register(types_, types_.unqualified(function_.result), "PT_REGS_RC(ctx)"));
-        const bool has_func = std::ranges::any_of(
-            function_.arguments, [](const Argument& one) { return one.name == kFunction; });
+        const auto is_func = [](const auto& one) { return one.name == kFunction; };
+        const bool has_func = std::ranges::any_of(function_.arguments, is_func) ||
+                              std::ranges::any_of(site_variables_, is_func);
         if (named.contains(std::string(kFunction)) && !has_func)
             plan_.arguments.push_back(
                 {"unsigned long func", std::string(kFunction), "PT_REGS_IP(ctx)"});
+        take_variables();
         for (const auto& [i, variable] : variables_) {
             const Argument& argument = function_.arguments[i];
             if (!named.contains(argument.name)) continue;
@@ -190,6 +230,38 @@ class Planner {
             plan_.needs.reads |= value.find("READ(") != std::string::npos;
             plan_.arguments.push_back(local(variable, argument.type, value));
         }
+    }
+
+    void take_variables() {
+        std::vector<const SiteVariable*> named;
+        for (const SiteVariable& variable : site_variables_)
+            if (plan_.needs.names.contains(variable.name)) named.push_back(&variable);
+        for (const SiteVariable* const variable : named) {
+            const TypeId type = variable->in_memory
+                                    ? types_.pointer_to(types_.unqualified(variable->type))
+                                    : variable->type;
+            plan_.variables.push_back(local(variable_for(variable->name), type, ""));
+        }
+        for (std::size_t i = 0; i < question_.sites.size(); ++i)
+            add_site(i, named);
+        if (plan_.sites.empty() && !question_.sites.empty())
+            fail(ExitCode::kUsage, "{}: not all of this has a value there: {}", question_.place(),
+                 fmt::join(plan_.left_out, "; "));
+    }
+
+    void add_site(std::size_t index, const std::vector<const SiteVariable*>& named) {
+        const TraceSite& from = question_.sites[index];
+        PlannedSite site{from.site, from.about, {}};
+        for (const SiteVariable* const variable : named) {
+            if (variable->values[index].empty()) {
+                plan_.left_out.push_back(fmt::format("{}: `{}`: {}", from.site.str(),
+                                                     variable->name, variable->why[index]));
+                return;
+            }
+            site.values.push_back(variable->values[index]);
+            plan_.needs.reads |= site.values.back().find("READ(") != std::string::npos;
+        }
+        plan_.sites.push_back(std::move(site));
     }
 
     Local local(const std::string& variable, TypeId type, const std::string& value) {
@@ -200,6 +272,7 @@ class Planner {
     Types& types_;
     Function function_{question_.bare_function(), {}, 0};
     std::map<std::size_t, std::string> variables_;  // by the arguments' places
+    std::vector<SiteVariable> site_variables_;
     Scope scope_;
     TracePlan plan_;
 };

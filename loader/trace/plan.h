@@ -13,6 +13,13 @@
 
 namespace djprobe::loader {
 
+/// A site with the values of the variables there.
+struct PlannedSite {
+    SiteSpec site;
+    std::string about;
+    std::vector<std::string> values;  ///< in the order of the plan's `variables`
+};
+
 struct TracePlan {
     std::vector<Field> fields;   ///< of the event, or of the key of results
     std::optional<Value> value;  ///< what results are of
@@ -25,7 +32,10 @@ struct TracePlan {
     std::optional<Local> result;    ///< at returns, where it is named
     bool needs_time = false;        ///< of the entry, at returns
     Needs needs;
-    std::string unknown;  ///< why the function has no types; "" where it has
+    std::vector<Local> variables;  ///< those of `sites` that are named; each has values of its own
+    std::vector<PlannedSite> sites;     ///< by debug information; none: the question's own place
+    std::vector<std::string> left_out;  ///< sites where a variable has no value, and why
+    std::string unknown;                ///< why the function has no types; "" where it has
 };
 
 /// Throws Error: kUsage with a caret, kNoSuchSite.

@@ -28,6 +28,8 @@ class Writer {
         if (keeps_) kept_calls();
         if (is_session_)
             session();
+        else if (plan_.sites.size() > 1)
+            several();
         else
             single();
         return text_.str();
@@ -44,7 +46,7 @@ class Writer {
 
     // Within a comment none may begin, and it must not end early.
     void head() {
-        std::string what = question_.function() + (question_.at_returns ? ":return" : "");
+        std::string what = question_.place();
         if (question_.items) what += " '" + *question_.items + "'";
         if (question_.aggregation) what += option_text(*question_.aggregation);
         if (question_.condition) what += " --if '" + *question_.condition + "'";
@@ -105,11 +107,15 @@ class Writer {
     // Where many functions are meant, an option says where.
     void section(std::string_view type) {
         if (question_.is_glob()) return line("SEC(\"{}\")", type);
-        line("SEC(\"{}/{}\")", type, question_.function());
+        line("SEC(\"{}/{}\")", type, site().str());
+    }
+    // Of the sites that debug information has found some may be left out.
+    [[nodiscard]] const SiteSpec& site() const {
+        return plan_.sites.empty() ? question_.site : plan_.sites.front().site;
     }
     [[nodiscard]] std::string name() const {
         if (question_.is_glob()) return "call";
-        std::string name = question_.bare_function();
+        std::string name = site().symbol.substr(site().symbol.find(':') + 1);
         std::ranges::replace(name, '.', '_');
         return name;
     }
@@ -162,10 +168,51 @@ class Writer {
     }
     void declare(const Local& local) { line("{} = {};", local.declaration, local.value); }
 
+    // "fs/read_write.c:470 in vfs_read"
+    void about(const PlannedSite& site) {
+        if (!site.about.empty()) line("/* {} */", site.about);
+    }
+
+    // A program for each site, which finds the variables there for what they have in common.
+    void several() {
+        std::string parameters = "struct pt_regs *ctx";
+        for (const Local& variable : plan_.variables)
+            parameters += ", " + variable.declaration;
+        line("static __always_inline int on_line({}) {{", parameters);
+        body();
+        for (const PlannedSite& site : plan_.sites) {
+            lines("");
+            about(site);
+            at_site(site);
+        }
+    }
+    void at_site(const PlannedSite& site) {
+        std::string name = site.site.str();
+        std::ranges::replace_if(
+            name,
+            [](char letter) {
+                return std::string_view("+.:").find(letter) != std::string_view::npos;
+            },
+            '_');
+        line("SEC(\"kprobe/{}\")", site.site.str());
+        line("int at_{}(struct pt_regs *ctx) {{", name);
+        std::string values = "ctx";
+        for (const std::string& value : site.values)
+            values += ", " + value;
+        line("return on_line({});\n}}", values);
+    }
+
     // One program, that needs nothing of the entry.
     void single() {
+        if (!plan_.sites.empty()) about(plan_.sites.front());
         section(question_.at_returns ? "kretprobe" : "kprobe");
         line("int on_{}(struct pt_regs *ctx) {{", name());
+        for (std::size_t i = 0; i < plan_.variables.size(); ++i)
+            line("{} = {};", plan_.variables[i].declaration, plan_.sites.front().values[i]);
+        body();
+    }
+
+    void body() {
         if (plan_.result) declare(*plan_.result);
         for (const Local& argument : plan_.arguments)
             declare(argument);
@@ -239,13 +286,24 @@ std::string attach_words(const Question& question, bool is_session, const std::s
     return fmt::format("{}{}{}", is_session ? "--session " : "", where, file);
 }
 
+namespace {
+
+std::vector<SiteSpec> sites_of(const TracePlan& plan) {
+    std::vector<SiteSpec> sites;
+    for (const PlannedSite& site : plan.sites)
+        sites.push_back(site.site);
+    return sites;
+}
+
+}  // namespace
+
 TraceProgram write_program(const Question& question, Types& types) {
     TracePlan plan = make_plan(question, types);
     Writer writer(question, plan);
     std::string source = writer.write();
-    return {std::move(source),      std::move(plan.needs.types), std::move(plan.fields),
-            plan.value_is_signed,   writer.is_session(),         writer.leaves_out_own(),
-            std::move(plan.unknown)};
+    return {std::move(source),       std::move(plan.needs.types), std::move(plan.fields),
+            plan.value_is_signed,    writer.is_session(),         writer.leaves_out_own(),
+            std::move(plan.unknown), std::move(plan.left_out),    sites_of(plan)};
 }
 
 }  // namespace djprobe::loader

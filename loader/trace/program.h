@@ -24,6 +24,8 @@ struct TraceProgram {
     bool is_session = false;       ///< a program at the entry and one at the returns
     bool leaves_out_own = false;   ///< the process kOwnProcess
     std::string unknown{};         ///< why the function has no types; "" where it has
+    std::vector<std::string> left_out{};  ///< sites without a program, and why
+    std::vector<SiteSpec> sites{};  ///< a program for each; none: one for the question's place
 };
 
 /// For `probeload attach`: "--session FILE".

@@ -35,9 +35,54 @@ void check_module(const Question& question) {
          question.function(), question.bare_function());
 }
 
+constexpr std::string_view kDigits = "0123456789";
+
+std::optional<unsigned> line_number(std::string_view digits) {
+    const auto number = parse_unsigned(digits);
+    if (!number || *number > 10'000'000) return std::nullopt;
+    if (digits.find_first_not_of(kDigits) != digits.npos) return std::nullopt;
+    return static_cast<unsigned>(*number);
+}
+
+// "MODULE:" before a function or a file.
+std::string_view take_module(std::string_view& name) {
+    const std::size_t colon = name.find(':');
+    if (colon == name.npos) return "";
+    const std::string_view module = name.substr(0, colon);
+    name.remove_prefix(colon + 1);
+    return module;
+}
+
+// A file's name has a dot, and a function's has none that C knows.
+std::optional<LinePlace> parse_line(std::string_view text) {
+    const std::size_t colon = text.rfind(':');
+    if (colon == text.npos || colon == 0) return std::nullopt;
+    std::string_view name = text.substr(0, colon), number = text.substr(colon + 1);
+    const bool counts_from_function = number.starts_with('+');
+    if (counts_from_function) number.remove_prefix(1);
+    const auto line = line_number(number);
+    if (!line) return std::nullopt;
+    const std::string_view module = take_module(name);
+    if (name.find(':') != name.npos) return std::nullopt;
+    const bool is_file = name.find_first_of("./") != name.npos;
+    if (!is_file && !counts_from_function)
+        fail(ExitCode::kUsage,
+             "'{}': write {}:+{} for a line that is counted from the function's, or FILE:{}", text,
+             name, number, number);
+    LinePlace place{std::string(text), std::string(module), "", "", *line};
+    (counts_from_function ? place.function : place.file) = name;
+    return place;
+}
+
 }  // namespace
 
+std::string Question::place() const {
+    if (line) return line->text;
+    return Place{site, at_returns}.str();
+}
+
 std::string Question::module() const {
+    if (line) return line->module;
     if (!names_module(site.symbol)) return "";
     return site.symbol.substr(0, site.symbol.find(':'));
 }
@@ -47,12 +92,14 @@ std::string Question::bare_function() const {
 }
 
 void parse_place(std::string_view text, Question& question) {
+    question.line = parse_line(text);
+    if (question.line) return;
     const Place place = parse_place(text);
     question.at_returns = place.at_returns;
     question.site = place.site;
-    if (question.site.offset != 0)
-        fail(ExitCode::kUsage,
-             "{}: a trace is at a function's entry or its returns: give FUNC or FUNC:return", text);
+    if (question.at_returns && question.site.offset != 0)
+        fail(ExitCode::kUsage, "{}: returns are those of a whole function: name it without +{:#x}",
+             text, question.site.offset);
     check_letters(question.function(), question.is_glob());
     check_module(question);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel/site_spec.h"
+#include "trace/trace_site.h"
 
 namespace djprobe::loader {
 
@@ -27,8 +28,20 @@ struct Aggregation {
     std::string keys{};   ///< one result for each of their values; "": one for all
 };
 
+/// A line of the source, as the user names it.
+struct LinePlace {
+    std::string text;      ///< "fs/read_write.c:470", "vfs_read:+12"
+    std::string module;    ///< "" for the kernel itself
+    std::string function;  ///< the line is counted from its first one; "": of the file
+    std::string file;
+    unsigned line = 0;
+};
+
 struct Question {
     SiteSpec site;
+    std::optional<LinePlace> line;  ///< `sites` are there
+    /// What debug information has found there; empty: nothing was looked for.
+    std::vector<TraceSite> sites;
     bool at_returns = false;
     std::optional<std::string> items;  ///< none: all arguments, or the function's result
     std::optional<std::string> condition;
@@ -40,6 +53,10 @@ struct Question {
 
     /// "vfs_read", "ext4:ext4_readdir"
     [[nodiscard]] const std::string& function() const { return site.symbol; }
+    /// "vfs_read+0x2b": no entry, and so without the function's arguments.
+    [[nodiscard]] bool is_within() const { return site.offset != 0 || line || !sites.empty(); }
+    /// As the user has written it.
+    [[nodiscard]] std::string place() const;
     /// "vfs_*": only for an aggregation.
     [[nodiscard]] bool is_glob() const { return site.is_glob(); }
     /// "" for the kernel itself.
@@ -48,7 +65,8 @@ struct Question {
     [[nodiscard]] std::string bare_function() const;
 };
 
-/// Parses "FUNC" or "FUNC:return" into the question. Throws Error(kUsage).
+/// Parses "FUNC", "FUNC+OFF", "FUNC:return", "FILE:LINE" or "FUNC:+LINE" into the question. Throws
+/// Error(kUsage).
 void parse_place(std::string_view text, Question& question);
 /// "time,pid". Throws Error(kUsage).
 std::vector<std::string> parse_columns(const std::string& text);

@@ -14,12 +14,15 @@
 #include "base/plural.h"
 #include "base/say.h"
 #include "base/temp_dir.h"
+#include "debuginfo/debug_file.h"
 #include "events/loss.h"
 #include "kernel/device.h"
 #include "kernel/glob.h"
 #include "kernel/own_number.h"
+#include "kernel/reason.h"
 #include "session/attach_session.h"
 #include "trace/compiled.h"
+#include "trace/find_sites.h"
 #include "trace/header.h"
 #include "trace/program.h"
 #include "trace/results.h"
@@ -68,9 +71,9 @@ void check_module(const TraceOptions& options) {
     if (module.empty() || !is_this_kernel) return;
     if (std::filesystem::exists(options.types.parent_path() / module)) return;
     Symbolizer symbolizer;
-    const std::string missing = missing_module(symbolizer.kallsyms(), options.question.function());
-    if (!missing.empty())
-        fail(ExitCode::kNoSuchSite, "{}: {}", options.question.function(), missing);
+    const std::string name = options.question.line ? module + ":*" : options.question.function();
+    const std::string missing = missing_module(symbolizer.kallsyms(), name);
+    if (!missing.empty()) fail(ExitCode::kNoSuchSite, "{}: {}", options.question.place(), missing);
 }
 
 // What goes together, and what does not.
@@ -84,6 +87,10 @@ void check(const TraceOptions& options) {
              "'{}' would be shown of each call, but results are of all: give "
              "one of the two",
              *options.question.items);
+    const bool at_returns = options.question.at_returns || (results && results->value == "latency");
+    if (at_returns && options.question.is_within())
+        fail(ExitCode::kUsage, "{}: --latency is of calls of a whole function",
+             options.question.line ? options.question.line->text : options.question.site.str());
     if (results && options.attach.limit != 0)
         fail(ExitCode::kUsage, "--limit: stops after so many events, and results send none");
     if (!results && options.attach.interval)
@@ -133,7 +140,7 @@ std::function<PrintRecord(const btf&)> records_view(const TraceOptions& options,
                                                     Symbolizer& symbolizer) {
     return [&](const btf& types) -> PrintRecord {
         const auto columns = std::make_shared<Columns>(types, program.fields, options.style,
-                                                       options.question.function(), symbolizer);
+                                                       options.question.place(), symbolizer);
         return [columns](Buffer& out, std::span<const std::byte> record) {
             columns->print(out, record);
         };
@@ -159,6 +166,60 @@ std::function<void(const bpf_object*, Output&, Symbolizer&)> results_view(
     };
 }
 
+bool is_of_this_kernel(const TraceOptions& options) {
+    return options.types == TraceOptions().types;
+}
+
+// None where the question needs none, and there is none.
+std::optional<std::string> debug_file(const TraceOptions& options) {
+    const Question& question = options.question;
+    if (!is_of_this_kernel(options)) {
+        if (question.line && !options.debuginfo)
+            fail(ExitCode::kUsage,
+                 "{}: lines of another kernel need its debug information: name the file with "
+                 "--debuginfo",
+                 question.place());
+        return options.debuginfo;
+    }
+    if (question.line || options.debuginfo)
+        return find_debug_file(question.module(), options.debuginfo);
+    return installed_debug_file(question.module());
+}
+
+// What the module says of a site; of another kernel nothing is known.
+Judge judge_of(const TraceOptions& options) {
+    if (options.emit) return [](const SiteSpec&) -> std::optional<std::string> { return {}; };
+    const auto device = std::make_shared<Device>(Device::open());
+    const auto symbolizer = std::make_shared<Symbolizer>();
+    return [=](const SiteSpec& site) -> std::optional<std::string> {
+        const djprobe_explain answer = device->judge(site, 0);
+        if (answer.verdict != DJPROBE_VERDICT_REFUSED) return std::nullopt;
+        return describe_reason(reason_of(answer), *symbolizer);
+    };
+}
+
+void tell_of_left_out(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines)
+        say("probeload: left out: {}\n", line);
+}
+
+void add_sites(TraceOptions& options) {
+    Question& question = options.question;
+    if (!question.is_within()) {
+        if (options.debuginfo)
+            fail(
+                ExitCode::kUsage,
+                "--debuginfo: is for FILE:LINE, FUNC:+LINE and FUNC+OFFSET: {} is a whole function",
+                question.place());
+        return;
+    }
+    const std::optional<std::string> file = debug_file(options);
+    if (!file) return;
+    std::vector<std::string> left_out;
+    find_sites(DwarfFile::open(*file), judge_of(options), question, left_out);
+    tell_of_left_out(left_out);
+}
+
 }  // namespace
 
 AttachOptions attach_options(const TraceOptions& options, const TraceProgram& program,
@@ -169,7 +230,10 @@ AttachOptions attach_options(const TraceOptions& options, const TraceProgram& pr
     // Its filters leave calls out on purpose.
     attach.tells_of_no_return = false;
     // The user's word: of a section's, attach tells which of its options put it elsewhere.
-    attach.sites.push_back(options.question.site);
+    if (program.sites.empty())
+        attach.sites.push_back(options.question.site);
+    else if (program.sites.size() == 1)
+        attach.sites = program.sites;
     if (const auto own = own_number(); own && program.leaves_out_own)
         attach.globals.push_back(fmt::format("{}={}", kOwnProcess, *own));
     return attach;
@@ -184,7 +248,9 @@ int run_trace(const TraceOptions& asked) {
     check_module(options);
     if (options.by) options.question.aggregation->keys = *options.by;
     Types types = Types::read(options.types, options.question.module());
+    add_sites(options);
     const TraceProgram program = write_program(options.question, types);
+    tell_of_left_out(program.left_out);
     if (options.emit && !is_object(*options.emit)) {
         write_source(*options.emit, program.source);
         tell_of_emitted(options, program);

@@ -20,6 +20,7 @@ struct TraceOptions {
     std::optional<std::size_t> top;  ///< so many results are shown (20)
     bool folded = false;
     std::optional<std::filesystem::path> emit;  ///< write the program there, and run nothing
+    std::optional<std::string> debuginfo{};     ///< the file, or the folder that has it
     std::filesystem::path types = "/sys/kernel/btf/vmlinux";
 };
 

@@ -126,8 +126,10 @@ Value Translator::number(const Expression& expression) {
 Value Translator::name(const Expression& expression) {
     const auto found = std::ranges::find(scope_.names, expression.word, &Name::name);
     if (found != scope_.names.end()) {
+        if (!found->none.empty()) wrong(expression.mark, found->none);
         needs_.names.insert(found->name);
         need(found->type);
+        if (found->in_memory) return {found->type, found->text, kPostfixBinds, true};
         return {found->type, found->text, found->text.back() == ')' ? kUnaryBinds : kPostfixBinds};
     }
     if (const auto type = types_.enum_with(expression.word)) {

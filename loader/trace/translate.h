@@ -18,6 +18,8 @@ struct Name {
     std::string text;  ///< its value in the program
     TypeId type;
     bool is_argument = false;
+    bool in_memory = false;  ///< the text is its address
+    std::string none{};      ///< why it has no value
 };
 
 struct Scope {
@@ -28,6 +30,7 @@ struct Scope {
     bool at_returns = false;
     std::string no_result{};               ///< why there is no `retval`: "returns nothing"
     std::vector<std::string> arguments{};  ///< in their order, also what cannot be named
+    std::vector<std::string> gone{};       ///< arguments, where the place is no entry
 };
 
 /// A variable of the program.

@@ -262,6 +262,13 @@ TypeId Types::pointer_to(TypeId type) {
     return static_cast<TypeId>(made);
 }
 
+TypeId Types::array_of(TypeId type, std::uint32_t count) {
+    const int index = static_cast<int>(numbers_[0][0]);
+    const int made = btf__add_array(made_.get(), index, static_cast<int>(type), count);
+    if (made < 0) fail(ExitCode::kFailure, "BTF: {}", std::strerror(-made));
+    return static_cast<TypeId>(made);
+}
+
 TypeId Types::named_number(TypeId type) const {
     const btf_type& its = type_at(all(), unqualified(type));
     if (!btf_is_any_enum(&its) || its.name_off != 0) return type;

@@ -74,6 +74,7 @@ class Types {
     [[nodiscard]] std::vector<std::string> function_names() const;
 
     TypeId pointer_to(TypeId type);
+    TypeId array_of(TypeId type, std::uint32_t count);
     /// int, unsigned int, long or unsigned long.
     [[nodiscard]] TypeId number(bool is_wide, bool is_signed) const;
     /// The type, or for an enum without a name the number that C takes it for.

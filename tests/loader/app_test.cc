@@ -140,10 +140,10 @@ TEST(App, misspelt_options_are_told_with_what_was_meant) {
     expect_usage_error({"list", "--frobnicate"}, "unknown option --frobnicate (see --help)");
     expect_usage_error({"attach", "-jx", "f.o"}, "unknown option -x (see --help)");
     expect_usage_error({"atach", "f.o"}, "unknown command 'atach'; did you mean attach?");
-    expect_usage_error(
-        {"frobnicate"},
-        "'frobnicate' is none of attach, trace, run, count, hist, latency, cover, list, off, on, "
-        "explain, survey, functions, bench, doctor (see --help)");
+    expect_usage_error({"frobnicate"},
+                       "'frobnicate' is none of attach, trace, run, count, hist, latency, cover, "
+                       "lines, list, off, "
+                       "on, explain, survey, functions, bench, doctor (see --help)");
 }
 
 TEST(App, trace_says_what_does_not_go_together) {
@@ -173,9 +173,14 @@ TEST(App, trace_says_what_does_not_go_together) {
                            fmt::format("{}: its value is missing: {} is the next option (see "
                                        "--help)",
                                        option == std::string("-c") ? "--command" : option, next));
-    expect_usage_error({"trace", "vfs_read+4"},
-                       "vfs_read+4: a trace is at a function's entry or its returns: give FUNC or "
-                       "FUNC:return");
+    expect_usage_error({"trace", "vfs_read+4:return"},
+                       "vfs_read+4:return: returns are those of a whole function: name it without "
+                       "+0x4");
+    expect_usage_error({"trace", "vfs_read+4", "--latency"},
+                       "vfs_read+0x4: --latency is of calls of a whole function");
+    expect_usage_error({"trace", "vfs_read", "--debuginfo", "."},
+                       "--debuginfo: is for FILE:LINE, FUNC:+LINE and FUNC+OFFSET: vfs_read is a "
+                       "whole function");
 }
 
 TEST(App, values_and_what_stands_behind_two_dashes_are_no_options) {

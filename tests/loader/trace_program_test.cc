@@ -356,17 +356,34 @@ TEST_F(TraceProgramTest, compiles_results_of_each_kind) {
                 testing::StartsWith("this is a pointer"));
 }
 
-TEST(TraceQuestion, is_at_an_entry_or_at_returns) {
+TEST_F(TraceProgramTest, names_registers_within_a_function) {
+    const std::string text = functions(question("vfs_read+0x2b", "rdi, esi, pid", "rax & 1"));
+    EXPECT_THAT(text, testing::HasSubstr("SEC(\"kprobe/vfs_read+0x2b\")"));
+    EXPECT_THAT(text, testing::HasSubstr("if (!(ctx->ax & 1)) return 0;"));
+    EXPECT_THAT(text, testing::HasSubstr("event->rdi = ctx->di;"));
+    EXPECT_THAT(text, testing::HasSubstr("event->esi = (__u32)ctx->si;"));
+    EXPECT_THAT(functions(question("vfs_read", "rdi, count")),
+                testing::HasSubstr("event->rdi = ctx->di;"));
+    expect_compiles(question("vfs_read+0x2b", "((struct file *)rdi)->f_inode, r10d:x, func:sym"));
+    EXPECT_THAT(refused("vfs_read+0x2b", "count"),
+                testing::StartsWith("`count` is known where the function begins: what holds it "
+                                    "then may hold something else at vfs_read+0x2b"));
+    EXPECT_THAT(refused("vfs_read:return", "rdi"), testing::HasSubstr("no argument `rdi`"));
+}
+
+TEST(TraceQuestion, is_at_a_place_or_at_returns) {
     Question asked;
     parse_place("ext4:ext4_readdir:return", asked);
     EXPECT_TRUE(asked.at_returns);
     EXPECT_EQ(asked.module(), "ext4");
     EXPECT_EQ(asked.bare_function(), "ext4_readdir");
-    EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { parse_place("vfs_read+5", asked); }),
-                testing::HasSubstr("FUNC:return"));
+    parse_place("vfs_read+0x2b", asked);
+    EXPECT_TRUE(asked.is_within());
+    EXPECT_EQ(asked.site.str(), "vfs_read+0x2b");
     const auto refused = [&](const char* place) {
         return expect_error(ExitCode::kUsage, [&] { parse_place(place, asked); });
     };
+    EXPECT_THAT(refused("vfs_read+5:return"), testing::HasSubstr("those of a whole function"));
     EXPECT_EQ(refused("vfs_read()"), "'vfs_read()' is no function's name: write vfs_read");
     for (const char* const wrong : {"vfs-read", "a*/b", "vfs_*(", "a;b", "a\"b"})
         EXPECT_THAT(refused(wrong), testing::HasSubstr("is no function's name")) << wrong;

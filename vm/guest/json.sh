@@ -42,6 +42,7 @@ known=$(grep -l "vermagic=$(uname -r) " known/*.ko)
 insmod "$known"
 said probeload cover 'vfs_re*' -j -c "$read_once"
 said probeload cover known:known_loops -j --debuginfo "$known" -c "$read_once"
+said probeload lines known:known_loops -j --debuginfo "$known"
 said probeload count --lines known:known_loops -j --debuginfo "$known" -c "$read_once"
 
 said probeload hist vfs_read --of count -j -i 0.2 -c "$read_once; sleep 1"

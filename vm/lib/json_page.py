@@ -189,6 +189,12 @@ class Lines:
         elif kind == "prototype":
             prose = self.page.sections["functions"].split("A line is a `prototype`:")[1]
             self.check("functions", line, fields_of(prose), ["type"])
+        elif kind == "line":
+            prose = self.page.sections["lines"].split("A line is a `line`:")[1]
+            of_line, of_site = prose.split("A site has")
+            self.check("lines", line, fields_of(of_line), ["type"])
+            for site in line["sites"]:
+                self.check("a site of lines", site, fields_of(of_site))
         elif kind == "finding":
             prose = self.page.sections["doctor"].split("A line is a `finding`:")[1]
             self.check("doctor", line, fields_of(prose), ["type"])

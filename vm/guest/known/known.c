@@ -103,6 +103,39 @@ static noinline __noclone unsigned long argument_lasts(unsigned long n)
 }
 
 static unsigned long sink;
+static volatile unsigned long marks;
+
+/* Inlined twice into values_sum(). */
+static __always_inline unsigned long values_add(unsigned long base, unsigned int step)
+{
+	unsigned long total = 3 * base + step;
+
+	OPTIMIZER_HIDE_VAR(total);
+	marks = total; /* VALUES: add */
+	return total;
+}
+
+static noinline __noclone void values_fill(struct timespec64 *time, unsigned long n)
+{
+	time->tv_sec = n + 7;
+	time->tv_nsec = 3 * n;
+}
+
+/* Locals in registers, on the stack, and for some lines in no place at all. */
+static noinline __noclone unsigned long values_sum(unsigned long n, const char *word, bool odd)
+{
+	const int always = -5;
+	unsigned long twice = 2 * n, first, second, gone = marks;
+	struct timespec64 time;
+
+	values_fill(&time, n);
+	marks ^= gone; /* VALUES: gone */
+	first = values_add(n, 1);
+	second = values_add(twice, 2);
+	marks = time.tv_sec + word[0];
+	sink += marks + time.tv_nsec + odd; /* VALUES: end */
+	return first + second + always;
+}
 
 static int run_set(const char *value, const struct kernel_param *param)
 {
@@ -110,7 +143,8 @@ static int run_set(const char *value, const struct kernel_param *param)
 	const int error = kstrtoul(value, 0, &n);
 
 	for (i = 0; !error && i < n; i++)
-		sink += known_loops(i) + known_switch(i) + known_returns(i) + argument_lasts(i);
+		sink += known_loops(i) + known_switch(i) + known_returns(i) + argument_lasts(i) +
+			values_sum(i, "word", i & 1);
 	return error;
 }
 

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "cli/lines.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/output.h"
+#include "base/say.h"
+#include "cli/source_options.h"
+#include "debuginfo/debug_file.h"
+#include "debuginfo/function_lines.h"
+#include "kernel/device.h"
+#include "kernel/glob.h"
+
+namespace djprobe::loader {
+namespace {
+
+constexpr const char* kFooter = R"(Examples:
+  probeload lines vfs_read
+      the lines of a function, with the instructions at which each begins
+  probeload lines vfs_read --source linux-6.12
+      beside the text of the source
+  probeload lines ext4:ext4_readdir -j | jq -c '[.line, .sites[].site]'
+      of a module, as JSON
+
+A line that was inlined stands there once for each place, with its function's
+name in brackets. Behind a site stands how it would be probed: by jump, by int3,
+or that it is refused; nothing where the module is not loaded. 'probeload trace
+FILE:LINE' and 'probeload trace FUNC+OFFSET' show the variables there.
+)";
+
+struct LinesOptions {
+    SiteSpec function;
+    std::optional<std::string> debuginfo, source;
+    bool json = false;
+};
+
+const char* how(std::uint32_t verdict) {
+    switch (verdict) {
+        case DJPROBE_VERDICT_JUMP:
+            return "jump";
+        case DJPROBE_VERDICT_REFUSED:
+            return "refused";
+        default:
+            return "int3";
+    }
+}
+
+// The lines can be read without the module, too.
+std::optional<Device> open_device() {
+    try {
+        return Device::open();
+    } catch (const Error& error) {
+        say("probeload: how the sites can be probed is not shown: {}\n", error.what());
+        return std::nullopt;
+    }
+}
+
+int run(const LinesOptions& options) {
+    SourceText source(options.source);
+    const std::string& symbol = options.function.symbol;
+    const std::string module = names_module(symbol) ? symbol.substr(0, symbol.find(':')) : "";
+    const std::string function = module.empty() ? symbol : symbol.substr(module.size() + 1);
+    const DwarfFile debug = DwarfFile::open(find_debug_file(module, options.debuginfo));
+    std::vector<StatementSite> statements = sites_of(debug, function);
+    if (statements.empty())
+        fail(ExitCode::kNoSuchSite, "{}: {} has no lines of such a function", symbol, debug.path());
+    if (!module.empty())
+        for (StatementSite& site : statements)
+            site.place.symbol = module + ":" + site.place.symbol;
+    const std::optional<Device> device = open_device();
+    const auto lines = lines_of(statements, [&](const SymbolPlace& place) -> std::string {
+        return device ? how(device->judge({place.symbol, place.offset, 0}, 0).verdict) : "";
+    });
+    Output(STDOUT_FILENO)
+        .print(options.json ? lines_json(symbol, lines) : lines_text(symbol, lines, source));
+    return static_cast<int>(ExitCode::kOk);
+}
+
+}  // namespace
+
+Command add_lines(CLI::App& app) {
+    CLI::App* const command =
+        app.add_subcommand("lines", "List a function's lines with the instructions of each");
+    command->footer(kFooter);
+    const auto options = std::make_shared<LinesOptions>();
+    command
+        ->add_option_function<std::string>(
+            "SYM",
+            [options](const std::string& text) {
+                options->function = parse_one_function(text, "lines", "count --lines");
+                if (options->function.offset != 0)
+                    fail(ExitCode::kUsage, "{}: the lines are those of a whole function", text);
+            },
+            "SYM or MODULE:SYM")
+        ->type_name("")
+        ->required();
+    add_source_options(*command, options->debuginfo, options->source);
+    command->add_flag("-j,--json", options->json, "NDJSON: a line for each line");
+    return {command,
+            [options] { return run(*options); },
+            {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kBadFile,
+             ExitCode::kNoSuchSite}};
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "debuginfo/statements.h"
+
+#include <dwarf.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+namespace djprobe::loader {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Row {
+    std::uint64_t address;
+    const char* file;
+    unsigned line, column;
+};
+
+// Whole parts of the path: "read_write.c" is no "write.c".
+bool ends_in(const std::string& path, const std::string& end) {
+    const std::string whole = fs::path(path).lexically_normal().string();
+    const std::string part = fs::path(end).lexically_normal().string();
+    if (!whole.ends_with(part)) return false;
+    return whole.size() == part.size() || whole[whole.size() - part.size() - 1] == '/';
+}
+
+using Visit = std::function<void(const Row&)>;
+
+void each_statement(Dwarf_Die unit, const Visit& visit) {
+    Dwarf_Lines* lines = nullptr;
+    std::size_t count = 0;
+    if (dwarf_getsrclines(&unit, &lines, &count) != 0) return;
+    for (std::size_t i = 0; i < count; ++i) {
+        Dwarf_Line* const line = dwarf_onesrcline(lines, i);
+        bool begins = false, ends = false;
+        dwarf_linebeginstatement(line, &begins);
+        dwarf_lineendsequence(line, &ends);
+        if (!begins || ends) continue;
+        Dwarf_Addr address = 0;
+        int number = 0, column = 0;
+        dwarf_lineaddr(line, &address);
+        dwarf_lineno(line, &number);
+        dwarf_linecol(line, &column);
+        const char* const file = dwarf_linesrc(line, nullptr, nullptr);
+        if (number && file)
+            visit({address, file, static_cast<unsigned>(number), static_cast<unsigned>(column)});
+    }
+}
+
+// A file of C is its unit's own; others are looked for in all units.
+std::vector<Dwarf_Die> units_of(const DwarfFile& debug, const std::string& file) {
+    std::vector<Dwarf_Die> units = debug.units();
+    std::vector<Dwarf_Die> own;
+    for (Dwarf_Die& unit : units) {
+        const char* const name = dwarf_diename(&unit);
+        if (name && ends_in(name, file)) own.push_back(unit);
+    }
+    return own.empty() ? units : own;
+}
+
+bool is_function(Dwarf_Die& die) {
+    const int tag = dwarf_tag(&die);
+    return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
+}
+
+std::uint64_t number(Dwarf_Die& die, unsigned name) {
+    Dwarf_Attribute attribute;
+    Dwarf_Word value = 0;
+    if (dwarf_attr(&die, name, &attribute)) dwarf_formudata(&attribute, &value);
+    return value;
+}
+
+// The call of an inlined function may begin at the instruction at which the function does.
+bool is_call_of(Dwarf_Die& scope, const Row& row) {
+    if (dwarf_tag(&scope) != DW_TAG_inlined_subroutine) return false;
+    if (number(scope, DW_AT_call_line) != row.line) return false;
+    Dwarf_Die unit;
+    Dwarf_Files* files = nullptr;
+    std::size_t count = 0;
+    const std::uint64_t file = number(scope, DW_AT_call_file);
+    if (!dwarf_diecu(&scope, &unit, nullptr, nullptr)) return false;
+    if (dwarf_getsrcfiles(&unit, &files, &count) != 0 || file >= count) return false;
+    return std::string_view(dwarf_filesrc(files, file, nullptr, nullptr)) == row.file;
+}
+
+std::optional<StatementSite> site_at(const DwarfFile& debug, const Row& row) {
+    const std::optional<SymbolPlace> place = debug.place_of(row.address);
+    if (!place) return std::nullopt;
+    StatementSite site{row.address, *place, row.file, row.line, row.column, {}, 0};
+    for (Dwarf_Die& scope : debug.scopes_at(row.address)) {
+        if (!is_function(scope)) continue;
+        if (site.functions.empty() && is_call_of(scope, row)) continue;
+        if (site.functions.empty()) site.instance = dwarf_dieoffset(&scope);
+        const char* const name = dwarf_diename(&scope);
+        site.functions.emplace_back(name ? name : "");
+    }
+    return site;
+}
+
+void sort(std::vector<StatementSite>& sites) {
+    const auto key = [](const StatementSite& site) {
+        return std::tuple(site.address, site.line, site.column);
+    };
+    std::ranges::stable_sort(sites, {}, key);
+    const auto same = [&](const auto& a, const auto& b) {
+        return key(a) == key(b) && a.file == b.file;
+    };
+    sites.erase(std::unique(sites.begin(), sites.end(), same), sites.end());
+}
+
+std::optional<Dwarf_Die> function_die(const DwarfFile& debug, const std::string& function) {
+    const auto address = debug.address_of(function);
+    if (!address) return std::nullopt;
+    for (Dwarf_Die& scope : debug.scopes_at(*address))
+        if (dwarf_tag(&scope) == DW_TAG_subprogram) return scope;
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::string SourceLine::str() const {
+    return fmt::format("{}:{}", file, line);
+}
+
+std::vector<StatementSite> sites_of(const DwarfFile& debug, const SourceLine& line) {
+    std::vector<StatementSite> sites;
+    for (const Dwarf_Die& unit : units_of(debug, line.file))
+        each_statement(unit, [&](const Row& row) {
+            if (row.line != line.line || !ends_in(row.file, line.file)) return;
+            if (auto site = site_at(debug, row)) sites.push_back(std::move(*site));
+        });
+    sort(sites);
+    return sites;
+}
+
+unsigned next_line(const DwarfFile& debug, const SourceLine& line) {
+    unsigned next = 0;
+    for (const Dwarf_Die& unit : units_of(debug, line.file))
+        each_statement(unit, [&](const Row& row) {
+            const bool is_nearer = row.line > line.line && (next == 0 || row.line < next);
+            if (is_nearer && ends_in(row.file, line.file)) next = row.line;
+        });
+    return next;
+}
+
+std::vector<StatementSite> sites_of(const DwarfFile& debug, const std::string& function) {
+    std::optional<Dwarf_Die> die = function_die(debug, function);
+    Dwarf_Die unit;
+    if (!die || !dwarf_diecu(&*die, &unit, nullptr, nullptr)) return {};
+    std::vector<StatementSite> sites;
+    each_statement(unit, [&](const Row& row) {
+        if (dwarf_haspc(&*die, row.address) != 1) return;
+        if (auto site = site_at(debug, row)) sites.push_back(std::move(*site));
+    });
+    sort(sites);
+    return sites;
+}
+
+SourceLine declaration_of(const DwarfFile& debug, const std::string& function) {
+    std::optional<Dwarf_Die> die = function_die(debug, function);
+    int line = 0;
+    if (!die || dwarf_decl_line(&*die, &line) != 0) return {};
+    const char* const file = dwarf_decl_file(&*die);
+    return {file ? file : "", static_cast<unsigned>(line)};
+}
+
+}  // namespace djprobe::loader

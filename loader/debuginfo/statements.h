@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+// Where statements of the source begin, by a file with debug information.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "debuginfo/dwarf_file.h"
+
+namespace djprobe::loader {
+
+/// An instruction at which a statement begins.
+struct StatementSite {
+    std::uint64_t address;
+    SymbolPlace place;
+    std::string file;  ///< as the debug information names it
+    unsigned line, column;
+    /// The function that the statement is of, then those that it was inlined into.
+    std::vector<std::string> functions;
+    std::uint64_t instance;  ///< a number of its own for each copy that was inlined
+};
+
+/// What the user may write for a line.
+struct SourceLine {
+    std::string file;  ///< also the end of its path
+    unsigned line = 0;
+
+    [[nodiscard]] std::string str() const;
+};
+
+/// Where its statements begin, in the order of addresses. None: no statement begins on it.
+std::vector<StatementSite> sites_of(const DwarfFile& debug, const SourceLine& line);
+/// The next line of its file on which a statement begins; 0: none, or there is no such file.
+unsigned next_line(const DwarfFile& debug, const SourceLine& line);
+/// Those of a function, with all that was inlined into it. None: the file does not know it.
+std::vector<StatementSite> sites_of(const DwarfFile& debug, const std::string& function);
+/// Where the function is written. Line 0: the file does not know it.
+SourceLine declaration_of(const DwarfFile& debug, const std::string& function);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "debuginfo/variables.h"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <optional>
+
+namespace djprobe::loader {
+namespace {
+
+constexpr std::size_t kMostLocations = 8;  // that hold at one address
+
+class Reader {
+  public:
+    Reader(const DwarfFile& debug, std::uint64_t address)
+        : debug_(debug), address_(address), scopes_(debug.scopes_at(address)) {}
+
+    std::vector<SourceVariable> read() {
+        for (std::size_t i = 0; i < scopes_.size(); ++i) {
+            if (dwarf_tag(&scopes_[i]) == DW_TAG_compile_unit) break;
+            add_scope(i);
+            if (dwarf_tag(&scopes_[i]) == DW_TAG_subprogram) break;
+        }
+        return std::move(found_);
+    }
+
+  private:
+    void add_scope(std::size_t scope) {
+        Dwarf_Die child;
+        for (int more = dwarf_child(&scopes_[scope], &child); more == 0;
+             more = dwarf_siblingof(&child, &child)) {
+            const int tag = dwarf_tag(&child);
+            if (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) add(child, scope);
+        }
+    }
+
+    void add(Dwarf_Die& die, std::size_t scope) {
+        const char* const name = dwarf_diename(&die);
+        if (!name || std::ranges::find(found_, name, &SourceVariable::name) != found_.end()) return;
+        SourceVariable variable{name, function_of(scope), type_of(die), locate(die, address_)};
+        if (variable.location.kind == Location::Kind::kNone) look_around(die, variable);
+        found_.push_back(std::move(variable));
+    }
+
+    std::string function_of(std::size_t scope) {
+        for (; scope < scopes_.size(); ++scope) {
+            const int tag = dwarf_tag(&scopes_[scope]);
+            if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine) continue;
+            const char* const name = dwarf_diename(&scopes_[scope]);
+            return name ? name : "";
+        }
+        return "";
+    }
+
+    [[nodiscard]] Location locate(Dwarf_Die& die, std::uint64_t address) const {
+        Dwarf_Attribute attribute;
+        if (dwarf_attr_integrate(&die, DW_AT_const_value, &attribute)) return constant(attribute);
+        if (!dwarf_attr_integrate(&die, DW_AT_location, &attribute)) return nowhere();
+        Dwarf_Op* ops[kMostLocations];
+        std::size_t counts[kMostLocations];
+        const int count = dwarf_getlocation_addr(&attribute, address, ops, counts, kMostLocations);
+        if (count <= 0) return nowhere();
+        return to_location({ops[0], counts[0]}, frame_base(address), debug_.frame_at(address));
+    }
+    static Location nowhere() { return {Location::Kind::kNone, "", false, "optimized out here"}; }
+
+    static Location constant(Dwarf_Attribute& attribute) {
+        Dwarf_Sword negative = 0;
+        Dwarf_Word value = 0;
+        const bool is_sdata = dwarf_whatform(&attribute) == DW_FORM_sdata ||
+                              dwarf_whatform(&attribute) == DW_FORM_implicit_const;
+        if (is_sdata && dwarf_formsdata(&attribute, &negative) == 0)
+            return constant_location(static_cast<std::uint64_t>(negative));
+        if (dwarf_formudata(&attribute, &value) == 0) return constant_location(value);
+        return {Location::Kind::kNone, "", false, "it is a constant that is no number"};
+    }
+
+    [[nodiscard]] std::vector<Dwarf_Op> frame_base(std::uint64_t address) const {
+        for (Dwarf_Die scope : scopes_) {
+            Dwarf_Attribute attribute;
+            if (dwarf_tag(&scope) != DW_TAG_subprogram) continue;
+            if (!dwarf_attr_integrate(&scope, DW_AT_frame_base, &attribute)) return {};
+            Dwarf_Op* ops = nullptr;
+            std::size_t count = 0;
+            if (dwarf_getlocation_addr(&attribute, address, &ops, &count, 1) <= 0) return {};
+            return {ops, ops + count};
+        }
+        return {};
+    }
+
+    void look_around(Dwarf_Die& die, SourceVariable& variable) const {
+        Dwarf_Attribute attribute;
+        if (!dwarf_attr_integrate(&die, DW_AT_location, &attribute)) return;
+        std::optional<std::uint64_t> before, behind;
+        Dwarf_Addr base = 0, begin = 0, end = 0;
+        Dwarf_Op* ops = nullptr;
+        std::size_t count = 0;
+        for (std::ptrdiff_t at = 0;
+             (at = dwarf_getlocations(&attribute, at, &base, &begin, &end, &ops, &count)) > 0;) {
+            if (begin == end || locate(die, begin).kind == Location::Kind::kNone) continue;
+            if (begin < address_)
+                before = std::max(before.value_or(begin), begin);
+            else
+                behind = std::min(behind.value_or(begin), begin);
+        }
+        for (const auto& place : {before, behind})
+            if (const auto found = place ? debug_.place_of(*place) : std::nullopt)
+                variable.elsewhere.push_back(*found);
+    }
+
+    const DwarfFile& debug_;
+    std::uint64_t address_;
+    std::vector<Dwarf_Die> scopes_;
+    std::vector<SourceVariable> found_;
+};
+
+}  // namespace
+
+std::vector<SourceVariable> variables_at(const DwarfFile& debug, std::uint64_t address) {
+    return Reader(debug, address).read();
+}
+
+}  // namespace djprobe::loader

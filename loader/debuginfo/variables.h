@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0
+// The variables that are in scope at an instruction, and where their values are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "debuginfo/dwarf_file.h"
+#include "debuginfo/location.h"
+#include "debuginfo/source_type.h"
+
+namespace djprobe::loader {
+
+struct SourceVariable {
+    std::string name;
+    std::string function;  ///< whose parameter or local it is
+    SourceType type;
+    Location location;
+    /// Where it has no value: the nearest instruction before and behind from which on it has one.
+    std::vector<SymbolPlace> elsewhere{};
+};
+
+/// The innermost first; of those of one name only that one.
+std::vector<SourceVariable> variables_at(const DwarfFile& debug, std::uint64_t address);
+
+}  // namespace djprobe::loader

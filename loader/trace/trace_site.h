@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0
+// A place of a trace that debug information has found, with the variables there.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debuginfo/variables.h"
+#include "kernel/site_spec.h"
+
+namespace djprobe::loader {
+
+struct TraceSite {
+    SiteSpec site;
+    std::string about;  ///< "fs/read_write.c:470, vfs_read"
+    std::vector<SourceVariable> variables{};
+};
+
+}  // namespace djprobe::loader

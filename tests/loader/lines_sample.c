@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Variables for lines_test.cc, which reads the debug information of this file's object. */
+struct pair {
+    long low, high;
+};
+
+extern void fill(struct pair* pair);
+extern volatile long marks;
+long outer(long n, const char* word);
+
+static inline __attribute__((always_inline)) long add(long base, int step) {
+    long total = base * 3 + step;
+
+    __asm__("" : "+r"(total));
+    marks = total; /* LINE: add */
+    return total;
+}
+
+long outer(long n, const char* word) {
+    const int always = -5;
+    struct pair pair;
+    long first, second;
+
+    fill(&pair);
+    first = add(n, 1);
+    second = add(first, 2);
+    marks = pair.low + word[0]; /* LINE: end */
+    return first + second + always;
+}

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+// Lines, variables and their places by DWARF, of lines_sample.c.
+#include <dwarf.h>
+#include <gmock/gmock.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "debuginfo/function_lines.h"
+#include "debuginfo/variables.h"
+#include "expect_error.h"
+#include "trace/find_sites.h"
+
+namespace djprobe::loader {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Kind = Location::Kind;
+
+std::string text_of(std::vector<Dwarf_Op> ops) {
+    const Dwarf_Op base[] = {{DW_OP_call_frame_cfa, 0, 0, 0}};
+    const Dwarf_Op frame[] = {{DW_OP_bregx, 7, 32, 0}};
+    const Location location = to_location(ops, base, frame);
+    switch (location.kind) {
+        case Kind::kNone:
+            return location.why;
+        case Kind::kValue:
+            return "= " + location.text;
+        case Kind::kMemory:
+            return "at " + location.text;
+    }
+    return "";
+}
+
+Dwarf_Op op(int atom, std::int64_t number = 0) {
+    return {static_cast<std::uint8_t>(atom), static_cast<Dwarf_Word>(number), 0, 0};
+}
+
+TEST(Location, IsInARegisterOrInMemory) {
+    EXPECT_EQ(text_of({op(DW_OP_reg5)}), "= ctx->di");
+    EXPECT_EQ(text_of({op(DW_OP_regx, 12)}), "= ctx->r12");
+    EXPECT_EQ(text_of({op(DW_OP_breg3, 16)}), "at ctx->bx + 16");
+    EXPECT_EQ(text_of({op(DW_OP_fbreg, -24)}), "at ctx->sp + 8");
+    EXPECT_EQ(text_of({op(DW_OP_breg3), op(DW_OP_deref), op(DW_OP_plus_uconst, 4)}),
+              "at ((unsigned long)READ(unsigned long, (unsigned long *)ctx->bx)) + 4");
+}
+
+TEST(Location, OfAValueIsArithmeticOf64Bits) {
+    const Dwarf_Op end = op(DW_OP_stack_value);
+    EXPECT_EQ(text_of({op(DW_OP_lit5), op(DW_OP_neg), end}), "= -(unsigned long)5");
+    EXPECT_EQ(text_of({op(DW_OP_consts, -5), end}), "= -5");
+    EXPECT_EQ(text_of({op(DW_OP_const8u, 0x123456789), end}), "= 0x123456789UL");
+    EXPECT_EQ(text_of({op(DW_OP_breg6, -8), op(DW_OP_lit1), op(DW_OP_shl), end}),
+              "= (ctx->bp - 8) << 1");
+    EXPECT_EQ(text_of({op(DW_OP_breg6), op(DW_OP_lit3), op(DW_OP_shra), end}),
+              "= (unsigned long)((long)ctx->bp >> 3)");
+    EXPECT_EQ(text_of({op(DW_OP_breg0), op(DW_OP_breg1), op(DW_OP_minus), end}),
+              "= ctx->ax - ctx->dx");
+    EXPECT_EQ(text_of({op(DW_OP_breg0), op(DW_OP_lit0), op(DW_OP_lt), end}),
+              "= (unsigned long)((long)ctx->ax < (long)0)");
+}
+
+TEST(Location, OfWhatIsNotUnderstoodHasNoValue) {
+    EXPECT_THAT(text_of({}), HasSubstr("optimized out"));
+    EXPECT_THAT(text_of({op(DW_OP_entry_value), op(DW_OP_stack_value)}),
+                HasSubstr("follows only from what the function was given"));
+    EXPECT_THAT(text_of({op(DW_OP_reg0), op(DW_OP_piece, 4)}), HasSubstr("in pieces"));
+    EXPECT_THAT(text_of({op(DW_OP_addr, 4096)}), HasSubstr("in the kernel's data"));
+    EXPECT_THAT(text_of({op(DW_OP_reg17)}), HasSubstr("register that programs do not see"));
+    EXPECT_THAT(text_of({op(DW_OP_plus)}), HasSubstr("not understood"));
+    EXPECT_THAT(text_of({op(DW_OP_breg0), op(DW_OP_breg1), op(DW_OP_shl), op(DW_OP_stack_value)}),
+                HasSubstr("not understood"));
+    // Below the stack pointer interrupts write.
+    EXPECT_THAT(text_of({op(DW_OP_fbreg, -40)}), HasSubstr("no frame here"));
+}
+
+class Lines : public testing::Test {
+  protected:
+    // The number of the line that is marked so.
+    static unsigned line(const std::string& word) {
+        std::ifstream file(DJPROBE_LINES_SAMPLE ".c");
+        unsigned number = 0;
+        for (std::string text; std::getline(file, text);) {
+            ++number;
+            if (text.find("LINE: " + word) != text.npos) return number;
+        }
+        return 0;
+    }
+    static std::string place(const std::string& word) {
+        return "lines_sample.c:" + std::to_string(line(word));
+    }
+    Question find(const std::string& text, const Judge& judge = accept) {
+        Question question;
+        parse_place(text, question);
+        find_sites(debug_, judge, question, left_out_);
+        return question;
+    }
+    static std::optional<std::string> accept(const SiteSpec&) { return std::nullopt; }
+    static const SourceVariable& variable(const TraceSite& site, const std::string& name) {
+        return *std::ranges::find(site.variables, name, &SourceVariable::name);
+    }
+
+    DwarfFile debug_ = DwarfFile::open(DJPROBE_LINES_OBJECT);
+    std::vector<std::string> left_out_;
+};
+
+TEST_F(Lines, AreFoundInEachInlinedCopyWithTheVariablesThere) {
+    const Question question = find(place("add"));
+    ASSERT_EQ(question.sites.size(), 2U);
+    std::vector<std::string> steps;
+    for (const TraceSite& site : question.sites) {
+        EXPECT_EQ(site.site.symbol, "outer");
+        EXPECT_THAT(site.about,
+                    HasSubstr("lines_sample.c:" + std::to_string(line("add")) + ", add in outer"));
+        EXPECT_EQ(variable(site, "total").function, "add");
+        EXPECT_EQ(variable(site, "total").location.kind, Kind::kValue);
+        EXPECT_EQ(variable(site, "always").location.text, "-5");
+        steps.push_back(variable(site, "step").location.text);
+    }
+    EXPECT_THAT(steps, ElementsAre("1", "2"));
+}
+
+TEST_F(Lines, KnowTypesAndFrames) {
+    const Question question = find(place("end"));
+    ASSERT_EQ(question.sites.size(), 1U);
+    EXPECT_EQ(question.site, question.sites.front().site);
+    const TraceSite& site = question.sites.front();
+    const SourceVariable& pair = variable(site, "pair");
+    EXPECT_EQ(pair.location.kind, Kind::kMemory);
+    EXPECT_THAT(pair.location.text, testing::StartsWith("ctx->sp"));
+    EXPECT_THAT(pair.type.names, ElementsAre(SourceType::Name{"struct", "pair"}));
+    EXPECT_EQ(pair.type.size, 16U);
+    const SourceType word = variable(site, "word").type;
+    EXPECT_THAT(word.layers, ElementsAre(SourceType::Layer{true, 0}));
+    EXPECT_THAT(word.names, ElementsAre(SourceType::Name{"", "char"}));
+}
+
+TEST_F(Lines, LeaveOutWhatIsRefused) {
+    bool first = true;
+    const Question question =
+        find(place("add"), [&](const SiteSpec&) -> std::optional<std::string> {
+            if (!std::exchange(first, false)) return std::nullopt;
+            return "a reason";
+        });
+    EXPECT_EQ(question.sites.size(), 1U);
+    EXPECT_THAT(left_out_, ElementsAre(testing::ContainsRegex("^outer\\+0x[0-9a-f]+: a reason$")));
+    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite,
+                             [&] { find(place("add"), [](const auto&) { return "no"; }); }),
+                HasSubstr("no instruction of it can be probed: outer+0x"));
+}
+
+TEST_F(Lines, WithoutAStatementNameTheNextOne) {
+    const std::string comment =
+        expect_error(ExitCode::kNoSuchSite, [&] { find("lines_sample.c:1"); });
+    EXPECT_THAT(comment, HasSubstr("the next line on which one does is lines_sample.c:"));
+    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite, [&] { find("lines_sample.c:9999"); }),
+                HasSubstr("nor of one behind it"));
+    // A part of a file's name is another file.
+    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite, [&] { find("sample.c:1"); }),
+                HasSubstr("nor of one behind it"));
+    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite, [&] { find("nosuch:+1"); }),
+                HasSubstr("has no function nosuch"));
+}
+
+TEST_F(Lines, OfAFunctionAreThoseInlinedIntoIt) {
+    const auto lines =
+        lines_of(sites_of(debug_, std::string("outer")), [](const SymbolPlace&) { return "jump"; });
+    const auto inlined = std::ranges::count_if(lines, [](const LineSites& one) {
+        return one.line == line("add") && one.functions == std::vector<std::string>{"add", "outer"};
+    });
+    EXPECT_EQ(inlined, 2);
+    SourceText source(std::filesystem::path(DJPROBE_LINES_SAMPLE).parent_path().string());
+    const std::string text = lines_text("outer", lines, source);
+    EXPECT_THAT(text, testing::ContainsRegex(" \\+0x[0-9a-f]+ jump .*LINE: add \\*/  \\[add\\]\n"));
+    EXPECT_THAT(lines_json("outer", lines),
+                HasSubstr("\"functions\":[\"add\",\"outer\"],\"sites\":[{"));
+}
+
+TEST(TraceQuestion, MayBeALine) {
+    Question asked;
+    parse_place("fs/read_write.c:470", asked);
+    ASSERT_TRUE(asked.line);
+    EXPECT_EQ(asked.line->file, "fs/read_write.c");
+    EXPECT_EQ(asked.line->line, 470U);
+    EXPECT_EQ(asked.place(), "fs/read_write.c:470");
+    EXPECT_EQ(asked.module(), "");
+    parse_place("ext4:inode.c:12", asked);
+    EXPECT_EQ(asked.module(), "ext4");
+    EXPECT_EQ(asked.line->file, "inode.c");
+    parse_place("ext4:ext4_readdir:+3", asked);
+    EXPECT_EQ(asked.module(), "ext4");
+    EXPECT_EQ(asked.line->function, "ext4_readdir");
+    EXPECT_EQ(expect_error(ExitCode::kUsage, [&] { parse_place("vfs_read:470", asked); }),
+              "'vfs_read:470': write vfs_read:+470 for a line that is counted from the function's, "
+              "or FILE:470");
+}
+
+}  // namespace
+}  // namespace djprobe::loader
