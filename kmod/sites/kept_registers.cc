@@ -31,17 +31,38 @@ Reads Sites::kept_besides(const x86::Live& live, u64 address) const {
     return kept;
 }
 
+/// Make the site's code what its handlers and readers want, or let the optimizer try again.
+Refusal Sites::reshape_or_later(Site& site) {
+    const Refusal refusal = reshape(site, nullptr);
+    (void)settle(site);
+    if (!refusal) return {};
+    unshaped_ = true;
+    djk_optimizer_kick_later();
+    return refusal;
+}
+
+/// Try again where another patcher had written over a jump, or memory was short.
+void Sites::reshape_left(Portions& portions) {
+    if (!unshaped_) return;
+    unshaped_ = false;
+    for_each_site(
+        portions, [](const Site& site) { return site.has_probes(); },
+        [&](SiteList& some) {
+            while (Site* site = some.take_first())
+                (void)reshape_or_later(*site);
+        });
+}
+
 /// Rebuild what keeps less, or more, than handlers in `home` read, but for the site of `reader`. A
-/// call that has passed such a code before may have lost its registers already, and loses them
-/// where another patcher has written over the code's jump, which therefore stays. NO_MEMORY.
+/// call that has passed such a code before may have lost its registers already, and loses them as
+/// long as another patcher has written over the code's jump. NO_MEMORY.
 Refusal Sites::reshape_home(Range home, u64 reader) {
     Refusal refusal;
     table_.for_each_near(home, [&](Site& other) {
         if (refusal || other.address() == reader || !home.contains(other.address())) return;
         if (other.is_abandoned()) return;
-        const Refusal failed = reshape(other, nullptr);
+        const Refusal failed = reshape_or_later(other);
         if (failed.reason == Reason::NO_MEMORY) refusal = failed;
-        (void)settle(other);
     });
     return refusal;
 }
@@ -70,7 +91,7 @@ Refusal Sites::keep_what_is_read(Site& site, const djk_handler* joining) {
 }
 
 void Sites::forget_reader(Site& site) {
-    if (site.is_reader) readers_.remove(site.address());
+    if (site.is_reader) readers_.remove(*readers_.find(site.address()));
     site.is_reader = false;
 }
 

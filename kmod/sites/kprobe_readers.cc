@@ -9,6 +9,11 @@ namespace {
 
 constexpr Reads kAll{x86::kCallerSaved, true};
 
+bool is_something_dead(const Site& site) {
+    const bool all_live = site.live.registers == x86::kCallerSaved && site.live.flags;
+    return site.plan.may_jump() && !site.joins_kprobe() && !all_live;
+}
+
 }  // namespace
 
 /// All kprobes that the kernel has now.
@@ -41,44 +46,53 @@ Array<u64> Sites::take_new_kprobes() {
     return taken;
 }
 
-bool Sites::destroys_registers(Range home) const {
+/// Whether a detour in `home` destroys registers, or may do so once it is made anew: for other
+/// handlers than it has now it may.
+bool Sites::may_destroy_registers(Range home) const {
     bool found = false;
     table_.for_each_near(home, [&](const Site& site) {
-        found |= home.contains(site.address()) && site.code.shape.direct;
+        found |= home.contains(site.address()) && is_something_dead(site);
     });
     return found;
 }
 
-/// A detour that is made later keeps what it must without this.
 Refusal Sites::keep_for_kprobe(u64 address) {
     // A module that leaves takes its kprobes along.
     if (kprobe_readers_.find(address) || !djk_pin_target(address)) return {};
     Range home;
     Refusal refusal = find_home(address, table_, home);
     djk_unpin_target(address);
-    if (refusal || !destroys_registers(home)) return refusal;
+    // The analysis of a site that comes later sees the kprobe.
+    if (refusal || !may_destroy_registers(home)) return refusal;
     Readers::Reader* const reader = kprobe_readers_.add(address, home);
     if (!reader) return Refusal{Reason::NO_MEMORY};
     reader->reads = kAll;
     refusal = reshape_home(home, 0);
-    if (refusal) kprobe_readers_.remove(address);
+    if (refusal) kprobe_readers_.remove(*reader);
     return refusal;
 }
 
 /// Forget those that is_gone() chooses. At worst detours keep more than they must.
 void Sites::forget_kprobes(Portions& portions, FunctionRef<bool(const Readers::Reader&)> is_gone) {
-    while (const Readers::Reader* const reader = kprobe_readers_.find_if(is_gone)) {
-        const Range home = reader->home;
-        kprobe_readers_.remove(reader->site);
-        (void)reshape_home(home, 0);
+    begin_portion();
+    Readers::Cursor cursor(kprobe_readers_.all(), &Readers::Reader::next);
+    while (!cursor.at_end()) {
+        for (size_t looks = portions.size(); looks > 0 && !cursor.at_end(); --looks) {
+            Readers::Reader& reader = *cursor.take();
+            if (!is_gone(reader)) continue;
+            const Range home = reader.home;
+            kprobe_readers_.remove(reader);
+            (void)reshape_home(home, 0);
+        }
+        if (cursor.at_end()) break;
         portions.pause();
+        begin_portion();
     }
 }
 
 void Sites::forget_kprobes(Portions& portions) {
-    begin_portion();
     forget_kprobes(portions, [&](const Readers::Reader& reader) {
-        return djk_kprobe_at(reader.site) == DJK_KPROBE_NONE || !destroys_registers(reader.home);
+        return djk_kprobe_at(reader.site) == DJK_KPROBE_NONE || !may_destroy_registers(reader.home);
     });
 }
 

@@ -114,6 +114,7 @@ void Sites::optimize(Portions& portions) {
         portions, [](const Site& site) { return site.is_abandoned(); },
         [&](SiteList& some) { retire(some); });
     forget_kprobes(portions);
+    reshape_left(portions);
     const auto settle_all = [&](SiteList& some) {
         while (Site* site = some.take_first())
             (void)settle(*site);

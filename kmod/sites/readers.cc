@@ -4,40 +4,36 @@
 namespace djprobe::kmod {
 
 Readers::~Readers() {
-    while (first_)
-        remove(first_->site);
+    while (Reader* const reader = all_.first())
+        remove(*reader);
 }
 
 Reads Readers::kept_at(u64 address) const {
     Reads kept;
-    for (const Reader* reader = first_; reader; reader = reader->next)
+    for (const Reader* reader = all_.first(); reader; reader = reader->next)
         if (reader->home.contains(address)) kept |= reader->reads;
     return kept;
 }
 
 Readers::Reader* Readers::find(u64 site) const {
-    Reader* reader = first_;
+    Reader* reader = all_.first();
     while (reader && reader->site != site)
         reader = reader->next;
     return reader;
 }
 
 Readers::Reader* Readers::add(u64 site, Range home) {
-    Box<Reader> made = Box<Reader>::create();
-    if (!made) return nullptr;
-    made->site = site;
-    made->home = home;
-    made->next = first_;
-    return first_ = made.release();
+    Reader* const reader = Box<Reader>::create().release();
+    if (!reader) return nullptr;
+    reader->site = site;
+    reader->home = home;
+    all_.add(*reader);
+    return reader;
 }
 
-void Readers::remove(u64 site) {
-    for (Reader** link = &first_; *link; link = &(*link)->next) {
-        if ((*link)->site != site) continue;
-        const Box<Reader> gone = Box<Reader>::adopt(*link);
-        *link = gone->next;
-        return;
-    }
+void Readers::remove(Reader& reader) {
+    all_.remove(reader);
+    Box<Reader>::adopt(&reader).reset();
 }
 
 }  // namespace djprobe::kmod

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../border/memory.h"
+#include "../border/walked_list.h"
 #include "../code/reads.h"
 
 namespace djprobe::kmod {
@@ -22,25 +23,20 @@ class Readers {
         Range home{};  ///< see find_home()
         Reads reads{};
         Reader* next = nullptr;
+        Reader* previous = nullptr;
     };
+    using Cursor = WalkedList<Reader>::Cursor;
 
     /// What code at `address` must keep.
     Reads kept_at(u64 address) const;
     Reader* find(u64 site) const;
-    /// Without it when memory is short. None at this site before.
+    /// nullptr when memory is short. There is none at this site before.
     Reader* add(u64 site, Range home);
-    void remove(u64 site);
-    /// The first one that choose(reader) chooses, or nullptr.
-    template <class Choose>
-    const Reader* find_if(Choose&& choose) const {
-        const Reader* reader = first_;
-        while (reader && !choose(*reader))
-            reader = reader->next;
-        return reader;
-    }
+    void remove(Reader& reader);
+    WalkedList<Reader>& all() { return all_; }
 
   private:
-    Reader* first_ = nullptr;
+    WalkedList<Reader> all_;
 };
 
 }  // namespace djprobe::kmod

@@ -88,7 +88,9 @@ class Sites {
     bool is_at_return(const Site& site) const;
     Reads reads_of(const Site& site, const djk_handler* joining);
     Reads kept_besides(const x86::Live& live, u64 address) const;
+    Refusal reshape_or_later(Site& site);
     Refusal reshape_home(Range home, u64 reader);
+    void reshape_left(Portions& portions);
     Refusal add_reader(Site& site);
     Refusal keep_what_is_read(Site& site, const djk_handler* joining);
     void forget_reader(Site& site);
@@ -97,7 +99,7 @@ class Sites {
     void forget_kprobes(Portions& portions);
     Array<u64> list_kprobes();
     Array<u64> take_new_kprobes();
-    bool destroys_registers(Range home) const;
+    bool may_destroy_registers(Range home) const;
     Refusal keep_for_kprobe(u64 address);
 
     Refusal hold_reason(const Site& site) const;
@@ -135,6 +137,7 @@ class Sites {
     bool optimization_ = true;
     /// A site has a jump that should have gone, or had one that held others back.
     bool unsettled_ = false;
+    bool unshaped_ = false;     ///< a site's code is not what its handlers and readers want
     bool obstructed_ = false;   ///< a site has given up, see retry_obstructed()
     bool just_failed_ = false;  ///< a site's last try has failed since the optimizer's last run
 };

@@ -210,11 +210,9 @@ void djk_watch_kprobes(void)
 
 static void keep_for_kprobes(struct work_struct *work)
 {
-	if (!djp_keep_for_kprobes())
-		return;
-	djk_text_lock();
-	djk_watch_kprobes();
-	djk_text_unlock();
+	/* Memory is short: there may be more later. */
+	if (djp_keep_for_kprobes())
+		queue_delayed_work(optimizer_queue, &kprobe_watch, HZ);
 }
 
 /* ---- Modules ---- */

@@ -150,6 +150,40 @@ TEST(Kprobe, CodeThatWasThereFirstKeepsItsRegisters) {
     session.finish();
 }
 
+/// What the detour at `site` begins with: how it saves what it needs, and counts.
+std::vector<u8> begin_of_code(Session& session, u64 site) {
+    session.settle();
+    const auto* const code = reinterpret_cast<const u8*>(code_of(session, site));
+    return {code, code + 14};
+}
+
+class LateKprobe : public testing::TestWithParam<bool> {};
+
+TEST_P(LateKprobe, FindsItsRegistersAlsoWhenOneOfTwoProbesHasLeft) {
+    const bool comes_first = GetParam();
+    const Crowded found = find_crowded();
+    Session session(found.seed);
+    const Wish wish = {.address = found.site, .program = Kernel::kCounter};
+    const auto comes = [&] {
+        session.disturbed(found.behind[0]);
+        EXPECT_TRUE(session.kernel.kprobes.add(found.behind[0], true));
+        session.run_optimizer();
+    };
+    ASSERT_TRUE(session.attach_one(wish));
+    const std::vector<u8> lean = begin_of_code(session, found.site);
+    if (comes_first) comes();
+    Probe* const second = session.attach_one(wish);
+    ASSERT_TRUE(second);
+    session.settle();
+    if (!comes_first) comes();
+    session.detach({second});
+    session.run_optimizer();
+    EXPECT_NE(begin_of_code(session, found.site), lean);
+    session.finish();
+}
+
+INSTANTIATE_TEST_SUITE_P(All, LateKprobe, testing::Bool());
+
 TEST(Kprobe, NoJumpWhereAKprobeBeforeItMayStillGetIts) {
     for (const unsigned int tactic : {DJPROBE_TACTIC_WINDOW, DJPROBE_TACTIC_SLIDE}) {
         int tried[x86::kJumpLength] = {};

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 
 #include "../harness/kprobe_event.h"
 #include "../harness/observer.h"
@@ -93,6 +94,13 @@ class DeadArgument : public ObserverTest {
         return device_.must_attach(
             observed(kFunction, places_.at(place), DJPROBE_MODE_AUTO, kReader));
     }
+    /// A kprobe of the kernel at the second place.
+    Object::Link attach_theirs() const {
+        Object::Link link =
+            object().kernel_kprobe("observe", "argument_lasts", places_.at(1), kReader);
+        EXPECT_TRUE(link);
+        return link;
+    }
     void expect_seen() const {
         for (const uint64_t argument : {3, 4}) {
             std::ofstream("/sys/module/known/parameters/run") << argument + 1;
@@ -154,9 +162,7 @@ TEST_F(DeadArgument, AKprobeOnAnotherJumpKeepsNoHandlerAway) {
 TEST_F(DeadArgument, IsThereForAKprobeOfTheKernelThatComesLater) {
     Probe first = attach_first();
     for (int i = 0; i < 2; ++i) {
-        const Object::Link link =
-            object().kernel_kprobe("observe", "argument_lasts", places_.at(1), kReader);
-        ASSERT_TRUE(link);
+        const Object::Link link = attach_theirs();
         wait_until_seen();
         expect_jump(first);
         expect_seen();
@@ -165,6 +171,35 @@ TEST_F(DeadArgument, IsThereForAKprobeOfTheKernelThatComesLater) {
         first = attach_first();
         expect_seen();
     }
+}
+
+TEST_F(DeadArgument, IsThereForALateKprobeWhenOneOfTwoProbesLeaves) {
+    const Probe first = attach_first();
+    for (const bool second_first : {true, false}) {
+        Probe second;
+        if (second_first) second = device_.must_attach(at(kFunction, places_.at(0)));
+        first.settle();
+        const Object::Link link = attach_theirs();
+        wait_until_seen();
+        if (!second_first) second = device_.must_attach(at(kFunction, places_.at(0)));
+        expect_jump(first);
+        second.detach();
+        expect_jump(first);
+        expect_seen();
+    }
+}
+
+TEST_F(DeadArgument, IsThereForALateKprobeOnceAnotherOneHasLeftOurJump) {
+    const Probe first = attach_first();
+    auto on_our_jump = std::make_unique<KprobeEvent>("dead_argument");
+    ASSERT_EQ(on_our_jump->add(first.query().address), 0);
+    ASSERT_EQ(on_our_jump->enable(true), 0);
+    const Object::Link link = attach_theirs();
+    usleep(200000);
+    ASSERT_EQ(on_our_jump->enable(false), 0);
+    on_our_jump.reset();
+    wait_until_seen();
+    expect_seen();
 }
 
 TEST_F(DeadArgument, IsThereForAHandlerAtAPlaceThatCounts) {
