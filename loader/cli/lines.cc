@@ -41,8 +41,10 @@ struct LinesOptions {
     bool json = false;
 };
 
-const char* how(std::uint32_t verdict) {
-    switch (verdict) {
+const char* how(const djprobe_explain& answer) {
+    // Its module is not loaded, or another one is.
+    if (answer.reason == DJPROBE_REASON_NO_SUCH_SYMBOL) return "";
+    switch (answer.verdict) {
         case DJPROBE_VERDICT_JUMP:
             return "jump";
         case DJPROBE_VERDICT_REFUSED:
@@ -63,6 +65,8 @@ std::optional<Device> open_device() {
 }
 
 int run(const LinesOptions& options) {
+    if (options.json && options.source)
+        fail(ExitCode::kUsage, "--source: -j shows no text of the source");
     SourceText source(options.source);
     const std::string& symbol = options.function.symbol;
     const std::string module = names_module(symbol) ? symbol.substr(0, symbol.find(':')) : "";
@@ -76,7 +80,7 @@ int run(const LinesOptions& options) {
             site.place.symbol = module + ":" + site.place.symbol;
     const std::optional<Device> device = open_device();
     const auto lines = lines_of(statements, [&](const SymbolPlace& place) -> std::string {
-        return device ? how(device->judge({place.symbol, place.offset, 0}, 0).verdict) : "";
+        return device ? how(device->judge({place.symbol, place.offset, 0}, 0)) : "";
     });
     Output(STDOUT_FILENO)
         .print(options.json ? lines_json(symbol, lines) : lines_text(symbol, lines, source));

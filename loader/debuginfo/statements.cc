@@ -89,10 +89,15 @@ bool is_call_of(Dwarf_Die& scope, const Row& row) {
 std::optional<StatementSite> site_at(const DwarfFile& debug, const Row& row) {
     const std::optional<SymbolPlace> place = debug.place_of(row.address);
     if (!place) return std::nullopt;
-    StatementSite site{row.address, *place, row.file, row.line, row.column, {}, 0};
+    StatementSite site{row.address, *place, row.file, row.line, row.column, {}, 0, 0};
     for (Dwarf_Die& scope : debug.scopes_at(row.address)) {
+        if (site.functions.empty() && is_call_of(scope, row)) {
+            // What stands in the function that is called is not the statement's.
+            site.scope = 0;
+            continue;
+        }
+        if (!site.scope) site.scope = dwarf_dieoffset(&scope);
         if (!is_function(scope)) continue;
-        if (site.functions.empty() && is_call_of(scope, row)) continue;
         if (site.functions.empty()) site.instance = dwarf_dieoffset(&scope);
         const char* const name = dwarf_diename(&scope);
         site.functions.emplace_back(name ? name : "");

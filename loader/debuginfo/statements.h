@@ -19,6 +19,7 @@ struct StatementSite {
     /// The function that the statement is of, then those that it was inlined into.
     std::vector<std::string> functions;
     std::uint64_t instance;  ///< a number of its own for each copy that was inlined
+    std::uint64_t scope;     ///< what the statement stands in, for variables_at()
 };
 
 /// What the user may write for a line.

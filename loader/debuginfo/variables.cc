@@ -16,8 +16,11 @@ class Reader {
     Reader(const DwarfFile& debug, std::uint64_t address)
         : debug_(debug), address_(address), scopes_(debug.scopes_at(address)) {}
 
-    std::vector<SourceVariable> read() {
-        for (std::size_t i = 0; i < scopes_.size(); ++i) {
+    std::vector<SourceVariable> read(std::uint64_t from) {
+        std::size_t i = 0;
+        while (from && i < scopes_.size() && dwarf_dieoffset(&scopes_[i]) != from)
+            ++i;
+        for (; i < scopes_.size(); ++i) {
             if (dwarf_tag(&scopes_[i]) == DW_TAG_compile_unit) break;
             add_scope(i);
             if (dwarf_tag(&scopes_[i]) == DW_TAG_subprogram) break;
@@ -117,8 +120,9 @@ class Reader {
 
 }  // namespace
 
-std::vector<SourceVariable> variables_at(const DwarfFile& debug, std::uint64_t address) {
-    return Reader(debug, address).read();
+std::vector<SourceVariable> variables_at(const DwarfFile& debug, std::uint64_t address,
+                                         std::uint64_t scope) {
+    return Reader(debug, address).read(scope);
 }
 
 }  // namespace djprobe::loader

@@ -21,7 +21,9 @@ struct SourceVariable {
     std::vector<SymbolPlace> elsewhere{};
 };
 
-/// The innermost first; of those of one name only that one.
-std::vector<SourceVariable> variables_at(const DwarfFile& debug, std::uint64_t address);
+/// The innermost first; of those of one name only that one. `scope`: without those of what stands
+/// within it (StatementSite::scope); 0: all.
+std::vector<SourceVariable> variables_at(const DwarfFile& debug, std::uint64_t address,
+                                         std::uint64_t scope);
 
 }  // namespace djprobe::loader

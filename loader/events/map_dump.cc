@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <set>
 #include <span>
 
 #include "base/error.h"
@@ -100,7 +101,8 @@ class MapDumper {
         const int fd = bpf_map__fd(map_);
         const bool large = bpf_map__max_entries(map_) > kSmall;
         // An entry that goes meanwhile lets the next key be the first one again: no more than there
-        // can be.
+        // can be, and each once.
+        std::set<std::vector<std::byte>> known;
         const std::size_t can_be = bpf_map__max_entries(map_);
         std::size_t seen = 0;
         for (; bpf_map_get_next_key(fd, previous, next.data()) == 0 && seen < can_be; ++seen) {
@@ -110,6 +112,7 @@ class MapDumper {
             }
             key = next;
             previous = key.data();
+            if (!known.insert(key).second) continue;
             if (bpf_map_lookup_elem(fd, previous, value.data()) != 0) continue;
             const auto is_zero = [](std::byte byte) { return byte == std::byte{}; };
             if (!large || !std::ranges::all_of(value, is_zero)) found.push_back({key, value});

@@ -19,6 +19,8 @@ namespace djprobe::loader {
 namespace {
 
 void check_places(const LatencyOptions& options) {
+    if (options.from == options.to && options.from.site.symbol.empty())
+        fail(ExitCode::kUsage, "{}: A and B are the same place: give two", options.from.str());
     if (options.from == options.to)
         fail(ExitCode::kUsage,
              "{}: A and B are the same place: give two, as in: probeload latency {} {}:return",

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -21,17 +23,26 @@ using Labels = std::vector<prometheus::ClientMetric::Label>;
 /// Longer ones are tables, whose elements are no time series that one wants.
 constexpr std::size_t kLongestArray = 256;
 
-MetricFamily family(const char* name, const char* help, MetricType type) {
-    return {name, help, type, {}};
-}
+class Family {
+  public:
+    Family(const char* name, const char* help, MetricType type) : family_{name, help, type, {}} {}
 
-void add(MetricFamily& family, Labels labels, double value) {
-    prometheus::ClientMetric metric;
-    metric.label = std::move(labels);
-    // The serializer reads the one of the family's type.
-    metric.counter.value = metric.gauge.value = metric.untyped.value = value;
-    family.metric.push_back(std::move(metric));
-}
+    /// Of samples with the same labels Prometheus would keep one: further ones get a label "nr".
+    void add(Labels labels, double value) {
+        const unsigned number = ++known_[labels];
+        if (number > 1) labels.push_back({"nr", std::to_string(number)});
+        prometheus::ClientMetric metric;
+        metric.label = std::move(labels);
+        // The serializer reads the one of the family's type.
+        metric.counter.value = metric.gauge.value = metric.untyped.value = value;
+        family_.metric.push_back(std::move(metric));
+    }
+    MetricFamily take() { return std::move(family_); }
+
+  private:
+    MetricFamily family_;
+    std::map<Labels, unsigned> known_;
+};
 
 Labels with(Labels labels, const char* name, std::string value) {
     labels.push_back({name, std::move(value)});
@@ -53,25 +64,25 @@ Labels labels_of(const AttachmentReport& report) {
 }
 
 struct ProbeFamilies {
-    MetricFamily hits = family("djprobe_hits_total", "How often the program ran, or was to run.",
-                               MetricType::Counter);
-    MetricFamily missed =
-        family("djprobe_missed_total", "Hits that did not run the program.", MetricType::Counter);
-    MetricFamily probes =
-        family("djprobe_probes", "Probes in the kernel's text.", MetricType::Gauge);
+    Family hits{"djprobe_hits_total", "How often the program ran, or was to run.",
+                MetricType::Counter};
+    Family missed{"djprobe_missed_total", "Hits that did not run the program.",
+                  MetricType::Counter};
+    Family probes{"djprobe_probes", "Probes in the kernel's text.", MetricType::Gauge};
 
     void add_report(const AttachmentReport& report) {
         const Labels labels = labels_of(report);
         const bool site = report.covers == Covers::kSite;
         const djprobe_query* const first = site ? &report.probes.front() : nullptr;
-        add(hits, labels, static_cast<double>(first ? first->hits : report.total.hits));
+        hits.add(labels, static_cast<double>(first ? first->hits : report.total.hits));
         for (std::size_t kind = 0; kind < DJPROBE_MISS_KINDS; ++kind)
-            add(missed, with(labels, "cause", miss_name(kind)),
+            missed.add(
+                with(labels, "cause", miss_name(kind)),
                 static_cast<double>(first ? first->missed[kind] : report.total.missed[kind]));
         for (const auto& [name, mechanism] : kMechanisms)
-            add(probes, with(labels, "mechanism", name),
-                static_cast<double>(std::ranges::count(report.probes, __u32{mechanism},
-                                                       &djprobe_query::mechanism)));
+            probes.add(with(labels, "mechanism", name),
+                       static_cast<double>(std::ranges::count(report.probes, __u32{mechanism},
+                                                              &djprobe_query::mechanism)));
     }
 
     static constexpr std::array<std::pair<const char*, djprobe_mechanism>, 3> kMechanisms = {
@@ -85,17 +96,20 @@ std::string text_of(const Json& value) {
 }
 
 // The key's members are labels of their own: "key_pid", or "key".
-void add_key(const Json& key, const std::string& name, Labels& labels) {
-    if (!key.is_object()) return labels.push_back({name, text_of(key)});
+void add_key(const Json& key, std::string name, Labels& labels) {
+    if (!key.is_object()) {
+        while (std::ranges::find(labels, name, &Labels::value_type::name) != labels.end())
+            name += "_";
+        return labels.push_back({name, text_of(key)});
+    }
     for (const auto& [member, value] : key.items())
         add_key(value, fmt::format("{}_{}", name, member), labels);
 }
 
 // Each number within the value, whose path is the label "field".
-void add_numbers(const Json& value, const std::string& path, const Labels& labels,
-                 MetricFamily& to) {
+void add_numbers(const Json& value, const std::string& path, const Labels& labels, Family& to) {
     if (value.is_number())
-        return add(to, path.empty() ? labels : with(labels, "field", path), value.get<double>());
+        return to.add(path.empty() ? labels : with(labels, "field", path), value.get<double>());
     if (value.is_array() && value.size() > kLongestArray) return;
     if (value.is_array())
         for (std::size_t i = 0; i < value.size(); ++i)
@@ -107,34 +121,37 @@ void add_numbers(const Json& value, const std::string& path, const Labels& label
 }
 
 MetricFamily map_family(const Summary& summary) {
-    MetricFamily maps =
-        family("djprobe_map", "Numbers in the program's maps.", MetricType::Untyped);
+    Family maps("djprobe_map", "Numbers in the program's maps.", MetricType::Untyped);
     for (const MapEntry& entry : summary.maps.entries) {
         Labels labels = {{"map", entry.map}};
         add_key(entry.key, "key", labels);
         add_numbers(entry.value, "", labels, maps);
     }
-    return maps;
+    return maps.take();
 }
 
 MetricFamily variable_family(const Summary& summary) {
-    MetricFamily variables = family(
-        "djprobe_variable", "The program's global variables that are not 0.", MetricType::Untyped);
+    Family variables("djprobe_variable", "The program's global variables that are not 0.",
+                     MetricType::Untyped);
     for (const Variable& variable : summary.variables)
         add_numbers(variable.value, "", {{"name", variable.name}}, variables);
-    return variables;
+    return variables.take();
+}
+
+MetricFamily one_number(const char* name, const char* help, std::uint64_t value) {
+    Family family(name, help, MetricType::Counter);
+    family.add({}, static_cast<double>(value));
+    return family.take();
 }
 
 void add_events(const Summary& summary, std::vector<MetricFamily>& families) {
     if (!summary.loss) return;
     families.push_back(
-        family("djprobe_events_total", "Events that probeload received.", MetricType::Counter));
-    add(families.back(), {}, static_cast<double>(summary.received));
+        one_number("djprobe_events_total", "Events that probeload received.", summary.received));
     // A bound would count what is no event at all.
-    if (!summary.loss->exact) return;
-    families.push_back(
-        family("djprobe_events_lost_total", "Events that found no room.", MetricType::Counter));
-    add(families.back(), {}, static_cast<double>(*summary.loss->exact));
+    if (summary.loss->exact)
+        families.push_back(one_number("djprobe_events_lost_total", "Events that found no room.",
+                                      *summary.loss->exact));
 }
 
 }  // namespace
@@ -143,8 +160,8 @@ std::vector<MetricFamily> metric_families(const Summary& summary) {
     ProbeFamilies probes;
     for (const AttachmentReport& report : summary.attachments)
         probes.add_report(report);
-    std::vector<MetricFamily> families = {std::move(probes.hits), std::move(probes.missed),
-                                          std::move(probes.probes)};
+    std::vector<MetricFamily> families = {probes.hits.take(), probes.missed.take(),
+                                          probes.probes.take()};
     add_events(summary, families);
     families.push_back(variable_family(summary));
     families.push_back(map_family(summary));

@@ -62,22 +62,34 @@ class Newest : public prometheus::Collectable {
     fail(ExitCode::kFailure, "--metrics-file: {}: {}", file.string(), std::strerror(error));
 }
 
+std::filesystem::path unfinished(const std::filesystem::path& file) {
+    std::filesystem::path name = file;
+    return name += "." + std::to_string(getpid());
+}
+
 // node_exporter reads each file that ends in .prom at any time: it must never see a part.
 void write_whole(const std::filesystem::path& file, const Families& families) {
-    std::filesystem::path unfinished = file;
-    unfinished += "." + std::to_string(getpid());
-    std::ofstream out(unfinished, std::ios::trunc);
+    const std::filesystem::path part = unfinished(file);
+    std::ofstream out(part, std::ios::trunc);
     prometheus::TextSerializer().Serialize(out, families);
     out.close();
     const int error = errno;
-    std::error_code failed;
-    if (out) {
-        std::filesystem::rename(unfinished, file, failed);
-        if (!failed) return;
-    }
-    std::error_code ignored;
-    std::filesystem::remove(unfinished, ignored);
+    std::error_code failed, ignored;
+    if (out) std::filesystem::rename(part, file, failed);
+    if (out && !failed) return;
+    std::filesystem::remove(part, ignored);
     fail_file(file, failed ? failed.value() : error);
+}
+
+// The user learns of a wrong name before anything begins.
+void check_file(const std::filesystem::path& file) {
+    if (file.extension() != ".prom")
+        fail(ExitCode::kUsage,
+             "--metrics-file: {}: node_exporter reads only files whose names end in .prom",
+             file.string());
+    if (std::filesystem::is_directory(file)) fail_file(file, EISDIR);
+    if (!std::ofstream(unfinished(file))) fail_file(file, errno);
+    std::filesystem::remove(unfinished(file));
 }
 
 }  // namespace
@@ -95,13 +107,16 @@ struct MetricsExport::Server {
 MetricsExport::MetricsExport(const std::optional<std::string>& address,
                              std::optional<std::filesystem::path> file)
     : file_(std::move(file)) {
+    if (file_) check_file(*file_);
     if (!address) return;
     const NoSignals no_signals;
     try {
         server_ = std::make_unique<Server>(*address);
     } catch (const std::exception&) {
+        // The library says no more.
         fail(ExitCode::kUsage,
-             "--metrics: cannot listen at {}: another program does, or no interface has it",
+             "--metrics: cannot listen at {}: another program does, no interface has it, or the "
+             "port is not permitted",
              *address);
     }
     say("metrics at http://{}/metrics\n", *address);
@@ -109,13 +124,11 @@ MetricsExport::MetricsExport(const std::optional<std::string>& address,
 
 MetricsExport::~MetricsExport() = default;
 
-// The first time the user learns of a wrong name; later a full disk must not end the session.
+// A full disk must not end the session.
 void MetricsExport::write_file(const std::vector<prometheus::MetricFamily>& families) try {
     write_whole(*file_, families);
-    written_ = true;
     failing_ = false;
 } catch (const Error& error) {
-    if (!written_) throw;
     if (!failing_) say("probeload: {}: its numbers are old\n", error.what());
     failing_ = true;
 }

@@ -17,7 +17,7 @@ namespace djprobe::loader {
 class MetricsExport {
   public:
     /// Listens at `address` ("IP:PORT", see parse_metrics_address()), unless it is none. Throws
-    /// Error.
+    /// Error, also where no such file can be made.
     MetricsExport(const std::optional<std::string>& address,
                   std::optional<std::filesystem::path> file);
     ~MetricsExport();
@@ -25,8 +25,7 @@ class MetricsExport {
     MetricsExport& operator=(const MetricsExport&) = delete;
 
     /// What is told from now on. A reader of the file sees the old numbers or the new ones, never a
-    /// part. Throws Error where the file cannot be written the first time; later a line of stderr
-    /// says so.
+    /// part. Where it cannot be written a line of stderr says so.
     void update(const Summary& summary);
 
   private:
@@ -36,7 +35,7 @@ class MetricsExport {
 
     std::unique_ptr<Server> server_;
     std::optional<std::filesystem::path> file_;
-    bool written_ = false, failing_ = false;
+    bool failing_ = false;
 };
 
 }  // namespace djprobe::loader

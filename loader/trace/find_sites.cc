@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
 #include <set>
 
@@ -31,16 +32,16 @@ class Finder {
         std::map<std::uint64_t, std::vector<StatementSite>> instances;
         for (StatementSite& site : statements())
             instances[site.instance].push_back(std::move(site));
+        if (instances.size() > kMost)
+            fail(ExitCode::kUsage,
+                 "{}: is in {} places, more than {}: 'probeload lines FUNC' shows those of a "
+                 "function, to be named FUNC+OFFSET",
+                 question_.place(), instances.size(), kMost);
         for (const auto& [instance, sites] : instances)
             add_instance(sites);
         if (question_.sites.empty())
             fail(ExitCode::kNoSuchSite, "{}: no instruction of it can be probed: {}",
                  question_.place(), fmt::join(left_out_, "; "));
-        if (question_.sites.size() > kMost)
-            fail(ExitCode::kUsage,
-                 "{}: is in {} places, more than {}: 'probeload lines FUNC' shows those of a "
-                 "function, to be named FUNC+OFFSET",
-                 question_.place(), question_.sites.size(), kMost);
         std::ranges::stable_sort(question_.sites, {},
                                  [](const TraceSite& one) { return one.site.str(); });
         if (question_.sites.size() == 1) question_.site = question_.sites.front().site;
@@ -51,7 +52,7 @@ class Finder {
         const auto start = debug_.address_of(question_.bare_function());
         if (!start) return;
         question_.sites.push_back(
-            {question_.site, "", variables_at(debug_, *start + question_.site.offset)});
+            {question_.site, "", variables_at(debug_, *start + question_.site.offset, 0)});
     }
 
     std::vector<StatementSite> statements() {
@@ -72,6 +73,12 @@ class Finder {
     std::vector<StatementSite> of_file(const SourceLine& line) {
         std::vector<StatementSite> sites = sites_of(debug_, line);
         if (sites.empty()) none(line);
+        std::set<std::string> files;
+        for (const StatementSite& site : sites)
+            files.insert(std::filesystem::path(site.file).lexically_normal().string());
+        if (files.size() > 1)
+            fail(ExitCode::kUsage, "{}: there are several such files, name more of the path: {}",
+                 question_.place(), fmt::join(files, ", "));
         return sites;
     }
     [[noreturn]] void none(const SourceLine& line) const {
@@ -108,7 +115,7 @@ class Finder {
             refused = "several functions have this name";
         if (refused) return left_out_.push_back(fmt::format("{}: {}", site.str(), *refused));
         question_.sites.push_back(
-            {site, about(statement), variables_at(debug_, statement.address)});
+            {site, about(statement), variables_at(debug_, statement.address, statement.scope)});
     }
 
     static std::string about(const StatementSite& site) {

@@ -16,6 +16,20 @@ static inline __attribute__((always_inline)) long add(long base, int step) {
     return total;
 }
 
+static inline __attribute__((always_inline)) long half(long count) {
+    marks = count;
+    return count / 2;
+}
+
+long caller(long other, long count);
+
+/* The call begins where the function that is called does, which has a `count` of its own. */
+long caller(long other, long count) {
+    marks = 1;
+    other = half(other); /* LINE: call */
+    return other + count;
+}
+
 long outer(long n, const char* word) {
     const int always = -5;
     struct pair pair;

@@ -137,6 +137,15 @@ TEST_F(Lines, KnowTypesAndFrames) {
     EXPECT_THAT(word.names, ElementsAre(SourceType::Name{"", "char"}));
 }
 
+TEST_F(Lines, OfACallKnowTheCallersVariables) {
+    const Question question = find(place("call"));
+    ASSERT_FALSE(question.sites.empty());
+    for (const TraceSite& site : question.sites) {
+        EXPECT_THAT(site.about, testing::EndsWith(", caller"));
+        EXPECT_EQ(variable(site, "count").function, "caller");
+    }
+}
+
 TEST_F(Lines, LeaveOutWhatIsRefused) {
     bool first = true;
     const Question question =

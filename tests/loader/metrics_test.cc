@@ -94,6 +94,19 @@ TEST(Metrics, keys_are_labels_and_each_number_of_a_value_a_sample) {
               "djprobe_map{map=\"pairs\",key=\"3\",field=\"slots[1]\"} 5\n");
 }
 
+TEST(Metrics, no_two_samples_have_the_same_labels) {
+    Summary summary;
+    summary.maps.entries = {
+        {"counts", "", "", "a", 1},
+        {"counts", "", "", "a", 2},
+        {"nested", "", "", {{"a", {{"b", 1}}}, {"a_b", 2}}, 3},
+    };
+    EXPECT_THAT(text(summary), HasSubstr("djprobe_map{map=\"counts\",key=\"a\"} 1\n"
+                                         "djprobe_map{map=\"counts\",key=\"a\",nr=\"2\"} 2\n"
+                                         "djprobe_map{map=\"nested\",key_a_b=\"1\","
+                                         "key_a_b_=\"2\"} 3\n"));
+}
+
 TEST(MetricsAddress, is_of_this_machine_unless_the_user_says_otherwise) {
     EXPECT_EQ(parse_metrics_address("9435"), "127.0.0.1:9435");
     EXPECT_EQ(parse_metrics_address("0.0.0.0:80"), "0.0.0.0:80");
@@ -124,14 +137,27 @@ TEST(MetricsFile, is_replaced_as_a_whole) {
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(files.path()), {}), 1);
 }
 
-TEST(MetricsFile, that_cannot_be_written_is_an_error_the_first_time) {
+TEST(MetricsFile, that_cannot_be_made_is_an_error_at_once) {
+    const Files files;
+    const std::filesystem::path directory = files.path() / "sub", file = directory / "x.prom";
+    const auto error = [](ExitCode code, const std::filesystem::path& wrong) {
+        return expect_error(code, [&] { MetricsExport(std::nullopt, wrong); });
+    };
+    EXPECT_EQ(error(ExitCode::kFailure, file),
+              "--metrics-file: " + file.string() + ": No such file or directory");
+    EXPECT_EQ(error(ExitCode::kUsage, "reads"),
+              "--metrics-file: reads: node_exporter reads only files whose names end in .prom");
+    std::filesystem::create_directories(file);
+    EXPECT_EQ(error(ExitCode::kFailure, file),
+              "--metrics-file: " + file.string() + ": Is a directory");
+}
+
+TEST(MetricsFile, that_cannot_be_written_any_more_is_told_once) {
     const Files files;
     const std::filesystem::path directory = files.path() / "sub";
-    MetricsExport metrics(std::nullopt, directory / "x.prom");
-    EXPECT_EQ(expect_error(ExitCode::kFailure, [&] { metrics.update(one_site()); }),
-              "--metrics-file: " + (directory / "x.prom").string() + ": No such file or directory");
     std::filesystem::create_directory(directory);
-    metrics.update(one_site());
+    MetricsExport metrics(std::nullopt, directory / "x.prom");
+    EXPECT_TRUE(std::filesystem::is_empty(directory));
     std::filesystem::remove_all(directory);
     testing::internal::CaptureStderr();
     metrics.update(one_site());
@@ -158,7 +184,7 @@ TEST(MetricsServer, that_finds_its_port_taken_is_an_error) {
     listen(taken.get(), 1);
     EXPECT_EQ(expect_error(ExitCode::kUsage, [&] { MetricsExport(address, std::nullopt); }),
               "--metrics: cannot listen at " + address +
-                  ": another program does, or no interface has it");
+                  ": another program does, no interface has it, or the port is not permitted");
 }
 
 }  // namespace
