@@ -273,7 +273,9 @@ TEST_F(Many, OthersAreServedWhileTheyComeAndGo) {
         "10000 sites attached in %.2f s, detached in %.2f s; meanwhile %zu rounds, the longest "
         "query %.1f ms, attach and detach %.1f ms, disable %.1f ms\n",
         attached, detached, rounds, query * 1e3, attach * 1e3, enable * 1e3);
-    EXPECT_GT(rounds, 3u);
+    // The last round may end after the others. With PREEMPT_RT each takes most of a second, in
+    // which enable() waits for a quiescence.
+    EXPECT_GE(rounds, 2u);
     const double most = most_seconds(attached + detached);
     EXPECT_LT(query, most);
     EXPECT_LT(attach, most);
