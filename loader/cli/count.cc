@@ -11,6 +11,7 @@
 #include "cli/checks.h"
 #include "cli/number_option.h"
 #include "cli/source_options.h"
+#include "cli/task_options.h"
 #include "cli/watch_options.h"
 
 namespace djprobe::loader {
@@ -112,6 +113,7 @@ void add_counting_options(CLI::App& command, CountOptions& options) {
                     "of the function, arg1 to arg6, or registers (rdi, edi)")
         ->type_name("CONDITIONS")
         ->check(not_empty);
+    add_task_filter(command, options.tasks);
     command.add_flag_callback(
         "--int3", [&options] { options.mode = DJPROBE_MODE_INT3; }, "Never a jump");
 }

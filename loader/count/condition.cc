@@ -98,10 +98,9 @@ std::vector<djprobe_action> parse_conditions(std::string_view text, const SiteSp
         end = text.find("&&");
         actions.push_back(parse_condition(trim(text.substr(0, end)), site, prototypes));
     }
-    // What counts comes behind them.
-    if (actions.size() >= DJPROBE_ACTIONS_MAX)
+    if (actions.size() > kMostConditions)
         fail(ExitCode::kUsage, "--if: {} comparisons, more than {}", actions.size(),
-             DJPROBE_ACTIONS_MAX - 1);
+             kMostConditions);
     return actions;
 }
 

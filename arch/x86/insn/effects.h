@@ -13,6 +13,14 @@ constexpr RegisterSet register_bit(u8 number) {
     return static_cast<RegisterSet>(1u << number);
 }
 
+/// Not by a builtin: without the instruction for it that would be a call of a library.
+constexpr size_t count_of(RegisterSet registers) {
+    size_t count = 0;
+    for (; registers; registers &= static_cast<RegisterSet>(registers - 1))
+        ++count;
+    return count;
+}
+
 inline constexpr u8 kRax = 0, kRcx = 1, kRdx = 2, kRsi = 6, kRdi = 7;
 inline constexpr RegisterSet kAllRegisters = 0xffff;
 /// rax rcx rdx rsi rdi r8 r9 r10 r11: what a C function may change (System V ABI for
