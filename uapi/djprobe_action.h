@@ -11,9 +11,15 @@
 #define DJPROBE_ACTION_H
 
 /*
- * An operand is a register as it is before the probed instruction, `sp` as the site's, or with
- * DJPROBE_ACTION_TASK a field of the task that runs: its lowest 1, 2, 4 or 8 bytes, extended to 64
- * bits by zeros or, with DJPROBE_ACTION_SIGNED, by its sign.
+ * An operand is a register as it is before the probed instruction, `sp` as the site's; or with
+ * DJPROBE_ACTION_TASK a field of the task that runs, or with DJPROBE_ACTION_MEMORY what is stored
+ * at the register's address plus a displacement: of that the lowest 1, 2, 4 or 8 bytes, extended to
+ * 64 bits by zeros or, with DJPROBE_ACTION_SIGNED, by its sign.
+ *
+ * Memory is read only where that cannot fault: those bytes that the probed instruction itself reads
+ * or writes by the same register and displacement, without an index; and up to 8 bytes at `sp` in
+ * what a compiler has made. A site for which that does not hold is refused (OPERAND_MAY_FAULT). A
+ * register of a device may change by being read: the instruction reads it then for the second time.
  */
 enum djprobe_action_operation {
 	/* The counter at `offset` is incremented. No operand. */
@@ -80,15 +86,18 @@ static inline unsigned int djprobe_task_field_size(unsigned int field)
 
 #define DJPROBE_ACTION_SIGNED 1
 #define DJPROBE_ACTION_TASK 2
+#define DJPROBE_ACTION_MEMORY 4
 
 struct djprobe_action {
 	unsigned char operation;  /* enum djprobe_action_operation */
 	unsigned char reg;	  /* the operand: a register, or an enum djprobe_task_field; 0 where
 				   * there is none, as the next two */
 	unsigned char width;	  /* 1, 2, 4 or 8 bytes of it */
-	unsigned char flags;	  /* DJPROBE_ACTION_SIGNED and _TASK, or-ed */
-	unsigned int offset;	  /* bytes from the probe's counter on, a multiple of 8; IF_*: 0 */
-	unsigned long long value; /* IF_*: what the operand is compared with; else 0 */
+	unsigned char flags;	  /* DJPROBE_ACTION_SIGNED, and _TASK or _MEMORY */
+	unsigned int offset;	  /* bytes from the probe's counter on, a multiple of 8; IF_*: 0, or
+				   * the displacement */
+	unsigned long long value; /* IF_*: what the operand is compared with; else 0, or the
+				   * displacement: a signed number of 32 bits */
 };
 
 #endif

@@ -90,6 +90,9 @@ enum djprobe_detail {
 	X(33, FRAGILE_TEXT, "fragile-text",                                                        \
 	  "the kernel copies or rewrites this code, or enters it where no probe can "              \
 	  "run", NONE)                                                                             \
+	X(34, OPERAND_MAY_FAULT, "operand-may-fault",                                              \
+	  "an operand in memory that the probed instruction itself does not read or write: "       \
+	  "reading it might fault", ACTION)                                                        \
 	/* 64..127: int3 stays, the jump is refused. */                                            \
 	X(64, MODE_INT3, "mode-int3", "int3 was asked for", NONE)                                  \
 	X(65, SHORT_REGION, "short-region",                                                        \

@@ -108,9 +108,11 @@ void add_counting_options(CLI::App& command, CountOptions& options) {
         ->type_name("SECONDS")
         ->check(positive);
     command
-        .add_option("--if", options.conditions,
-                    "Only hits for which this holds: 'count > 4096 && edx != -1', with arguments "
-                    "of the function, arg1 to arg6, or registers (rdi, edi)")
+        .add_option(
+            "--if", options.conditions,
+            "Only hits for which this holds: 'count > 4096 && edx != -1', with arguments "
+            "of the function, arg1 to arg6, registers (rdi, edi), or memory that the instruction "
+            "itself reads or writes (0x18(%rdi):4)")
         ->type_name("CONDITIONS")
         ->check(not_empty);
     add_task_filter(command, options.tasks);

@@ -54,7 +54,8 @@ Command add_hist(CLI::App& app) {
         ->required();
     command
         ->add_option("--of", options->histogram_of,
-                     "An argument of the function, arg1 to arg6, or a register (rdi, edi)")
+                     "An argument of the function, arg1 to arg6, a register (rdi, edi), or memory "
+                     "that the instruction itself reads or writes (0x18(%rdi):4)")
         ->type_name("OPERAND")
         ->required();
     add_counting_options(*command, *options);

@@ -177,6 +177,33 @@ TEST_P(ActionTest, AHistogramHasASlotForEachBitAndForZero) {
     }
 }
 
+// Relative to the site's stack pointer, from which pushes have moved.
+TEST_P(ActionTest, ReadsTheStackOfTheSite) {
+    const test::Bytes code = CODE(
+        "push 0x12345678; nop dword ptr [rax + rax]; "
+        "lea rsp, [rsp + 8]; jmp " ARENA_EXIT);
+    const Actions actions = {
+        make(DJPROBE_ACTION_ADD, DJPROBE_REG_SP, 8, DJPROBE_ACTION_MEMORY),
+        make(DJPROBE_ACTION_IF_EQ, DJPROBE_REG_SP, 2, DJPROBE_ACTION_MEMORY, 1, 0x3456), count()};
+    Detoured site(bench_, code, 5);
+    const Machine start = bench_.start();
+    count_at(site, config_for(Reach::Far, true, actions), kAllLive);
+    counters_at(Reach::Far)[0] = 0;
+    EXPECT_EQ(difference(run(start), start), "");
+    EXPECT_EQ(counters_at(Reach::Far)[0], 0x1234'5679u);
+}
+
+TEST_P(ActionTest, AComparisonWithMemoryCosts2) {
+    const Action field =
+        make(DJPROBE_ACTION_IF_EQ, 12, 4, DJPROBE_ACTION_MEMORY, 0x18, 0xffff'ffff);
+    EXPECT_EQ(cost(Reach::Near, true, {field, count()}, kNothingLive), 3u);
+    EXPECT_EQ(cost(Reach::Near, true, {log2(kDi, 4)}, kNothingLive), 4u);
+    EXPECT_EQ(
+        cost(Reach::Near, true, {make(DJPROBE_ACTION_LOG2, kDi, 4, DJPROBE_ACTION_MEMORY, 0, 0x18)},
+             kNothingLive),
+        4u);
+}
+
 TEST_P(ActionTest, AnExtremeBeginsAt0AndKeepsTheGreatestAndTheLeast) {
     for (const Reach reach : {Reach::Near, Reach::Far})
         for (const u8 flags : {0, DJPROBE_ACTION_SIGNED})
@@ -249,6 +276,8 @@ TEST(ActionListTest, OnlyActionsAreActions) {
     EXPECT_TRUE(is_action(count()));
     EXPECT_TRUE(is_action(log2(15, 1)));
     EXPECT_TRUE(is_action(above(0, 2, ~0ul)));
+    EXPECT_TRUE(is_action(make(DJPROBE_ACTION_ADD, 0, 8, DJPROBE_ACTION_MEMORY, 8, ~0ul)));
+    EXPECT_TRUE(is_action(make(DJPROBE_ACTION_IF_EQ, 4, 8, DJPROBE_ACTION_MEMORY, ~0u, 7)));
     EXPECT_TRUE(is_action(make(DJPROBE_ACTION_ADD, 0, 4, DJPROBE_ACTION_SIGNED, 8)));
     for (const Action& wrong : {
              make(0),
@@ -261,7 +290,11 @@ TEST(ActionListTest, OnlyActionsAreActions) {
              make(DJPROBE_ACTION_ADD, 0, 0),
              make(DJPROBE_ACTION_ADD, 0, 3),
              make(DJPROBE_ACTION_ADD, 0, 16),
-             make(DJPROBE_ACTION_ADD, 0, 8, 4),
+             make(DJPROBE_ACTION_ADD, 0, 8, 8),
+             make(DJPROBE_ACTION_ADD, 0, 8, DJPROBE_ACTION_MEMORY | DJPROBE_ACTION_TASK),
+             make(DJPROBE_ACTION_ADD, 0, 8, DJPROBE_ACTION_MEMORY, 0, 0xffff'ffff),
+             make(DJPROBE_ACTION_COUNT, 0, 0, DJPROBE_ACTION_MEMORY),
+             make(DJPROBE_ACTION_IF_EQ, 16, 8, DJPROBE_ACTION_MEMORY),
              make(DJPROBE_ACTION_ADD, DJPROBE_TASK_PID, 8, DJPROBE_ACTION_TASK),
              make(DJPROBE_ACTION_IF_EQ, DJPROBE_TASK_FIELDS, 4, DJPROBE_ACTION_TASK),
              make(DJPROBE_ACTION_COUNT, 0, 0, DJPROBE_ACTION_TASK),
@@ -270,7 +303,7 @@ TEST(ActionListTest, OnlyActionsAreActions) {
              make(DJPROBE_ACTION_ADD, 0, 8, 0, 0, 1),
              make(DJPROBE_ACTION_LOG2, 0, 8, 0, 0, 1),
              make(DJPROBE_ACTION_IF_EQ, 0, 8, 0, 8),
-             make(DJPROBE_ACTION_IF_GE, 0, 8, 4),
+             make(DJPROBE_ACTION_IF_GE, 0, 8, 8),
          })
         EXPECT_FALSE(is_action(wrong)) << test::describe({wrong});
 }

@@ -76,6 +76,29 @@ TEST_F(Condition, names_arguments_and_registers) {
                   true, std::uint64_t{1} << 63U);
 }
 
+TEST_F(Condition, names_memory_as_disassemblers_do) {
+    const Conditions all = parse("0x18(%rdi):4 == 7 && -8(%r12) > 1 && (%rsp):2<=-3", "read+0x20");
+    ASSERT_EQ(all.size(), 3U);
+    EXPECT_EQ(all[0].reg, 7);
+    EXPECT_EQ(all[0].width, 4);
+    EXPECT_EQ(all[0].flags, DJPROBE_ACTION_MEMORY);
+    EXPECT_EQ(all[0].offset, 0x18U);
+    EXPECT_EQ(all[0].value, 7U);
+    EXPECT_EQ(all[1].reg, 12);
+    EXPECT_EQ(all[1].width, 8);
+    EXPECT_EQ(all[1].offset, 0xffff'fff8U);
+    EXPECT_EQ(all[2].reg, DJPROBE_REG_SP);
+    EXPECT_EQ(all[2].flags, DJPROBE_ACTION_MEMORY | DJPROBE_ACTION_SIGNED);
+    EXPECT_EQ(all[2].offset, 0U);
+    const djprobe_action sum = action_of(DJPROBE_ACTION_ADD, {12, 8, false, -8});
+    EXPECT_EQ(sum.offset, 0U);
+    EXPECT_EQ(sum.value, ~7ULL);
+    for (const char* text : {"8(%edi) > 1", "8(%rdx):3 > 1", "8(%rdi)4 > 1", "x(%rdi) > 1",
+                             "8(%rdi,%rax,2) > 1", "0x80000000(%rdi) > 1"})
+        EXPECT_NE(refused(text).find("memory is written as in 0x18(%rdi):4"), std::string::npos)
+            << text;
+}
+
 TEST_F(Condition, that_cannot_be_is_one_line_that_says_why) {
     EXPECT_EQ(refused("size > 1"),
               "'size': read has no such argument: it has file, count, flags, big, more");

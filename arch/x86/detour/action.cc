@@ -11,7 +11,8 @@ u32 size_of_source(const Action& action) {
 }
 
 bool is_operand(const Action& action) {
-    constexpr u8 kFlags = DJPROBE_ACTION_SIGNED | DJPROBE_ACTION_TASK;
+    constexpr u8 kFlags = DJPROBE_ACTION_SIGNED | DJPROBE_ACTION_TASK | DJPROBE_ACTION_MEMORY;
+    if (is_of_task(action) && is_in_memory(action)) return false;
     const bool width =
         action.width == 1 || action.width == 2 || action.width == 4 || action.width == 8;
     return width && (action.flags & ~kFlags) == 0 && action.width <= size_of_source(action);
@@ -20,10 +21,12 @@ bool is_operand(const Action& action) {
 bool is_action(const Action& action) {
     if (action.operation < DJPROBE_ACTION_COUNT || action.operation > DJPROBE_ACTION_MIN)
         return false;
-    if (compares(action)) return is_operand(action) && action.offset == 0;
-    if (action.value) return false;
-    if (!has_operand(action)) return !action.reg && !action.width && !action.flags;
-    return is_operand(action);
+    if (!has_operand(action)) return !action.reg && !action.width && !action.flags && !action.value;
+    const auto displaced = static_cast<u64>(i64{displacement_of(action)});
+    const u64 displacement = is_in_memory(action) ? displaced : 0;
+    const bool fits = compares(action) ? action.offset == static_cast<u32>(displacement)
+                                       : action.value == displacement;
+    return fits && is_operand(action);
 }
 
 /// Scratch registers are none of the operands'.

@@ -16,6 +16,10 @@ inline bool is_signed(const Action& action) {
 inline bool is_of_task(const Action& action) {
     return (action.flags & DJPROBE_ACTION_TASK) != 0;
 }
+/// Whether it is where a register points to.
+inline bool is_in_memory(const Action& action) {
+    return (action.flags & DJPROBE_ACTION_MEMORY) != 0;
+}
 /// IF_*.
 inline bool compares(const Action& action) {
     return action.operation >= DJPROBE_ACTION_IF_EQ && action.operation <= DJPROBE_ACTION_IF_GE;
@@ -26,6 +30,11 @@ inline bool is_extreme(const Action& action) {
 }
 inline bool has_operand(const Action& action) {
     return action.operation != DJPROBE_ACTION_COUNT;
+}
+
+/// Where in memory, seen from the register.
+inline i32 displacement_of(const Action& action) {
+    return static_cast<i32>(compares(action) ? action.offset : action.value);
 }
 
 /// The index of the first action that is none as uapi/djprobe_action.h defines them, or one too

@@ -13,7 +13,8 @@ constexpr u8 kGs = 0x65;
 /// Whether the operand is not a register as it is: elsewhere, a part of one, or rsp, which pushes
 /// have moved.
 bool needs_load(const Action& action) {
-    return has_operand(action) && (is_of_task(action) || action.width != 8 || action.reg == kRsp);
+    const bool elsewhere = is_of_task(action) || is_in_memory(action);
+    return has_operand(action) && (elsewhere || action.width != 8 || action.reg == kRsp);
 }
 
 /// Whether what an extreme compares is something else than its operand.
@@ -37,7 +38,7 @@ bool is_far(const Action& action, i64 counter) {
 /// Whether a comparison of 4 bytes of memory with 4 bytes of the value tells what one of all 8
 /// would: if neither was extended, or both in the same way.
 bool compares_in_memory(const Action& action) {
-    if (!is_of_task(action)) return false;
+    if (!is_of_task(action) && !is_in_memory(action)) return false;
     const auto value = static_cast<i64>(action.value);
     if (action.width == 8) return true;
     if (action.width != 4) return false;
@@ -121,7 +122,8 @@ class CounterOperand {
 size_t ActionWriter::scratches(const Action& action, i64 counter, bool rax_is_operand) {
     const size_t loaded = needs_load(action) ? 1 : 0;
     const size_t far = is_far(action, counter) ? 1 : 0;
-    if (compares(action)) return loaded + (is_immediate(action) ? 0 : 1);
+    const bool stays = is_in_memory(action) && compares_in_memory(action);
+    if (compares(action)) return (stays ? 0 : loaded) + (is_immediate(action) ? 0 : 1);
     if (action.operation == DJPROBE_ACTION_LOG2) return 1 + (loaded | far);
     if (!is_extreme(action)) return loaded + far;
     const size_t key = loaded || is_turned(action) ? 1 : 0;
@@ -130,7 +132,8 @@ size_t ActionWriter::scratches(const Action& action, i64 counter, bool rax_is_op
 
 void ActionWriter::operand(u8 reg, const Source& source) {
     if (!source.is_memory) return out_.code(modrm(3, reg, source.reg));
-    out_.code(modrm(2, reg, source.reg));  // displacement(source.reg), which needs no SIB
+    out_.code(modrm(2, reg, source.reg));  // displacement(source.reg)
+    if ((source.reg & 7) == kBySib) out_.byte(0x24);
     out_.imm32(source.displacement);
 }
 
@@ -164,6 +167,9 @@ ActionWriter::Source ActionWriter::source(const Action& action) {
         out_.imm32(static_cast<u32>(place_.task.current));  // mov %gs:current, task
         return {task, true, place_.task.fields[action.reg]};
     }
+    const auto displacement = static_cast<u32>(displacement_of(action));
+    if (is_in_memory(action))
+        return {action.reg, true, displacement + (action.reg == kRsp ? place_.depth : 0)};
     if (action.reg != kRsp) return {action.reg, false, 0};
     const u8 to = take();
     out_.code(rex(to, 0, 0), 0x8d, modrm(2, to, kBySib), 0x24);  // lea depth(%rsp), to

@@ -134,11 +134,37 @@ static __always_inline u64 whole_operand(const struct djprobe_action *action,
 	return *(const u64 *)((const u8 *)regs + register_offsets[action->reg]);
 }
 
+static __always_inline long displacement_of(const struct djprobe_action *action)
+{
+	const bool compares = action->operation >= DJPROBE_ACTION_IF_EQ &&
+			      action->operation <= DJPROBE_ACTION_IF_GE;
+
+	return compares ? (s32)action->offset : (s32)action->value;
+}
+
+/* No more than these bytes are known to be there. */
+static __always_inline u64 stored(const void *at, unsigned int width)
+{
+	switch (width) {
+	case 1:
+		return *(const u8 *)at;
+	case 2:
+		return *(const u16 *)at;
+	case 4:
+		return *(const u32 *)at;
+	default:
+		return *(const u64 *)at;
+	}
+}
+
 static __always_inline u64 operand(const struct djprobe_action *action, const struct pt_regs *regs)
 {
-	const u64 whole = whole_operand(action, regs);
 	const unsigned int unused = 64 - 8 * action->width;
+	u64 whole = whole_operand(action, regs);
 
+	/* The policy has proven that it cannot fault. */
+	if (action->flags & DJPROBE_ACTION_MEMORY)
+		whole = stored((const void *)(whole + displacement_of(action)), action->width);
 	if (action->flags & DJPROBE_ACTION_SIGNED)
 		return (s64)(whole << unused) >> unused;
 	return whole << unused >> unused;

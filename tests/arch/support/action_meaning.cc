@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <numeric>
 #include <sstream>
 
@@ -50,14 +51,47 @@ bool is_of_task(const Action& action) {
     return (action.flags & DJPROBE_ACTION_TASK) != 0;
 }
 
+bool is_in_memory(const Action& action) {
+    return (action.flags & DJPROBE_ACTION_MEMORY) != 0;
+}
+
+bool is_comparison(u8 operation) {
+    return operation >= DJPROBE_ACTION_IF_EQ && operation <= DJPROBE_ACTION_IF_GE;
+}
+
+i32 displacement(const Action& action) {
+    return static_cast<i32>(is_comparison(action.operation) ? action.offset : action.value);
+}
+
+/// So far from where registers point.
+constexpr i32 kReach = 64;
+
+u64 load(u64 address) {
+    u64 value = 0;
+    std::memcpy(&value, reinterpret_cast<const void*>(address), sizeof value);
+    return value;
+}
+
+/// What the operand is the lowest bytes of.
+u64 whole_operand(const Action& action, const Machine& machine, const Task& task) {
+    if (is_of_task(action)) return task[action.reg];
+    const u64 reg = machine.registers[action.reg];
+    return is_in_memory(action) ? load(reg + static_cast<u64>(i64{displacement(action)})) : reg;
+}
+
 /// The counters that it may change lie in a row.
 size_t slots_of(u8 operation) {
     if (operation == DJPROBE_ACTION_LOG2) return DJPROBE_LOG2_SLOTS;
     return operation == DJPROBE_ACTION_MAX || operation == DJPROBE_ACTION_MIN ? 2 : 1;
 }
 
-bool is_comparison(u8 operation) {
-    return operation >= DJPROBE_ACTION_IF_EQ && operation <= DJPROBE_ACTION_IF_GE;
+void choose_memory(Action& action, std::mt19937_64& random) {
+    action.flags |= DJPROBE_ACTION_MEMORY;
+    const i64 distance = static_cast<i64>(random() % (2 * kReach)) - kReach;
+    if (is_comparison(action.operation))
+        action.offset = static_cast<u32>(distance);
+    else
+        action.value = static_cast<u64>(distance);
 }
 
 /// The registers of one list, of which it may have only so many.
@@ -77,6 +111,7 @@ void choose_operand(Action& action, const Registers& registers, std::mt19937_64&
     action.reg = registers[random() % registers.size()];
     action.width = kWidths[random() % 4];
     action.flags = random() % 2 ? DJPROBE_ACTION_SIGNED : 0;
+    if (random() % 4 == 0 && action.reg != DJPROBE_REG_SP) return choose_memory(action, random);
     if (random() % 4) return;
     action.flags |= DJPROBE_ACTION_TASK;
     action.reg = static_cast<u8>(random() % DJPROBE_TASK_FIELDS);
@@ -92,8 +127,13 @@ u8 choose_operation(size_t& extremes, std::mt19937_64& random) {
 
 }  // namespace
 
+u64* action_memory() {
+    static u64 memory[2 * kReach / sizeof(u64) + 1];
+    return memory;
+}
+
 u64 operand(const Action& action, const Machine& machine, const Task& task) {
-    const u64 whole = is_of_task(action) ? task[action.reg] : machine.registers[action.reg];
+    const u64 whole = whole_operand(action, machine, task);
     u64 value = 0;
     for (unsigned int byte = 0; byte < action.width; ++byte)
         value |= (whole >> 8 * byte & 0xff) << 8 * byte;
@@ -129,6 +169,11 @@ void make_interesting(const Actions& actions, Machine& machine, Task& task,
         if (random() % 2) value = some_value(random);
         if (action.value && random() % 2) value = action.value + random() % 3 - 1;
     }
+    for (size_t i = 0; i < 2 * kReach / sizeof(u64) + 1; ++i)
+        action_memory()[i] = some_value(random);
+    for (const Action& action : actions)
+        if (is_in_memory(action))
+            machine.registers[action.reg] = reinterpret_cast<u64>(action_memory()) + kReach;
 }
 
 void interpret(const Actions& actions, const Machine& machine, const Task& task,
@@ -156,8 +201,10 @@ std::string describe(const Actions& actions) {
     for (const Action& action : actions)
         text << int{action.operation} << " r" << int{action.reg} << ':' << int{action.width}
              << (action.flags & DJPROBE_ACTION_SIGNED ? "s" : "u")
-             << (is_of_task(action) ? "task " : " ") << '+' << action.offset << " 0x" << std::hex
-             << action.value << std::dec << "; ";
+             << (is_of_task(action)     ? "task "
+                 : is_in_memory(action) ? "memory "
+                                        : " ")
+             << '+' << action.offset << " 0x" << std::hex << action.value << std::dec << "; ";
     return text.str();
 }
 

@@ -23,6 +23,9 @@ Actions random_actions(std::mt19937_64& random, size_t room);
 void make_interesting(const Actions& actions, Machine& machine, Task& task,
                       std::mt19937_64& random);
 
+/// Lists may read it: where registers point that address memory.
+u64* action_memory();
+
 /// The operand's 64 bits.
 u64 operand(const x86::Action& action, const Machine& machine, const Task& task = {});
 

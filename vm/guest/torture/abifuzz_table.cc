@@ -307,7 +307,7 @@ djprobe_action no_action(Dice& dice) {
             action.operation = kWrong[dice.below(std::size(kWrong))];
             break;
         case 1:
-            action.flags |= static_cast<uint8_t>(4u << dice.below(6));
+            action.flags |= static_cast<uint8_t>(8u << dice.below(5));
             break;
         default:
             action.flags = DJPROBE_ACTION_TASK;
