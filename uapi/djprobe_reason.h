@@ -90,6 +90,9 @@ enum djprobe_detail {
 	X(33, FRAGILE_TEXT, "fragile-text",                                                        \
 	  "the kernel copies or rewrites this code, or enters it where no probe can "              \
 	  "run", NONE)                                                                             \
+	X(34, OPERAND_MAY_FAULT, "operand-may-fault",                                              \
+	  "an operand in memory that the probed instruction itself does not read or write: "       \
+	  "reading it might fault", ACTION)                                                        \
 	/* 64..127: int3 stays, the jump is refused. */                                            \
 	X(64, MODE_INT3, "mode-int3", "int3 was asked for", NONE)                                  \
 	X(65, SHORT_REGION, "short-region",                                                        \
@@ -157,13 +160,13 @@ enum djprobe_detail {
 	  "counters live in a map of type percpu_array with plain values that programs may "       \
 	  "write", NONE)                                                                           \
 	X(142, NO_COUNTER, "no-counter",                                                           \
-	  "the map has no room there for a counter (8 bytes; a histogram: 520): its key or its "   \
+	  "the map has no room there for a counter (8 bytes; an extreme: 16, a histogram: 520): its key or its "   \
 	  "offset is too large", ACTION)                                                           \
 	X(143, ODD_COUNTER, "odd-counter",                                                         \
 	  "a counter's offset within the value must be a multiple of 8", ACTION)                   \
 	X(144, NO_ACTION, "no-action",                                                             \
 	  "not an action: its operation, register or width is not known, or a field that "         \
-	  "must be 0 is not", ACTION)
+	  "must be 0 is not; or the list has too many registers or extremes", ACTION)
 /* clang-format on */
 
 enum djprobe_reason {

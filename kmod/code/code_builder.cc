@@ -2,6 +2,16 @@
 #include "code_builder.h"
 
 namespace djprobe::kmod {
+namespace {
+
+x86::TaskLayout task_of(const djk_machine& machine) {
+    x86::TaskLayout task = {machine.current_task};
+    for (size_t i = 0; i < DJPROBE_TASK_FIELDS; ++i)
+        task.fields[i] = machine.task_fields[i];
+    return task;
+}
+
+}  // namespace
 
 bool CodeBuilder::does_itself(const djk_handler* handler) {
     x86::DirectConfig config;
@@ -45,7 +55,8 @@ Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 ad
         const x86::CountConfig count = {.counter = shape.direct->counter,
                                         .lahf = machine_.lahf,
                                         .return_thunk = machine_.return_thunk,
-                                        .actions = {actions, actions_count}};
+                                        .actions = {actions, actions_count},
+                                        .task = task_of(machine_)};
         return emit_counting_detour(plan, count, live, address, out, layout);
     }
     x86::DirectConfig direct;

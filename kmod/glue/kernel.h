@@ -293,6 +293,8 @@ struct djk_machine {
 	signed char mark;      /* a handler of ours adds it to `active` while it runs */
 	unsigned long stats;   /* address of an int that is not 0 while BPF statistics are taken */
 	unsigned long resched; /* void (), to call when the preemption count has reached 0; or 0 */
+	int current_task;      /* the address of the task that runs, per CPU */
+	unsigned int task_fields[DJPROBE_TASK_FIELDS]; /* where its fields lie */
 };
 void djk_get_machine(struct djk_machine *machine);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // A probe joins its site and leaves it, and the site's code follows.
+#include "operand_checks.h"
 #include "patched_text.h"
 #include "sites.h"
 #include "text_checks.h"
@@ -69,6 +70,7 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     site.trap.address = member.address;
     reclaimer_.restore_boards_near(member.address);
     if (const Refusal refusal = analyst_.analyse(member.address, table_, site.plan)) return refusal;
+    if (const Refusal refusal = check_operands(member.handler, site.plan)) return refusal;
     // A program that comes to a counter's site later, and is left alone there, saves more than it
     // must.
     if (site.plan.may_jump())
@@ -117,7 +119,8 @@ Refusal Sites::find_or_make_site(const Member& member, Site*& site) {
         site = made.release();
         table_.insert(*site);
     } else {
-        Refusal refusal = site->joins_kprobe() ? check_may_join_kprobe(member) : Refusal{};
+        Refusal refusal = check_operands(member.handler, site->plan);
+        if (!refusal && site->joins_kprobe()) refusal = check_may_join_kprobe(member);
         if (!refusal) refusal = keep_what_is_read(*site, member.handler);
         if (!refusal) refusal = reshape(*site, member.handler);
         if (refusal) return refusal;

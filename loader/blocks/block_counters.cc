@@ -24,10 +24,9 @@ std::size_t blocks_of(const std::vector<FunctionFlow>& functions) {
 
 }  // namespace
 
-BlockCounters::BlockCounters(const std::vector<FunctionFlow>& functions, Counting counting,
-                             djprobe_mode mode, const Device& device, Symbolizer& symbolizer,
-                             const StopSignals& stop)
-    : counting_(counting) {
+BlockCounters::BlockCounters(const std::vector<FunctionFlow>& functions, const CountingRules& rules,
+                             const Device& device, Symbolizer& symbolizer, const StopSignals& stop)
+    : counting_(rules.counting) {
     Progress progress("looking at blocks", blocks_of(functions));
     std::size_t done = 0;
     for (const FunctionFlow& flow : functions) {
@@ -38,10 +37,10 @@ BlockCounters::BlockCounters(const std::vector<FunctionFlow>& functions, Countin
             function.places.push_back(find_place(flow, block, device));
         }
     }
-    attach(mode, device, symbolizer, stop);
+    attach(rules, device, symbolizer, stop);
     probe_->wait(stop);
     stop.check();
-    if (counting != Counting::kOnce) first_ = probe_->queries(false);
+    if (counting_ != Counting::kOnce) first_ = probe_->queries(false);
 }
 
 std::optional<BlockCounters::Place> BlockCounters::find_place(const FunctionFlow& flow,
@@ -92,8 +91,10 @@ void BlockCounters::give_up(std::size_t site) {
             if (function.counter[i] == site) function.places[i].reset();
 }
 
-void BlockCounters::attach(djprobe_mode mode, const Device& device, Symbolizer& symbolizer,
+void BlockCounters::attach(const CountingRules& rules, const Device& device, Symbolizer& symbolizer,
                            const StopSignals& stop) {
+    std::vector<djprobe_action> actions = task_conditions(rules.tasks);
+    if (!actions.empty()) actions.push_back({DJPROBE_ACTION_COUNT, 0, 0, 0, 0, 0});
     const unsigned once = counting_ == Counting::kOnce ? DJPROBE_ATTACH_ONCE : 0;
     while (!probe_) {
         const std::vector<ManySite> sites = choose(stop);
@@ -105,7 +106,8 @@ void BlockCounters::attach(djprobe_mode mode, const Device& device, Symbolizer& 
                  sites.size(), DJPROBE_MANY_MAX);
         check_site_memory(functions_.front().flow->name, "blocks", sites.size());
         map_ = make_counter_map(sites.size());
-        AttachRequest request{map_.get(), "", 0, mode, DJPROBE_ATTACH_COUNT | once};
+        AttachRequest request{map_.get(), "", 0, rules.mode, DJPROBE_ATTACH_COUNT | once};
+        request.actions = actions;
         request.pattern = functions_.front().flow->name;
         std::vector<RefusedSite> refused;
         probe_ = device.attach_most(sites, request, refused, symbolizer);

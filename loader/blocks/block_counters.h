@@ -10,6 +10,7 @@
 #include "base/unique_fd.h"
 #include "blocks/flow.h"
 #include "blocks/function_flow.h"
+#include "count/task_filter.h"
 #include "kernel/device.h"
 
 namespace djprobe::loader {
@@ -28,11 +29,17 @@ enum class Counting {
     kOnce,  ///< all, until they have run: the counts say whether, not how often
 };
 
+struct CountingRules {
+    Counting counting = Counting::kFewest;
+    djprobe_mode mode = DJPROBE_MODE_AUTO;
+    TaskFilter tasks{};  ///< only hits of these
+};
+
 /// Lives until it is destroyed, as its probes do.
 class BlockCounters {
   public:
     /// Throws Error: no block can be counted, or a stop was requested.
-    BlockCounters(const std::vector<FunctionFlow>& functions, Counting counting, djprobe_mode mode,
+    BlockCounters(const std::vector<FunctionFlow>& functions, const CountingRules& rules,
                   const Device& device, Symbolizer& symbolizer, const StopSignals& stop);
 
     /// Takes the probes out of the text; their counts stay.
@@ -61,7 +68,7 @@ class BlockCounters {
     std::vector<ManySite> choose(const StopSignals& stop);
     /// The site of this number takes no probe.
     void give_up(std::size_t site);
-    void attach(djprobe_mode mode, const Device& device, Symbolizer& symbolizer,
+    void attach(const CountingRules& rules, const Device& device, Symbolizer& symbolizer,
                 const StopSignals& stop);
 
     Counting counting_;

@@ -88,7 +88,8 @@ int run_count_blocks(const BlockOptions& options) {
         make_view(options, functions, chosen.image, symbolizer, stop);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const Counting counting = options.check ? Counting::kAll : Counting::kFewest;
-    const BlockCounters counters(functions, counting, options.mode, device, symbolizer, stop);
+    const BlockCounters counters(functions, {counting, options.mode, options.tasks}, device,
+                                 symbolizer, stop);
     say("{}\n", attached_blocks_line(chosen, counters.total()));
     for (const std::string& line : what_is_off(device.set_switches(0, 0)))
         say("probeload: {}\n", line);

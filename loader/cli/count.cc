@@ -11,6 +11,7 @@
 #include "cli/checks.h"
 #include "cli/number_option.h"
 #include "cli/source_options.h"
+#include "cli/task_options.h"
 #include "cli/watch_options.h"
 
 namespace djprobe::loader {
@@ -107,11 +108,14 @@ void add_counting_options(CLI::App& command, CountOptions& options) {
         ->type_name("SECONDS")
         ->check(positive);
     command
-        .add_option("--if", options.conditions,
-                    "Only hits for which this holds: 'count > 4096 && edx != -1', with arguments "
-                    "of the function, arg1 to arg6, or registers (rdi, edi)")
+        .add_option(
+            "--if", options.conditions,
+            "Only hits for which this holds: 'count > 4096 && edx != -1', with arguments "
+            "of the function, arg1 to arg6, registers (rdi, edi), or memory that the instruction "
+            "itself reads or writes (0x18(%rdi):4)")
         ->type_name("CONDITIONS")
         ->check(not_empty);
+    add_task_filter(command, options.tasks);
     command.add_flag_callback(
         "--int3", [&options] { options.mode = DJPROBE_MODE_INT3; }, "Never a jump");
 }

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "cli/checks.h"
 #include "cli/source_options.h"
+#include "cli/task_options.h"
 #include "cli/watch_options.h"
 #include "cover/cover_session.h"
 
@@ -67,6 +68,7 @@ void add_options(CLI::App& command, CoverOptions& options) {
                     "Write the addresses of the blocks that ran, one a line; - is stdout")
         ->type_name("FILE")
         ->check(not_empty);
+    add_task_filter(command, options.tasks);
     command.add_flag_callback(
         "--int3", [&options] { options.mode = DJPROBE_MODE_INT3; }, "Never a jump");
     command.add_flag("-j,--json", options.json, "The coverage as NDJSON")->excludes(annotate);

@@ -17,15 +17,18 @@ constexpr const char* kFooter = R"(Examples:
       of the large ones, in ten seconds
   probeload hist vfs_read --of arg3 -c 'make -j4'
       the third argument, while a command runs
+  probeload hist vfs_read --of count -p 1234
+      what one process reads
   probeload hist vfs_read+0x2b --of rdx -d 5 -j
       a register at an instruction, as JSON
 
 An argument is looked up in the kernel's BTF, and known at the function's entry
-only. A negative number counts as the largest of all.
+only. A negative number counts as the largest of all in the bars, not in min and
+max.
 
 No program runs: the code that a hit leads to chooses one of 65 counters by the
-value's highest bit and increments it, in five to fourteen instructions. The
-counters are a BPF map of type percpu_array named djprobe_count.
+value's highest bit, increments it, and keeps the least and the greatest value.
+The counters are a BPF map of type percpu_array named djprobe_count.
 
 The histogram goes to stdout, all else to stderr (also the output of COMMAND).
 SIGUSR1 (kill -USR1 PID) shows it so far.
@@ -51,7 +54,8 @@ Command add_hist(CLI::App& app) {
         ->required();
     command
         ->add_option("--of", options->histogram_of,
-                     "An argument of the function, arg1 to arg6, or a register (rdi, edi)")
+                     "An argument of the function, arg1 to arg6, a register (rdi, edi), or memory "
+                     "that the instruction itself reads or writes (0x18(%rdi):4)")
         ->type_name("OPERAND")
         ->required();
     add_counting_options(*command, *options);

@@ -87,6 +87,13 @@ djprobe_action action_of(djprobe_action_operation operation, const Operand& oper
     action.reg = operand.reg;
     action.width = operand.width;
     action.flags = operand.is_signed ? DJPROBE_ACTION_SIGNED : 0;
+    if (!operand.displacement) return action;
+    action.flags |= DJPROBE_ACTION_MEMORY;
+    const bool compares = operation >= DJPROBE_ACTION_IF_EQ && operation <= DJPROBE_ACTION_IF_GE;
+    if (compares)
+        action.offset = static_cast<std::uint32_t>(*operand.displacement);
+    else
+        action.value = static_cast<std::uint64_t>(std::int64_t{*operand.displacement});
     return action;
 }
 
@@ -98,10 +105,9 @@ std::vector<djprobe_action> parse_conditions(std::string_view text, const SiteSp
         end = text.find("&&");
         actions.push_back(parse_condition(trim(text.substr(0, end)), site, prototypes));
     }
-    // What counts comes behind them.
-    if (actions.size() >= DJPROBE_ACTIONS_MAX)
+    if (actions.size() > kMostConditions)
         fail(ExitCode::kUsage, "--if: {} comparisons, more than {}", actions.size(),
-             DJPROBE_ACTIONS_MAX - 1);
+             kMostConditions);
     return actions;
 }
 

@@ -36,17 +36,18 @@ std::size_t counters_for(const std::vector<SiteSpec>& sites, Symbolizer& symboli
 // What each hit at the site does; none: it increments its counter.
 std::vector<djprobe_action> actions_at(const SiteSpec& site, const CountOptions& options,
                                        Prototypes& prototypes) {
-    std::vector<djprobe_action> actions;
-    if (options.conditions) {
-        actions = parse_conditions(*options.conditions, site, prototypes);
-        if (!options.histogram_of) actions.push_back({DJPROBE_ACTION_COUNT, 0, 0, 0, 0, 0});
-    }
-    if (options.histogram_of) {
-        const Operand operand = find_operand(*options.histogram_of, site, prototypes);
-        actions.push_back(action_of(DJPROBE_ACTION_LOG2, operand));
-    }
+    std::vector<djprobe_action> actions = task_conditions(options.tasks);
+    const auto append = [&actions](const std::vector<djprobe_action>& more) {
+        actions.insert(actions.end(), more.begin(), more.end());
+    };
+    if (options.conditions) append(parse_conditions(*options.conditions, site, prototypes));
+    if (options.histogram_of)
+        append(slot_actions(find_operand(*options.histogram_of, site, prototypes)));
+    else if (!actions.empty())
+        append({{DJPROBE_ACTION_COUNT, 0, 0, 0, 0, 0}});
     return actions;
 }
+static_assert(kMostTaskConditions + kMostConditions + kSlotActions <= DJPROBE_ACTIONS_MAX);
 
 std::vector<std::vector<djprobe_action>> actions_of(const CountOptions& options) {
     std::vector<std::vector<djprobe_action>> actions;
@@ -82,9 +83,14 @@ std::vector<AttachmentReport> reports_of(const std::vector<Attachment>& attachme
 // What the counters say, as often as is wished.
 class Display {
   public:
-    Display(const CountOptions& options, int map, Watch& watch, Output& output,
+    Display(const CountOptions& options, int map, bool is_signed, Watch& watch, Output& output,
             Symbolizer& symbolizer)
-        : options_(options), map_(map), watch_(watch), output_(output), symbolizer_(symbolizer) {}
+        : options_(options),
+          map_(map),
+          is_signed_(is_signed),
+          watch_(watch),
+          output_(output),
+          symbolizer_(symbolizer) {}
 
     // `seconds`: since the last time.
     void show(const std::vector<AttachmentReport>& reports, double seconds) {
@@ -105,7 +111,7 @@ class Display {
 
   private:
     void show_histogram() {
-        const std::vector<std::uint64_t> slots = read_slots(map_);
+        const Slots slots = read_slots(map_, is_signed_);
         if (options_.json)
             output_.print(slots_json(slots, watch_.elapsed()));
         else
@@ -114,6 +120,7 @@ class Display {
 
     const CountOptions& options_;
     int map_;
+    bool is_signed_;  // the operand of a histogram
     Watch& watch_;
     Counts counts_;
     Output& output_;
@@ -146,7 +153,7 @@ int run_count(const CountOptions& options) {
     const Device device = Device::open();
     note_untested_kernel();
     const UniqueFd map = make_counter_map(
-        options.histogram_of ? DJPROBE_LOG2_SLOTS : counters_for(options.sites, symbolizer));
+        options.histogram_of ? kSlotCounters : counters_for(options.sites, symbolizer));
     // What probeload reads for the sites' names would else be hits of its own.
     symbolizer.kallsyms();
     std::optional<Child> child;  // outlives the probes: it may take its time to end
@@ -161,7 +168,8 @@ int run_count(const CountOptions& options) {
         say("probeload: {}\n", line);
 
     Watch watch(options, output);
-    Display display(options, map.get(), watch, output, symbolizer);
+    const bool is_signed = options.histogram_of && has_sign(actions.front());
+    Display display(options, map.get(), is_signed, watch, output, symbolizer);
     const std::optional<int> status = watch.run(
         stop, wish, child, [&](double seconds) { display.show(reports_of(attachments), seconds); });
     Summary summary = sum_up(options, attachments, symbolizer);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "count/task_filter.h"
 #include "count/watch.h"
 #include "djprobe.h"
 #include "kernel/site_spec.h"
@@ -15,6 +16,7 @@ struct CountOptions : WatchOptions {
     std::vector<SiteSpec> sites;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
     std::size_t top = 20;
+    TaskFilter tasks;
     std::optional<std::string> conditions;  ///< which hits count; see parse_conditions()
     /// Of which operand a histogram is wanted, in place of counts. There is one site then.
     std::optional<std::string> histogram_of;

@@ -29,9 +29,38 @@ std::optional<Operand> find_register(std::string_view text) {
     const auto number = [&](const auto& names) {
         return static_cast<std::uint8_t>(std::ranges::find(names, text) - names.begin());
     };
-    if (const std::uint8_t reg = number(kWhole); reg < kWhole.size()) return Operand{reg, 8, false};
-    if (const std::uint8_t reg = number(kHalf); reg < kHalf.size()) return Operand{reg, 4, false};
+    if (const std::uint8_t reg = number(kWhole); reg < kWhole.size())
+        return Operand{reg, 8, false, {}};
+    if (const std::uint8_t reg = number(kHalf); reg < kHalf.size())
+        return Operand{reg, 4, false, {}};
     return std::nullopt;
+}
+
+// "-0x18" is -24.
+std::optional<std::int32_t> parse_displacement(std::string_view text) {
+    if (text.empty()) return 0;
+    const bool negative = text.starts_with('-');
+    const auto value = parse_unsigned(text.substr(negative ? 1 : 0));
+    if (!value || *value > INT32_MAX) return std::nullopt;
+    const auto distance = static_cast<std::int32_t>(*value);
+    return negative ? -distance : distance;
+}
+
+// "0x18(%rdi)", as disassemblers write it, and ":4" for the bytes, if they are not 8.
+std::optional<Operand> find_memory(std::string_view text) {
+    const std::size_t open = text.find("(%"), close = text.find(')');
+    if (open == text.npos || close == text.npos || close < open) return std::nullopt;
+    const auto base = find_register(text.substr(open + 2, close - open - 2));
+    const auto displacement = parse_displacement(text.substr(0, open));
+    const std::string_view width = text.substr(close + 1);
+    const auto bytes = width.empty() ? 8 : parse_unsigned(width.substr(1));
+    const bool known = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+    if (!base || base->width != 8 || !displacement || !known ||
+        (!width.empty() && !width.starts_with(':')))
+        fail(ExitCode::kUsage,
+             "'{}': memory is written as in 0x18(%rdi):4, with a register and 1, 2, 4 or 8 bytes",
+             text);
+    return Operand{base->reg, static_cast<std::uint8_t>(*bytes), false, displacement};
 }
 
 bool is_entry(const SiteSpec& site) {
@@ -81,7 +110,7 @@ Operand find_argument(std::string_view text, const SiteSpec& site, Prototypes& p
     if (!in_registers)
         fail(ExitCode::kUsage, "'{}': this argument of {} is in no known register", text,
              site.str());
-    return {kArguments.at(index), found->size, found->is_signed};
+    return {kArguments.at(index), found->size, found->is_signed, {}};
 }
 
 // Some functions call their third parameter arg2.
@@ -101,6 +130,7 @@ void refuse_namesake(std::string_view text, std::size_t index, const SiteSpec& s
 
 Operand find_operand(std::string_view text, const SiteSpec& site, Prototypes& prototypes) {
     if (const auto found = find_register(text)) return *found;
+    if (const auto found = find_memory(text)) return *found;
     if (text.find("->") != text.npos)
         fail(ExitCode::kUsage,
              "'{}': what a pointer leads to is no operand: 'probeload trace' reads it, in its --if "
@@ -114,7 +144,7 @@ Operand find_operand(std::string_view text, const SiteSpec& site, Prototypes& pr
     }
     if (const auto index = argument_index(text)) {
         refuse_namesake(text, *index, site, prototypes);
-        return {kArguments.at(*index), 8, false};
+        return {kArguments.at(*index), 8, false, {}};
     }
     if (site.is_glob()) {
         fail(ExitCode::kUsage,

@@ -96,7 +96,8 @@ int run_cover(const CoverOptions& options) {
     Report lcov(options.lcov, output), pcs(options.pcs, output);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const Counting counting = options.once ? Counting::kOnce : Counting::kFewest;
-    const BlockCounters counters(chosen.flows, counting, options.mode, device, symbolizer, stop);
+    const BlockCounters counters(chosen.flows, {counting, options.mode, options.tasks}, device,
+                                 symbolizer, stop);
     say("{}\n", attached_blocks_line(chosen, counters.total()));
     for (const std::string& line : what_is_off(device.set_switches(0, 0)))
         say("probeload: {}\n", line);

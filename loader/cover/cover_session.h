@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "count/task_filter.h"
 #include "count/watch.h"
 #include "djprobe.h"
 #include "kernel/site_spec.h"
@@ -15,6 +16,7 @@ namespace djprobe::loader {
 struct CoverOptions : WatchOptions {
     std::vector<SiteSpec> sites;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
+    TaskFilter tasks;
     bool lines = false;     ///< of the source, too: needs debug information
     bool annotate = false;  ///< each block or line before the summary
     bool once = false;      ///< a counter leaves once its block has run

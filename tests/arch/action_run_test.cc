@@ -53,12 +53,35 @@ u64* counters_at(Reach reach) {
     return reach == Reach::Near ? near : reach == Reach::Far ? far : edge;
 }
 
-i64 from_gs(const u64* counter) {
-    return reinterpret_cast<i64>(counter) - reinterpret_cast<i64>(&DirectBench::per_cpu());
+i64 from_gs(const void* what) {
+    return reinterpret_cast<i64>(what) - reinterpret_cast<i64>(&DirectBench::per_cpu());
+}
+
+/// A task, as a kernel may lay it out, and what points to it.
+struct {
+    u8 before[0x123];
+    u32 pid, tgid;
+    u8 between[0x345];
+    u64 comm[2];
+} __attribute__((packed)) running;
+const void* current = &running;
+
+#define FIELD(name) static_cast<u32>(offsetof(decltype(running), name))
+const u32 kFields[DJPROBE_TASK_FIELDS] = {FIELD(tgid), FIELD(pid), FIELD(comm),
+                                          FIELD(comm) + sizeof(u64)};
+#undef FIELD
+
+void let_run(const test::Task& task) {
+    running.tgid = static_cast<u32>(task[DJPROBE_TASK_TGID]);
+    running.pid = static_cast<u32>(task[DJPROBE_TASK_PID]);
+    running.comm[0] = task[DJPROBE_TASK_COMM];
+    running.comm[1] = task[DJPROBE_TASK_COMM_8];
 }
 
 CountConfig config_for(Reach reach, bool lahf, const Actions& actions) {
-    return {from_gs(counters_at(reach)), lahf, 0, {actions.data(), actions.size()}};
+    TaskLayout task = {static_cast<i32>(from_gs(&current))};
+    std::copy(std::begin(kFields), std::end(kFields), task.fields);
+    return {from_gs(counters_at(reach)), lahf, 0, {actions.data(), actions.size()}, task};
 }
 
 class ActionTest : public test::CountFixture {
@@ -82,6 +105,12 @@ Action count() {
 Action log2(u8 reg, u8 width) {
     return make(DJPROBE_ACTION_LOG2, reg, width);
 }
+Action extreme(u8 operation, u8 reg, u8 width = 8, u8 flags = 0) {
+    return make(operation, reg, width, flags);
+}
+Action of_task(u8 field, u8 width, u64 value) {
+    return make(DJPROBE_ACTION_IF_EQ, field, width, DJPROBE_ACTION_TASK, 0, value);
+}
 Action above(u8 reg, u8 width, u64 value) {
     return make(DJPROBE_ACTION_IF_GT, reg, width, 0, 0, value);
 }
@@ -104,12 +133,14 @@ TEST_P(ActionTest, RandomListsDoWhatTheyMean) {
         u64* const counters = counters_at(reach);
         for (int hit = 0; hit < 4; ++hit) {
             Machine start = bench_.start();
-            test::make_interesting(actions, start, random);
+            test::Task task;
+            test::make_interesting(actions, start, task, random);
+            let_run(task);
             std::vector<u64> expected(kCounters);
             for (u64& counter : expected)
                 counter = random() >> random() % 64;
             std::copy(expected.begin(), expected.end(), counters);
-            test::interpret(actions, start, expected);
+            test::interpret(actions, start, task, expected);
             counted += !std::equal(expected.begin(), expected.end(), counters);
             const Machine end = run(start);
             EXPECT_TRUE(std::equal(expected.begin(), expected.end(), counters));
@@ -146,6 +177,76 @@ TEST_P(ActionTest, AHistogramHasASlotForEachBitAndForZero) {
     }
 }
 
+// Relative to the site's stack pointer, from which pushes have moved.
+TEST_P(ActionTest, ReadsTheStackOfTheSite) {
+    const test::Bytes code = CODE(
+        "push 0x12345678; nop dword ptr [rax + rax]; "
+        "lea rsp, [rsp + 8]; jmp " ARENA_EXIT);
+    const Actions actions = {
+        make(DJPROBE_ACTION_ADD, DJPROBE_REG_SP, 8, DJPROBE_ACTION_MEMORY),
+        make(DJPROBE_ACTION_IF_EQ, DJPROBE_REG_SP, 2, DJPROBE_ACTION_MEMORY, 1, 0x3456), count()};
+    Detoured site(bench_, code, 5);
+    const Machine start = bench_.start();
+    count_at(site, config_for(Reach::Far, true, actions), kAllLive);
+    counters_at(Reach::Far)[0] = 0;
+    EXPECT_EQ(difference(run(start), start), "");
+    EXPECT_EQ(counters_at(Reach::Far)[0], 0x1234'5679u);
+}
+
+TEST_P(ActionTest, AComparisonWithMemoryCosts2) {
+    const Action field =
+        make(DJPROBE_ACTION_IF_EQ, 12, 4, DJPROBE_ACTION_MEMORY, 0x18, 0xffff'ffff);
+    EXPECT_EQ(cost(Reach::Near, true, {field, count()}, kNothingLive), 3u);
+    EXPECT_EQ(cost(Reach::Near, true, {log2(kDi, 4)}, kNothingLive), 4u);
+    EXPECT_EQ(
+        cost(Reach::Near, true, {make(DJPROBE_ACTION_LOG2, kDi, 4, DJPROBE_ACTION_MEMORY, 0, 0x18)},
+             kNothingLive),
+        4u);
+}
+
+TEST_P(ActionTest, AnExtremeBeginsAt0AndKeepsTheGreatestAndTheLeast) {
+    for (const Reach reach : {Reach::Near, Reach::Far})
+        for (const u8 flags : {0, DJPROBE_ACTION_SIGNED})
+            for (const u8 reg : {u8{kRax}, kDi}) {
+                Actions actions = {extreme(DJPROBE_ACTION_MAX, reg, 4, flags),
+                                   extreme(DJPROBE_ACTION_MIN, reg, 4, flags)};
+                actions[1].offset = 16;
+                u64* const counters = counters_at(reach);
+                std::fill_n(counters, kCounters, 0);
+                Detoured site(bench_, test::plain());
+                count_at(site, config_for(reach, true, actions), kAllLive);
+                for (const u32 value : {7u, 0xffff'fff0u, 3u, 5u, 0x7000'0000u}) {
+                    Machine machine = bench_.start();
+                    machine.registers[reg] = value;
+                    EXPECT_EQ(difference(run(machine), machine), "");
+                }
+                const u64 turn = flags ? u64{1} << 63 : 0;
+                EXPECT_EQ(counters[0] - turn, flags ? 0x7000'0000u : 0xffff'fff0u);
+                EXPECT_EQ(~counters[2] - turn, flags ? u64(i64{-16}) : 3u);
+                EXPECT_EQ(counters[1] + counters[3], 0u);
+            }
+}
+
+// The two jumps come on top.
+TEST_P(ActionTest, AFilterOnTheTaskCosts3) {
+    const Action process = of_task(DJPROBE_TASK_TGID, 4, 1234);
+    EXPECT_EQ(cost(Reach::Near, true, {process}, kNothingLive), 3u);
+    EXPECT_EQ(cost(Reach::Near, true, {process, count()}, kNothingLive), 4u);
+    EXPECT_EQ(cost(Reach::Far, true, {process, count()}, kNothingLive), 5u);
+    const Action high = of_task(DJPROBE_TASK_TGID, 4, 0xffff'ffff);
+    EXPECT_EQ(cost(Reach::Near, true, {high}, kNothingLive), 3u);
+    const Action name = of_task(DJPROBE_TASK_COMM, 8, 0x6261'6473'6168'0000);
+    EXPECT_EQ(cost(Reach::Near, true, {name}, kNothingLive), 4u);
+}
+
+// Of these a hit takes three that leaves the counter alone: load, compare, jump.
+TEST_P(ActionTest, AnExtremeCosts10) {
+    EXPECT_EQ(cost(Reach::Near, true, {extreme(DJPROBE_ACTION_MAX, kDi)}, kNothingLive), 10u);
+    EXPECT_EQ(cost(Reach::Far, true, {extreme(DJPROBE_ACTION_MAX, kDi)}, kNothingLive), 11u);
+    EXPECT_EQ(cost(Reach::Near, true, {extreme(DJPROBE_ACTION_MIN, kDi)}, kNothingLive), 12u);
+    EXPECT_EQ(cost(Reach::Near, true, {extreme(DJPROBE_ACTION_MAX, kRax)}, kNothingLive), 12u);
+}
+
 // The two jumps come on top.
 TEST_P(ActionTest, CostsWhatTheListDemands) {
     const Actions filtered = {above(kDi, 8, 4096), count()};
@@ -175,10 +276,12 @@ TEST(ActionListTest, OnlyActionsAreActions) {
     EXPECT_TRUE(is_action(count()));
     EXPECT_TRUE(is_action(log2(15, 1)));
     EXPECT_TRUE(is_action(above(0, 2, ~0ul)));
+    EXPECT_TRUE(is_action(make(DJPROBE_ACTION_ADD, 0, 8, DJPROBE_ACTION_MEMORY, 8, ~0ul)));
+    EXPECT_TRUE(is_action(make(DJPROBE_ACTION_IF_EQ, 4, 8, DJPROBE_ACTION_MEMORY, ~0u, 7)));
     EXPECT_TRUE(is_action(make(DJPROBE_ACTION_ADD, 0, 4, DJPROBE_ACTION_SIGNED, 8)));
     for (const Action& wrong : {
              make(0),
-             make(10, 0, 8),
+             make(12, 0, 8),
              make(DJPROBE_ACTION_COUNT, 1),
              make(DJPROBE_ACTION_COUNT, 0, 8),
              make(DJPROBE_ACTION_COUNT, 0, 0, 1),
@@ -187,13 +290,41 @@ TEST(ActionListTest, OnlyActionsAreActions) {
              make(DJPROBE_ACTION_ADD, 0, 0),
              make(DJPROBE_ACTION_ADD, 0, 3),
              make(DJPROBE_ACTION_ADD, 0, 16),
-             make(DJPROBE_ACTION_ADD, 0, 8, 2),
+             make(DJPROBE_ACTION_ADD, 0, 8, 8),
+             make(DJPROBE_ACTION_ADD, 0, 8, DJPROBE_ACTION_MEMORY | DJPROBE_ACTION_TASK),
+             make(DJPROBE_ACTION_ADD, 0, 8, DJPROBE_ACTION_MEMORY, 0, 0xffff'ffff),
+             make(DJPROBE_ACTION_COUNT, 0, 0, DJPROBE_ACTION_MEMORY),
+             make(DJPROBE_ACTION_IF_EQ, 16, 8, DJPROBE_ACTION_MEMORY),
+             make(DJPROBE_ACTION_ADD, DJPROBE_TASK_PID, 8, DJPROBE_ACTION_TASK),
+             make(DJPROBE_ACTION_IF_EQ, DJPROBE_TASK_FIELDS, 4, DJPROBE_ACTION_TASK),
+             make(DJPROBE_ACTION_COUNT, 0, 0, DJPROBE_ACTION_TASK),
+             make(DJPROBE_ACTION_MAX, 0, 8, 0, 0, 1),
+             make(DJPROBE_ACTION_MIN, 16, 8),
              make(DJPROBE_ACTION_ADD, 0, 8, 0, 0, 1),
              make(DJPROBE_ACTION_LOG2, 0, 8, 0, 0, 1),
              make(DJPROBE_ACTION_IF_EQ, 0, 8, 0, 8),
-             make(DJPROBE_ACTION_IF_GE, 0, 8, 4),
+             make(DJPROBE_ACTION_IF_GE, 0, 8, 8),
          })
         EXPECT_FALSE(is_action(wrong)) << test::describe({wrong});
+}
+
+TEST(ActionListTest, SoManyRegistersAndNoMore) {
+    std::vector<Action> list;
+    for (u8 reg = 0; reg < DJPROBE_OPERANDS_MAX; ++reg)
+        list.push_back(log2(reg, 8));
+    list.push_back(of_task(DJPROBE_TASK_COMM_8, 8, 0));
+    list.push_back(log2(0, 4));
+    EXPECT_EQ(find_wrong_action({list.data(), list.size()}), list.size());
+    list.push_back(log2(15, 8));
+    EXPECT_EQ(find_wrong_action({list.data(), list.size()}), list.size() - 1);
+}
+
+TEST(ActionListTest, SoManyExtremesAndNoMore) {
+    std::vector<Action> list(DJPROBE_EXTREMES_MAX, extreme(DJPROBE_ACTION_MAX, 0));
+    list.push_back(count());
+    EXPECT_EQ(find_wrong_action({list.data(), list.size()}), list.size());
+    list.push_back(extreme(DJPROBE_ACTION_MIN, 0));
+    EXPECT_EQ(find_wrong_action({list.data(), list.size()}), list.size() - 1);
 }
 
 }  // namespace

@@ -325,7 +325,16 @@ Refusal emit_direct(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layo
 Refusal emit_actions(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layout) {
     Action actions[DJPROBE_ACTIONS_MAX];
     for (Action& action : actions)
-        action = {DJPROBE_ACTION_LOG2, DJPROBE_REG_SP, 2, DJPROBE_ACTION_SIGNED, 0, 0};
+        action = {DJPROBE_ACTION_LOG2,
+                  DJPROBE_TASK_PID,
+                  2,
+                  DJPROBE_ACTION_SIGNED | DJPROBE_ACTION_TASK,
+                  0,
+                  0};
+    for (size_t i = 0; i < DJPROBE_EXTREMES_MAX; ++i)
+        actions[i].operation = DJPROBE_ACTION_MIN;
+    // Which an extreme has to give back.
+    actions[DJPROBE_EXTREMES_MAX] = {DJPROBE_ACTION_LOG2, kRax, 2, DJPROBE_ACTION_SIGNED, 0, 0};
     const CountConfig config = {.counter = 0x100000000, .lahf = true, .actions = actions};
     return emit_counting_detour(plan, config, {kCallerSaved, true, true}, text + 0x2000, out,
                                 layout);

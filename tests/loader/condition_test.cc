@@ -76,6 +76,29 @@ TEST_F(Condition, names_arguments_and_registers) {
                   true, std::uint64_t{1} << 63U);
 }
 
+TEST_F(Condition, names_memory_as_disassemblers_do) {
+    const Conditions all = parse("0x18(%rdi):4 == 7 && -8(%r12) > 1 && (%rsp):2<=-3", "read+0x20");
+    ASSERT_EQ(all.size(), 3U);
+    EXPECT_EQ(all[0].reg, 7);
+    EXPECT_EQ(all[0].width, 4);
+    EXPECT_EQ(all[0].flags, DJPROBE_ACTION_MEMORY);
+    EXPECT_EQ(all[0].offset, 0x18U);
+    EXPECT_EQ(all[0].value, 7U);
+    EXPECT_EQ(all[1].reg, 12);
+    EXPECT_EQ(all[1].width, 8);
+    EXPECT_EQ(all[1].offset, 0xffff'fff8U);
+    EXPECT_EQ(all[2].reg, DJPROBE_REG_SP);
+    EXPECT_EQ(all[2].flags, DJPROBE_ACTION_MEMORY | DJPROBE_ACTION_SIGNED);
+    EXPECT_EQ(all[2].offset, 0U);
+    const djprobe_action sum = action_of(DJPROBE_ACTION_ADD, {12, 8, false, -8});
+    EXPECT_EQ(sum.offset, 0U);
+    EXPECT_EQ(sum.value, ~7ULL);
+    for (const char* text : {"8(%edi) > 1", "8(%rdx):3 > 1", "8(%rdi)4 > 1", "x(%rdi) > 1",
+                             "8(%rdi,%rax,2) > 1", "0x80000000(%rdi) > 1"})
+        EXPECT_NE(refused(text).find("memory is written as in 0x18(%rdi):4"), std::string::npos)
+            << text;
+}
+
 TEST_F(Condition, that_cannot_be_is_one_line_that_says_why) {
     EXPECT_EQ(refused("size > 1"),
               "'size': read has no such argument: it has file, count, flags, big, more");
@@ -115,23 +138,61 @@ TEST_F(Condition, that_cannot_be_is_one_line_that_says_why) {
 }
 
 TEST(Slots, are_drawn_with_zero_apart) {
-    std::vector<std::uint64_t> slots(DJPROBE_LOG2_SLOTS);
+    Slots slots;
     EXPECT_EQ(slots_text(slots), "");
     EXPECT_EQ(slots_json(slots, 1.5),
               "{\"type\":\"histogram\",\"seconds\":1.5,\"total\":0,\"slots\":[]}\n");
-    slots[0] = 1;
-    slots[2] = 2;
-    EXPECT_EQ(
-        slots_text(slots),
-        "           0 -> 0                     1 |********************                    |\n"
-        "           1 -> 1                     0 |                                        |\n"
-        "           2 -> 3                     2 |****************************************|\n");
-    slots[2] = 0;
-    slots[64] = 3;
+    slots.counts[0] = 1;
+    slots.counts[2] = 2;
+    slots.least = 0;
+    slots.greatest = 3;
+    EXPECT_EQ(slots_text(slots),
+              "           0 -> 0                     1 |********************                    |\n"
+              "           1 -> 1                     0 |                                        |\n"
+              "           2 -> 3                     2 |****************************************|\n"
+              "min 0, max 3\n");
+    slots.counts[2] = 0;
+    slots.counts[64] = 3;
+    slots.greatest = ~0ULL;
     EXPECT_EQ(slots_json(slots, 2),
-              "{\"type\":\"histogram\",\"seconds\":2.0,\"total\":4,\"slots\":["
+              "{\"type\":\"histogram\",\"seconds\":2.0,\"total\":4,\"min\":0,"
+              "\"max\":18446744073709551615,\"uncompared\":0,\"slots\":["
               "{\"from\":0,\"to\":0,\"count\":1},{\"from\":9223372036854775808,"
               "\"to\":18446744073709551615,\"count\":3}]}\n");
+}
+
+/// The counters of one CPU that has seen so many values, of them these.
+std::vector<std::uint64_t> cpu_with(std::uint64_t count, std::uint64_t greatest,
+                                    std::uint64_t least, std::uint64_t uncompared) {
+    std::vector<std::uint64_t> counters(kSlotCounters);
+    counters[5] = count;
+    counters[DJPROBE_LOG2_SLOTS] = greatest;
+    counters[DJPROBE_LOG2_SLOTS + 1] = uncompared;
+    counters[DJPROBE_LOG2_SLOTS + 2] = least;
+    return counters;
+}
+
+TEST(Slots, the_extremes_of_all_cpus_are_those_of_all_values) {
+    std::vector<std::uint64_t> cpus = cpu_with(3, 30, ~std::uint64_t{17}, 0);
+    const std::vector<std::uint64_t> idle = cpu_with(0, 0, 0, 0), last = cpu_with(2, 20, ~16ULL, 4);
+    cpus.insert(cpus.end(), idle.begin(), idle.end());
+    cpus.insert(cpus.end(), last.begin(), last.end());
+    const Slots slots = add_slots(cpus, false);
+    EXPECT_EQ(slots.counts[5], 5U);
+    EXPECT_EQ(slots.least, 16U);
+    EXPECT_EQ(slots.greatest, 30U);
+    EXPECT_TRUE(slots_text(slots).ends_with("\nmin 16, max 30, 4 not compared\n"));
+}
+
+TEST(Slots, the_extremes_of_numbers_with_a_sign_have_one) {
+    constexpr std::uint64_t kTurn = std::uint64_t{1} << 63U;
+    const Slots slots = add_slots(cpu_with(2, kTurn - 5, ~(kTurn - 30), 0), true);
+    EXPECT_TRUE(slots_text(slots).ends_with("\nmin -30, max -5\n"));
+    EXPECT_NE(slots_json(slots, 1).find("\"min\":-30,\"max\":-5,"), std::string::npos);
+    const std::vector<djprobe_action> actions = slot_actions({7, 4, true});
+    EXPECT_TRUE(has_sign(actions));
+    EXPECT_EQ(actions.size(), kSlotActions);
+    EXPECT_FALSE(has_sign(slot_actions({7, 8, false})));
 }
 
 }  // namespace

@@ -16,46 +16,48 @@ u8 first_of(RegisterSet registers) {
     return static_cast<u8>(__builtin_ctz(registers));
 }
 
-/// Not by a builtin: without the instruction for it that would be a call of a library.
-size_t count_of(RegisterSet registers) {
-    size_t count = 0;
-    for (; registers; registers &= static_cast<RegisterSet>(registers - 1))
-        ++count;
-    return count;
-}
-
 }  // namespace
 
 Count::Count(const CountConfig& config, const Live& live)
     : actions_(config.actions.empty() ? Span<const Action>(kIncrement) : config.actions),
-      counter_(config.counter) {
+      place_{config.counter, config.task, 0} {
+    registers_.rax_is_operand = (operands_of(actions_) & kRaxOnly) != 0;
     for (const Action& action : actions_) {
-        const size_t taken = ActionWriter::scratches(action, counter_);
+        const size_t taken =
+            ActionWriter::scratches(action, place_.counter, registers_.rax_is_operand);
         if (taken > scratches_) scratches_ = taken;
+        takes_rax_ |= is_extreme(action);
     }
+    choose_flags(config, live);
+}
+
+void Count::choose_flags(const CountConfig& config, const Live& live) {
     const RegisterSet operands = operands_of(actions_);
-    const RegisterSet kept = live.flags && config.lahf ? operands | kRaxOnly : operands;
-    choose_scratch(kept, live.registers);
+    const RegisterSet kept = takes_rax_ ? operands | kRaxOnly : operands;
+    const bool lahf = live.flags && config.lahf && !takes_rax_;
+    choose_scratch(lahf ? kept | kRaxOnly : kept, live.registers);
     if (!live.flags) return;
     // In rax, unless an operand is there, or two registers would have to be pushed for that.
     const auto pushed = static_cast<RegisterSet>(pushed_ | (live.registers & kRaxOnly));
-    if (config.lahf && !(operands & kRaxOnly) && count_of(pushed) <= 1) {
+    if (lahf && !(operands & kRaxOnly) && count_of(pushed) <= 1) {
         flags_ = Flags::InRax;
         pushed_ = pushed;
         return;
     }
     flags_ = Flags::Pushed;
-    choose_scratch(operands, live.registers);
+    choose_scratch(kept, live.registers);
 }
 
 /// Dead registers first.
 void Count::choose_scratch(RegisterSet kept, RegisterSet live) {
     RegisterSet free = kCallerSaved & ~kept, others = kOthers & ~kept;
-    pushed_ = 0;
+    // An extreme gives back what it takes of an operand.
+    const bool loses_rax = takes_rax_ && !registers_.rax_is_operand;
+    pushed_ = loses_rax ? static_cast<RegisterSet>(live & kRaxOnly) : RegisterSet{0};
     for (size_t i = 0; i < scratches_; ++i) {
         const auto dead = static_cast<RegisterSet>(free & ~live);
-        scratch_[i] = first_of(dead ? dead : free ? free : others);
-        const RegisterSet bit = register_bit(scratch_[i]);
+        registers_.scratch[i] = first_of(dead ? dead : free ? free : others);
+        const RegisterSet bit = register_bit(registers_.scratch[i]);
         if (!dead) pushed_ |= bit;
         free &= ~bit;
         others &= ~bit;
@@ -78,7 +80,8 @@ void Count::emit(Emitter& out) {
     save_flags(out);
     handler_ = out.size();
     const size_t pushes = count_of(pushed_) + (flags_ == Flags::Pushed ? 1 : 0);
-    ActionWriter writer(counter_, scratch_, static_cast<u32>(pushes * sizeof(u64)), out);
+    place_.depth = static_cast<u32>(pushes * sizeof(u64));
+    ActionWriter writer(place_, registers_, out);
     Label end;
     for (const Action& action : actions_)
         writer.write(action, end);

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../analysis/liveness.h"
-#include "action.h"
+#include "action_writer.h"
 
 namespace djprobe::x86 {
 
@@ -14,6 +14,7 @@ struct CountConfig {
     u64 return_thunk = 0;  ///< see Emitter::return_through()
     /// What is done with the counter and those behind it; none: it is incremented.
     Span<const Action> actions = {};
+    TaskLayout task = {};  ///< if an action asks for the task
 };
 
 /// Emit the increment or the actions, from the site's registers and flags to the same. It uses the
@@ -34,14 +35,16 @@ class Count {
         InRax,  ///< lahf, which popf takes many times longer than
         Pushed,
     };
+    void choose_flags(const CountConfig& config, const Live& live);
     void choose_scratch(RegisterSet kept, RegisterSet live);
     void save_flags(Emitter& out) const;
     void restore_flags(Emitter& out) const;
 
     Span<const Action> actions_;
-    i64 counter_;
+    ActionPlace place_;
+    ActionRegisters registers_;
     size_t scratches_ = 0;
-    u8 scratch_[ActionWriter::kMaxScratch] = {};
+    bool takes_rax_ = false;  ///< an extreme does
     Flags flags_ = Flags::Dead;
     RegisterSet pushed_ = 0;  ///< what is live of the registers that change
     size_t handler_ = 0, after_ = 0;

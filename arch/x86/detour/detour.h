@@ -67,7 +67,7 @@ struct DetourLayout {
 };
 
 /// Upper bound of a detour's size in bytes; see DetourTest.LargestDetourFits.
-inline constexpr size_t kMaxDetour = 640;
+inline constexpr size_t kMaxDetour = 1024;
 
 /// Emit what the plan needs to run at `address`: with a jump the whole detour, always the
 /// out-of-line copy of the probed instruction. OUT_OF_REACH when the slot is too far from the site.

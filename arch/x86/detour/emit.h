@@ -24,7 +24,7 @@ enum class Condition : u8 {
 class Label {
   public:
     /// The most branches that a label has in any detour.
-    static constexpr size_t kMaxBranches = 8;
+    static constexpr size_t kMaxBranches = 14;
 
   private:
     friend class Emitter;

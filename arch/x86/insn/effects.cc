@@ -121,7 +121,58 @@ void add_flags(const Raw& raw, Effects& out) {
     out.system_flags = (written & kSystemFlags) != 0;
 }
 
+/// They read or write all of their operand in memory, each time.
+bool touches_operand(ZydisMnemonic mnemonic) {
+    switch (mnemonic) {
+        case ZYDIS_MNEMONIC_MOV:
+        case ZYDIS_MNEMONIC_MOVZX:
+        case ZYDIS_MNEMONIC_MOVSX:
+        case ZYDIS_MNEMONIC_MOVSXD:
+        case ZYDIS_MNEMONIC_ADD:
+        case ZYDIS_MNEMONIC_SUB:
+        case ZYDIS_MNEMONIC_AND:
+        case ZYDIS_MNEMONIC_OR:
+        case ZYDIS_MNEMONIC_XOR:
+        case ZYDIS_MNEMONIC_CMP:
+        case ZYDIS_MNEMONIC_TEST:
+        case ZYDIS_MNEMONIC_INC:
+        case ZYDIS_MNEMONIC_DEC:
+        case ZYDIS_MNEMONIC_NEG:
+        case ZYDIS_MNEMONIC_NOT:
+        case ZYDIS_MNEMONIC_IMUL:
+        case ZYDIS_MNEMONIC_XCHG:
+        case ZYDIS_MNEMONIC_XADD:
+        case ZYDIS_MNEMONIC_CMPXCHG:
+        case ZYDIS_MNEMONIC_PUSH:
+        case ZYDIS_MNEMONIC_CALL:
+        case ZYDIS_MNEMONIC_JMP:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool holds(const ZydisDecodedOperand& operand, u8 base, i64 first, i64 last) {
+    if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.type != ZYDIS_MEMOP_TYPE_MEM)
+        return false;
+    const bool plain = operand.mem.segment != ZYDIS_REGISTER_FS &&
+                       operand.mem.segment != ZYDIS_REGISTER_GS &&
+                       operand.mem.index == ZYDIS_REGISTER_NONE &&
+                       ZydisRegisterGetClass(operand.mem.base) == ZYDIS_REGCLASS_GPR64;
+    const i64 begin = operand.mem.disp.value;
+    return plain && ZydisRegisterGetId(operand.mem.base) == base && begin <= first &&
+           last <= begin + operand.size / 8;
+}
+
 }  // namespace
+
+bool touches_memory(Span<const u8> bytes, u8 base, i32 displacement, u32 size) {
+    Raw raw;
+    if (!decode_raw(bytes, raw) || !touches_operand(raw.insn.mnemonic)) return false;
+    for (u8 i = 0; i < raw.insn.operand_count_visible; ++i)
+        if (holds(raw.operands[i], base, displacement, i64{displacement} + size)) return true;
+    return false;
+}
 
 Effects find_effects(const Insn& insn, Span<const u8> bytes) {
     Effects out{.reads = 0, .writes = 0, .flags_read = 0, .system_flags = false};

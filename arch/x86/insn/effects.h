@@ -13,6 +13,14 @@ constexpr RegisterSet register_bit(u8 number) {
     return static_cast<RegisterSet>(1u << number);
 }
 
+/// Not by a builtin: without the instruction for it that would be a call of a library.
+constexpr size_t count_of(RegisterSet registers) {
+    size_t count = 0;
+    for (; registers; registers &= static_cast<RegisterSet>(registers - 1))
+        ++count;
+    return count;
+}
+
 inline constexpr u8 kRax = 0, kRcx = 1, kRdx = 2, kRsi = 6, kRdi = 7;
 inline constexpr RegisterSet kAllRegisters = 0xffff;
 /// rax rcx rdx rsi rdi r8 r9 r10 r11: what a C function may change (System V ABI for
@@ -38,5 +46,11 @@ struct Effects {
 /// known. Pure; about 1.5 KB of stack. Source: Intel SDM vol. 2, the instructions' "Operation" and
 /// "Flags Affected", as Zydis' tables hold them; where vendors differ, what holds on all.
 Effects find_effects(const Insn& insn, Span<const u8> bytes);
+
+/// Whether the instruction reads or writes the `size` bytes at `displacement` from a general
+/// register, by that register and without an index, whatever else holds. So they can be read right
+/// before it without a fault that it would not have itself. Instructions that are not known to
+/// touch their whole operand, and fs and gs, are a no.
+bool touches_memory(Span<const u8> bytes, u8 base, i32 displacement, u32 size);
 
 }  // namespace djprobe::x86

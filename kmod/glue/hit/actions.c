@@ -7,6 +7,7 @@
 #include <linux/overflow.h>
 #include <linux/percpu.h>
 #include <linux/ptrace.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -74,6 +75,9 @@ u32 djk_action_slots(const struct djprobe_action *action)
 		return 1;
 	case DJPROBE_ACTION_LOG2:
 		return DJPROBE_LOG2_SLOTS;
+	case DJPROBE_ACTION_MAX:
+	case DJPROBE_ACTION_MIN:
+		return 2;
 	default:
 		return 0;
 	}
@@ -97,11 +101,70 @@ static const u8 register_offsets[DJPROBE_REGS] = {
 	AT(r8), AT(r9), AT(r10), AT(r11), AT(r12), AT(r13), AT(r14), AT(r15),
 };
 
+#undef AT
+
+/* By enum djprobe_task_field. */
+static const u16 task_offsets[DJPROBE_TASK_FIELDS] = {
+	offsetof(struct task_struct, tgid),
+	offsetof(struct task_struct, pid),
+	offsetof(struct task_struct, comm),
+	offsetof(struct task_struct, comm) + 8,
+};
+static_assert(sizeof_field(struct task_struct, comm) == 16);
+
+void djk_get_task_layout(struct djk_machine *machine)
+{
+	u32 i;
+
+#ifdef DJK_HOT_CURRENT
+	machine->current_task = (unsigned long)&pcpu_hot.current_task;
+#else
+	machine->current_task = (unsigned long)&current_task;
+#endif
+	for (i = 0; i < DJPROBE_TASK_FIELDS; i++)
+		machine->task_fields[i] = task_offsets[i];
+}
+
+/* No field is at the task's end: 8 bytes from any on belong to it. */
+static __always_inline u64 whole_operand(const struct djprobe_action *action,
+					 const struct pt_regs *regs)
+{
+	if (action->flags & DJPROBE_ACTION_TASK)
+		return *(const u64 *)((const u8 *)current + task_offsets[action->reg]);
+	return *(const u64 *)((const u8 *)regs + register_offsets[action->reg]);
+}
+
+static __always_inline long displacement_of(const struct djprobe_action *action)
+{
+	const bool compares = action->operation >= DJPROBE_ACTION_IF_EQ &&
+			      action->operation <= DJPROBE_ACTION_IF_GE;
+
+	return compares ? (s32)action->offset : (s32)action->value;
+}
+
+/* No more than these bytes are known to be there. */
+static __always_inline u64 stored(const void *at, unsigned int width)
+{
+	switch (width) {
+	case 1:
+		return *(const u8 *)at;
+	case 2:
+		return *(const u16 *)at;
+	case 4:
+		return *(const u32 *)at;
+	default:
+		return *(const u64 *)at;
+	}
+}
+
 static __always_inline u64 operand(const struct djprobe_action *action, const struct pt_regs *regs)
 {
-	const u64 whole = *(const u64 *)((const u8 *)regs + register_offsets[action->reg]);
 	const unsigned int unused = 64 - 8 * action->width;
+	u64 whole = whole_operand(action, regs);
 
+	/* The policy has proven that it cannot fault. */
+	if (action->flags & DJPROBE_ACTION_MEMORY)
+		whole = stored((const void *)(whole + displacement_of(action)), action->width);
 	if (action->flags & DJPROBE_ACTION_SIGNED)
 		return (s64)(whole << unused) >> unused;
 	return whole << unused >> unused;
@@ -136,6 +199,32 @@ static __always_inline bool goes_on(const struct djprobe_action *action, u64 ope
 	}
 }
 
+/* What the greatest is kept of. */
+static __always_inline u64 key(const struct djprobe_action *action, u64 operand)
+{
+	if (action->flags & DJPROBE_ACTION_SIGNED)
+		operand ^= 1ull << 63;
+	return action->operation == DJPROBE_ACTION_MIN ? ~operand : operand;
+}
+
+/* As the detour's code does it (arch/x86/detour/action_writer.cc says why that is exact). */
+static __always_inline void keep_greater(u64 __percpu *greatest, u64 key)
+{
+	u64 seen = this_cpu_read(*greatest);
+	int tries;
+
+	for (tries = 0; tries < 2; tries++) {
+		u64 before = seen;
+
+		if (before >= key)
+			return;
+		seen = this_cpu_cmpxchg(*greatest, before, key);
+		if (seen == before)
+			return;
+	}
+	this_cpu_inc(greatest[1]);
+}
+
 /* Not traced, like its callers on the way of a miss. */
 notrace void djk_act(const struct djk_action_list *list, u64 __percpu *counter,
 		     const struct pt_regs *regs)
@@ -155,6 +244,10 @@ notrace void djk_act(const struct djk_action_list *list, u64 __percpu *counter,
 			break;
 		case DJPROBE_ACTION_LOG2:
 			this_cpu_inc(place[fls64(operand(action, regs))]);
+			break;
+		case DJPROBE_ACTION_MAX:
+		case DJPROBE_ACTION_MIN:
+			keep_greater(place, key(action, operand(action, regs)));
 			break;
 		default:
 			if (!goes_on(action, operand(action, regs)))

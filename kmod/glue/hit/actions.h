@@ -8,6 +8,7 @@
 
 #include "../../../uapi/djprobe_action.h"
 
+struct djk_machine;
 struct djp_attachment;
 struct pt_regs;
 
@@ -25,7 +26,10 @@ bool djk_are_actions(const struct djk_action_list *list, struct djp_attachment *
 struct djk_action_list *djk_actions_get(struct djk_action_list *list);
 void djk_actions_put(struct djk_action_list *list);
 
-/* How many counters an action chooses from. */
+/* Where the detours find the task that runs, and its fields. */
+void djk_get_task_layout(struct djk_machine *machine);
+
+/* How many counters an action has, of which a hit may change any. */
 u32 djk_action_slots(const struct djprobe_action *action);
 /* The first action that counts hits, or NULL. */
 const struct djprobe_action *djk_counting_action(const struct djk_action_list *list);

@@ -66,6 +66,8 @@ static unsigned int refuse_place(const struct bpf_map *map, struct place place,
 	for (i = 0; list && i < list->count && !reason; i++) {
 		const struct djprobe_action *const action = &list->actions[i];
 
+		if (!djk_action_slots(action))
+			continue;
 		reason = refuse_counters(map, place, action->offset,
 					 djk_action_slots(action) * sizeof(u64));
 		if (reason) {

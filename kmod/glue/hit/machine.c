@@ -6,6 +6,7 @@
 #include <asm/segment.h>
 
 #include "../kernel/doubt.h"
+#include "actions.h"
 #include "hit.h"
 #include "../kernel/imports.h"
 #include "../kernel.h"
@@ -102,4 +103,5 @@ void djk_get_machine(struct djk_machine *machine)
 	}
 #endif
 	djk_get_guard(machine);
+	djk_get_task_layout(machine);
 }

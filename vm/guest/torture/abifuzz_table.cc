@@ -285,23 +285,61 @@ uint32_t flags_of(const uint8_t* bytes) {
     return flags;
 }
 
-/// Pointer and number of a list of actions: increments of the probe's own counter.
+/// An increment of the probe's own counter, or a question about the task.
+djprobe_action an_action(Dice& dice) {
+    djprobe_action action = {};
+    action.operation = DJPROBE_ACTION_COUNT;
+    if (dice.one_in(2)) return action;
+    action.operation = static_cast<uint8_t>(DJPROBE_ACTION_IF_EQ + dice.below(6));
+    action.flags = DJPROBE_ACTION_TASK | (dice.one_in(2) ? DJPROBE_ACTION_SIGNED : 0);
+    action.reg = static_cast<uint8_t>(dice.below(DJPROBE_TASK_FIELDS));
+    action.width = static_cast<uint8_t>(djprobe_task_field_size(action.reg));
+    action.value = dice.below(1u << 31);
+    return action;
+}
+
+/// None that uapi/djprobe_action.h defines.
+djprobe_action no_action(Dice& dice) {
+    djprobe_action action = an_action(dice);
+    const uint8_t kWrong[] = {0, DJPROBE_ACTION_MIN + 1, 255};
+    switch (dice.below(3)) {
+        case 0:
+            action.operation = kWrong[dice.below(std::size(kWrong))];
+            break;
+        case 1:
+            action.flags |= static_cast<uint8_t>(8u << dice.below(5));
+            break;
+        default:
+            action.flags = DJPROBE_ACTION_TASK;
+            action.reg = static_cast<uint8_t>(DJPROBE_TASK_FIELDS + dice.below(200));
+    }
+    return action;
+}
+
+/// Right ones; `wrong`: but for one.
+void fill_list(uint8_t* list, size_t count, bool wrong, Dice& dice) {
+    const size_t odd = wrong ? dice.below(count) : count;
+    for (size_t i = 0; i < count; ++i) {
+        const djprobe_action action = i == odd ? no_action(dice) : an_action(dice);
+        std::memcpy(list + i * sizeof action, &action, sizeof action);
+    }
+}
+
+/// Pointer and number of a list of actions.
 void fill_actions(uint8_t* bytes, size_t at, bool mistake, const Surroundings& around, Dice& dice,
                   Model& model) {
     const bool counts = flags_of(bytes) == DJPROBE_ATTACH_COUNT;
     uint64_t pointer = 0, count = 0;
-    if (mistake) {
+    const bool wrong = mistake && counts && dice.one_in(2);
+    if (mistake && !wrong) {
         pointer = around.bad_pointers[dice.below(around.bad_pointers.size())];
         count = dice.one_in(2) ? 1 : DJPROBE_ACTIONS_MAX + 1 + dice.below(1u << 31);
         model.must_fail(counts && count == 1 ? EFAULT : EINVAL);
-    } else if (counts && dice.one_in(2)) {
+    } else if (wrong || (counts && dice.one_in(2))) {
         pointer = reinterpret_cast<uint64_t>(bytes) + kActions;
         count = 1 + dice.below(DJPROBE_ACTIONS_MAX);
-        for (size_t i = 0; i < count; ++i) {
-            djprobe_action action = {};
-            action.operation = DJPROBE_ACTION_COUNT;
-            std::memcpy(bytes + kActions + i * sizeof action, &action, sizeof action);
-        }
+        fill_list(bytes + kActions, count, wrong, dice);
+        if (wrong) model.must_fail(EINVAL);
     }
     put(bytes, at, 8, pointer);
     put(bytes, at + 8, 4, count);

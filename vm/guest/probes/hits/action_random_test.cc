@@ -5,6 +5,7 @@
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <random>
 
@@ -33,7 +34,7 @@ uint64_t operand(const djprobe_action& action, const observation& seen) {
 /// What the list leaves behind after one hit with these registers.
 Counters meant(const List& list, const observation& seen) {
     Counters counters(kCounters);
-    test::interpret(list, machine_of(seen), counters);
+    test::interpret(list, machine_of(seen), {}, counters);
     return counters;
 }
 
@@ -59,17 +60,24 @@ class RandomActions : public ObserverTest {
         EXPECT_EQ(reader_.read(1), 0u);
         return seen(1);
     }
-    djprobe_action some_action(const observation& one, const observation& two) {
+    static bool compares(uint8_t operation) {
+        return operation >= DJPROBE_ACTION_IF_EQ && operation <= DJPROBE_ACTION_IF_GE;
+    }
+    static uint32_t slots_of(uint8_t operation) {
+        if (operation == DJPROBE_ACTION_LOG2) return DJPROBE_LOG2_SLOTS;
+        return operation >= DJPROBE_ACTION_MAX ? 2 : 1;
+    }
+    /// `operations`: the first so many.
+    djprobe_action some_action(const observation& one, const observation& two, uint8_t operations) {
         djprobe_action action = {};
-        action.operation = static_cast<uint8_t>(1 + random_() % DJPROBE_ACTION_IF_GE);
-        const bool compares = action.operation >= DJPROBE_ACTION_IF_EQ;
-        const uint32_t slots =
-            action.operation == DJPROBE_ACTION_LOG2 ? uint32_t{DJPROBE_LOG2_SLOTS} : 1;
+        action.operation = static_cast<uint8_t>(1 + random_() % operations);
+        const bool compares = RandomActions::compares(action.operation);
+        const uint32_t slots = slots_of(action.operation);
         if (!compares) action.offset = static_cast<uint32_t>(random_() % (kCounters - slots) * 8);
         if (action.operation == DJPROBE_ACTION_COUNT) return action;
         action.flags = random_() % 2 ? DJPROBE_ACTION_SIGNED : 0;
         do {
-            action.reg = static_cast<uint8_t>(random_() % DJPROBE_REGS);
+            action.reg = registers_[random_() % DJPROBE_OPERANDS_MAX];
             action.width = static_cast<uint8_t>(1u << random_() % 4);
         } while (operand(action, one) != operand(action, two));
         // Often about what it is compared with.
@@ -80,8 +88,14 @@ class RandomActions : public ObserverTest {
     }
     List some_list(const observation& one, const observation& two) {
         List list(1 + random_() % DJPROBE_ACTIONS_MAX);
-        for (djprobe_action& action : list)
-            action = some_action(one, two);
+        // A list may have only so many.
+        std::shuffle(std::begin(registers_), std::end(registers_), random_);
+        size_t extremes = 0;
+        for (djprobe_action& action : list) {
+            const bool room = extremes < DJPROBE_EXTREMES_MAX;
+            action = some_action(one, two, room ? DJPROBE_ACTION_MIN : DJPROBE_ACTION_IF_GE);
+            extremes += action.operation >= DJPROBE_ACTION_MAX;
+        }
         return list;
     }
     /// What the list counts in one pread; `shared`: a program is there, too.
@@ -109,6 +123,7 @@ class RandomActions : public ObserverTest {
 
     std::mt19937_64 random_;
     Fd map_;
+    uint8_t registers_[DJPROBE_REGS] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     int jumps_ = 0;
 };
 

@@ -3,10 +3,15 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <bit>
 #include <cerrno>
+#include <cstring>
 #include <random>
+#include <thread>
 
 #include "../harness/kprobe_event.h"
 #include "../harness/observer.h"
@@ -56,6 +61,16 @@ class Action : public ObserverTest {
         for (size_t i = 0; i < all.size(); ++i)
             sum[i % kInValue] += all[i];
         return sum;
+    }
+    /// Of all CPUs.
+    uint64_t greatest(size_t counter) const {
+        const uint32_t key = 0;
+        Counters all(static_cast<size_t>(libbpf_num_possible_cpus()) * kInValue);
+        EXPECT_EQ(bpf_map_lookup_elem(map_.get(), &key, all.data()), 0);
+        uint64_t greatest = 0;
+        for (size_t i = counter; i < all.size(); i += kInValue)
+            greatest = std::max(greatest, all[i]);
+        return greatest;
     }
     void reset() const {
         const uint32_t key = 0;
@@ -112,6 +127,98 @@ TEST_F(Action, DoesTheSameByAllMeans) {
                 }
 }
 
+/// What the actions read of this thread.
+uint64_t of_this_task(uint8_t field) {
+    char name[16] = {};
+    prctl(PR_GET_NAME, name);
+    uint64_t halves[2];
+    std::memcpy(halves, name, sizeof name);
+    switch (field) {
+        case DJPROBE_TASK_TGID:
+            return static_cast<uint64_t>(getpid());
+        case DJPROBE_TASK_PID:
+            return static_cast<uint64_t>(gettid());
+        default:
+            return halves[field - DJPROBE_TASK_COMM];
+    }
+}
+
+djprobe_action if_task(uint8_t field, uint64_t value, int operation = DJPROBE_ACTION_IF_EQ) {
+    const auto width = static_cast<uint8_t>(djprobe_task_field_size(field));
+    return make(operation, 0, field, width, DJPROBE_ACTION_TASK, value);
+}
+
+// A thread of another number, and for half of the time of another name, calls as well.
+TEST_F(Action, OfTheTaskCountsItsHitsOnly) {
+    for (const bool shared : {false, true})
+        for (const djprobe_mode mode : kBothModes) {
+            prctl(PR_SET_NAME, "first of names");
+            List list;
+            for (uint8_t field = 0; field < DJPROBE_TASK_FIELDS; ++field)
+                list.push_back(if_task(field, of_this_task(field)));
+            list.push_back(make(DJPROBE_ACTION_COUNT));
+            const List process = {
+                list[0], make(DJPROBE_ACTION_COUNT, 1),
+                if_task(DJPROBE_TASK_PID, of_this_task(DJPROBE_TASK_PID), DJPROBE_ACTION_IF_NE),
+                make(DJPROBE_ACTION_COUNT, 2)};
+            reset();
+            const Probe probe = must_attach(list, mode), other = must_attach(process, mode);
+            Probe with;
+            if (shared) with = device_.must_attach(at(kSite, 0, mode));
+            for (const char* name : {"first of names", "first of nameS", "First of names"}) {
+                std::thread([&] {
+                    prctl(PR_SET_NAME, name);
+                    call_getpgid(10);
+                }).join();
+                prctl(PR_SET_NAME, name);
+                for (int i = 0; i < 7; ++i)
+                    getpgid(0);
+            }
+            prctl(PR_SET_NAME, "first of names");
+            if (const pid_t child = fork()) {
+                waitpid(child, nullptr, 0);
+            } else {
+                prctl(PR_SET_NAME, "first of names");
+                getpgid(0);
+                _exit(0);
+            }
+            EXPECT_EQ(counters()[0], 7u);
+            EXPECT_EQ(counters()[1], 3 * 17u);
+            EXPECT_EQ(counters()[2], 3 * 10u);
+        }
+}
+
+TEST_F(Action, KeepsTheLeastAndTheGreatestByAllMeans) {
+    std::mt19937_64 random(2);
+    std::vector<int> calls;
+    for (int i = 0; i < 200; ++i)
+        calls.push_back(static_cast<int>(random() >> (32 + random() % 30)) * (i % 3 ? 1 : -1));
+    for (const uint8_t flags : {0, DJPROBE_ACTION_SIGNED})
+        for (const bool shared : {false, true})
+            for (const djprobe_mode mode : kBothModes) {
+                reset();
+                const Probe probe = must_attach(
+                    {make(DJPROBE_ACTION_MAX, 0, kDi, 4, flags),
+                     make(DJPROBE_ACTION_MIN, 2, kDi, 4, flags), make(DJPROBE_ACTION_COUNT, 4)},
+                    mode);
+                Probe program;
+                if (shared) program = device_.must_attach(at(kSite, 0, mode));
+                uint64_t most = 0, least = 0;
+                for (const int call : calls) {
+                    getpgid(call);
+                    const uint64_t key =
+                        flags ? static_cast<uint64_t>(int64_t{call}) + (uint64_t{1} << 63)
+                              : uint32_t(call);
+                    most = std::max(most, key);
+                    least = std::max(least, ~key);
+                }
+                EXPECT_EQ(greatest(0), most);
+                EXPECT_EQ(greatest(2), least);
+                EXPECT_EQ(counters()[1] + counters()[3], 0u);
+                EXPECT_EQ(counters()[4], calls.size());
+            }
+}
+
 TEST_F(Action, BesideAKprobeOfTheKernelItDoesTheSame) {
     KprobeEvent theirs("theirs");
     ASSERT_EQ(theirs.add(device_.explain(at(kSite)).answer.address), 0);
@@ -161,7 +268,7 @@ TEST_F(Action, WhatIsNoActionIsRefused) {
     const auto count = make(DJPROBE_ACTION_COUNT);
     constexpr auto kNoAction = DJPROBE_REASON_NO_ACTION;
     expect_refused({make(0)}, -EINVAL, kNoAction, 0);
-    expect_refused({count, make(10, 0, kDi, 8)}, -EINVAL, kNoAction, 1);
+    expect_refused({count, make(12, 0, kDi, 8)}, -EINVAL, kNoAction, 1);
     expect_refused({count, count, make(DJPROBE_ACTION_ADD, 0, 16, 8)}, -EINVAL, kNoAction, 2);
     expect_refused({make(DJPROBE_ACTION_ADD, 0, kDi, 3)}, -EINVAL, kNoAction, 0);
     expect_refused({make(DJPROBE_ACTION_IF_EQ, 1, kDi, 8)}, -EINVAL, kNoAction, 0);

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "action_writer.h"
+
+#include "increment.h"
+
+namespace djprobe::x86 {
+namespace {
+
+constexpr u8 kRsp = DJPROBE_REG_SP;
+constexpr u8 kBySib = 4;  // as rm, and as index: none
+constexpr u8 kGs = 0x65;
+
+/// Whether the operand is not a register as it is: elsewhere, a part of one, or rsp, which pushes
+/// have moved.
+bool needs_load(const Action& action) {
+    const bool elsewhere = is_of_task(action) || is_in_memory(action);
+    return has_operand(action) && (elsewhere || action.width != 8 || action.reg == kRsp);
+}
+
+/// Whether what an extreme compares is something else than its operand.
+bool is_turned(const Action& action) {
+    return is_signed(action) || action.operation == DJPROBE_ACTION_MIN;
+}
+
+/// Where the counter lies that the action names, or the first of a histogram that bsr finds: the
+/// slots begin at 0, and so do bits, whose numbers with "none" begin at -1.
+i64 place_of(const Action& action, i64 counter) {
+    const i64 slot = action.operation == DJPROBE_ACTION_LOG2 ? sizeof(u64) : 0;
+    return counter + action.offset + slot;
+}
+
+/// An extreme has a second counter.
+bool is_far(const Action& action, i64 counter) {
+    const i64 place = place_of(action, counter);
+    return !fits_i32(place) || (is_extreme(action) && !fits_i32(place + i64{sizeof(u64)}));
+}
+
+/// Whether a comparison of 4 bytes of memory with 4 bytes of the value tells what one of all 8
+/// would: if neither was extended, or both in the same way.
+bool compares_in_memory(const Action& action) {
+    if (!is_of_task(action) && !is_in_memory(action)) return false;
+    const auto value = static_cast<i64>(action.value);
+    if (action.width == 8) return true;
+    if (action.width != 4) return false;
+    return is_signed(action) ? fits_i32(value) : action.value >> 32 == 0;
+}
+
+/// Whether the value is one that a cmp of the operand holds.
+bool is_immediate(const Action& action) {
+    const bool half = compares_in_memory(action) && action.width == 4;
+    return half || fits_i32(static_cast<i64>(action.value));
+}
+
+/// What leads to the list's end: the opposite of the comparison.
+Condition opposite(const Action& action) {
+    switch (action.operation) {
+        case DJPROBE_ACTION_IF_EQ:
+            return Condition::NotZero;
+        case DJPROBE_ACTION_IF_NE:
+            return Condition::Zero;
+        case DJPROBE_ACTION_IF_LT:
+            return is_signed(action) ? Condition::GreaterOrEqual : Condition::AboveOrEqual;
+        case DJPROBE_ACTION_IF_LE:
+            return is_signed(action) ? Condition::Greater : Condition::Above;
+        case DJPROBE_ACTION_IF_GT:
+            return is_signed(action) ? Condition::LessOrEqual : Condition::BelowOrEqual;
+        default:
+            return is_signed(action) ? Condition::Less : Condition::Below;
+    }
+}
+
+/// REX with W: what extends the register field, the index and the base.
+u8 rex(u8 reg, u8 index, u8 base) {
+    return static_cast<u8>(0x48 | (reg > 7) << 2 | (index > 7) << 1 | (base > 7));
+}
+
+u8 without_w(u8 rex) {
+    return static_cast<u8>(rex & ~8);
+}
+
+u8 modrm(u8 mod, u8 reg, u8 rm) {
+    return static_cast<u8>(mod << 6 | (reg & 7) << 3 | (rm & 7));
+}
+
+void move(u8 from, u8 to, Emitter& out) {
+    out.code(rex(from, 0, to), 0x89, modrm(3, from, to));
+}
+
+/// How an instruction reaches a counter: by a displacement, or by a register.
+class CounterOperand {
+  public:
+    /// `address`: a scratch register, if it is too far.
+    CounterOperand(i64 counter, bool is_far, u8 address)
+        : counter_(counter), is_far_(is_far), address_(address) {}
+
+    /// Once, in front of the instructions.
+    void prepare(Emitter& out) const {
+        if (is_far_) load_constant(static_cast<u64>(counter_), address_, out);
+    }
+    /// `opcode reg, %gs:counter`, with 64 bits; `next`: the counter behind.
+    template <class... Opcode>
+    void write(u8 reg, bool next, Emitter& out, Opcode... opcode) const {
+        out.code(kGs, rex(reg, 0, is_far_ ? address_ : 0), opcode...);
+        const u32 distance = next ? sizeof(u64) : 0;
+        if (!is_far_) {
+            out.code(modrm(0, reg, kBySib), 0x25);
+            out.imm32(static_cast<u32>(counter_) + distance);
+            return;
+        }
+        out.code(modrm(next ? 1 : 0, reg, address_));
+        if (next) out.code(distance);
+    }
+
+  private:
+    i64 counter_;
+    bool is_far_;
+    u8 address_;
+};
+
+}  // namespace
+
+size_t ActionWriter::scratches(const Action& action, i64 counter, bool rax_is_operand) {
+    const size_t loaded = needs_load(action) ? 1 : 0;
+    const size_t far = is_far(action, counter) ? 1 : 0;
+    const bool stays = is_in_memory(action) && compares_in_memory(action);
+    if (compares(action)) return (stays ? 0 : loaded) + (is_immediate(action) ? 0 : 1);
+    if (action.operation == DJPROBE_ACTION_LOG2) return 1 + (loaded | far);
+    if (!is_extreme(action)) return loaded + far;
+    const size_t key = loaded || is_turned(action) ? 1 : 0;
+    return key + far + (rax_is_operand ? 1 : 0);
+}
+
+void ActionWriter::operand(u8 reg, const Source& source) {
+    if (!source.is_memory) return out_.code(modrm(3, reg, source.reg));
+    out_.code(modrm(2, reg, source.reg));  // displacement(source.reg)
+    if ((source.reg & 7) == kBySib) out_.byte(0x24);
+    out_.imm32(source.displacement);
+}
+
+/// From a register or memory. Whole registers stay as they are.
+void ActionWriter::extend(const Action& action, const Source& from, u8 to) {
+    const u8 wide = rex(to, 0, from.reg);
+    switch (action.width) {
+        case 1:  // movzbq, movsbq
+            out_.code(wide, 0x0f, is_signed(action) ? 0xbe : 0xb6);
+            break;
+        case 2:  // movzwq, movswq
+            out_.code(wide, 0x0f, is_signed(action) ? 0xbf : 0xb7);
+            break;
+        case 4:  // movslq, or movl, which clears the upper half
+            is_signed(action) ? out_.code(wide, 0x63) : out_.code(without_w(wide), 0x8b);
+            break;
+        default:
+            if (!from.is_memory) return;
+            out_.code(wide, 0x8b);
+            break;
+    }
+    operand(to, from);
+}
+
+/// Where the operand's bytes are. The task's address is read anew for each action: one instruction,
+/// which needs no register that lives on.
+ActionWriter::Source ActionWriter::source(const Action& action) {
+    if (is_of_task(action)) {
+        const u8 task = take();
+        out_.code(kGs, rex(task, 0, 0), 0x8b, modrm(0, task, kBySib), 0x25);
+        out_.imm32(static_cast<u32>(place_.task.current));  // mov %gs:current, task
+        return {task, true, place_.task.fields[action.reg]};
+    }
+    const auto displacement = static_cast<u32>(displacement_of(action));
+    if (is_in_memory(action))
+        return {action.reg, true, displacement + (action.reg == kRsp ? place_.depth : 0)};
+    if (action.reg != kRsp) return {action.reg, false, 0};
+    const u8 to = take();
+    out_.code(rex(to, 0, 0), 0x8d, modrm(2, to, kBySib), 0x24);  // lea depth(%rsp), to
+    out_.imm32(place_.depth);
+    return {to, false, 0};
+}
+
+/// The register that holds the operand's 64 bits.
+u8 ActionWriter::load(const Action& action) {
+    const size_t before = taken_;
+    const Source from = source(action);
+    if (!needs_load(action)) return from.reg;
+    const u8 to = taken_ == before ? take() : from.reg;
+    extend(action, from, to);
+    return to;
+}
+
+void ActionWriter::compare(const Action& action, Label& end) {
+    const bool in_memory = compares_in_memory(action);
+    const Source left = in_memory ? source(action) : Source{load(action), false, 0};
+    const bool half = in_memory && action.width == 4;
+    const auto prefix = [&](u8 reg) {
+        const u8 wide = rex(reg, 0, left.reg);
+        if (!half) return out_.byte(wide);
+        if (without_w(wide) != 0x40) out_.byte(without_w(wide));
+    };
+    if (is_immediate(action)) {
+        prefix(0);
+        out_.code(0x81);  // cmp $value, left
+        operand(7, left);
+        out_.imm32(static_cast<u32>(action.value));
+    } else {
+        const u8 other = take();
+        load_constant(action.value, other, out_);
+        prefix(other);
+        out_.code(0x39);  // cmp other, left
+        operand(other, left);
+    }
+    out_.jump_if(opposite(action), end);
+}
+
+void ActionWriter::add(const Action& action) {
+    const u8 value = load(action);
+    const bool far = is_far(action, place_.counter);
+    const CounterOperand counter(place_of(action, place_.counter), far, far ? take() : u8{0});
+    counter.prepare(out_);
+    counter.write(value, false, out_, 0x01);  // add value, %gs:counter
+}
+
+/// The slot is that of fls64(), which the kernel computes in the same way: bsr leaves its register
+/// alone where no bit is set, as AMD's manual says and Intel's CPUs do (asm/bitops.h).
+void ActionWriter::histogram(const Action& action) {
+    const u8 slot = take();
+    const size_t before = taken_;
+    const u8 value = load(action);
+    out_.code(rex(0, 0, slot), 0xc7, modrm(3, 0, slot));  // mov $-1, slot
+    out_.imm32(~0u);
+    out_.code(rex(slot, 0, value), 0x0f, 0xbd, modrm(3, slot, value));  // bsr value, slot
+    const i64 first = place_of(action, place_.counter);
+    constexpr u8 kTimes8 = 3;
+    if (fits_i32(first)) {
+        out_.code(kGs, rex(0, slot, 0), 0xff, modrm(0, 0, kBySib), modrm(kTimes8, slot, 5));
+        out_.imm32(static_cast<u32>(first));  // incq %gs:first(,slot,8)
+        return;
+    }
+    taken_ = before;  // the operand is not needed any more
+    const u8 address = take();
+    load_constant(static_cast<u64>(first), address, out_);
+    out_.code(kGs, rex(0, slot, address), 0xff, modrm(0, 0, kBySib), modrm(kTimes8, slot, address));
+}
+
+/// What is compared, so that the greatest is looked for and 0 is less than all: the operand, with
+/// the sign turned around if it counts, and for the least its complement.
+u8 ActionWriter::key_of(const Action& action, u8 saved_rax) {
+    if (!needs_load(action) && !is_turned(action))
+        return action.reg == kRax ? saved_rax : action.reg;
+    u8 key = load(action);
+    if (!needs_load(action)) {
+        const u8 copy = take();
+        move(key, copy, out_);
+        key = copy;
+    }
+    if (is_signed(action)) out_.code(rex(0, 0, key), 0x0f, 0xba, modrm(3, 7, key), 63);  // btc
+    if (action.operation == DJPROBE_ACTION_MIN)
+        out_.code(rex(0, 0, key), 0xf7, modrm(3, 2, key));  // not key
+    return key;
+}
+
+/// No other CPU writes to the counter, so a cmpxchg without a lock is whole. It stores only over a
+/// value that is less, whatever has come between it and the comparison: had an interrupt stored, or
+/// had the task moved to a CPU with another value, it would have found another one than rax. And
+/// where rax was not less, it is the value of a counter that has seen as much. Each failed try has
+/// seen another value; the third would be one too many for code without a loop, and is counted.
+void ActionWriter::keep_greater(u8 key, i64 counter) {
+    const bool far = !fits_i32(counter) || !fits_i32(counter + i64{sizeof(u64)});
+    const CounterOperand greatest(counter, far, far ? take() : u8{0});
+    Label done;
+    greatest.prepare(out_);
+    greatest.write(kRax, false, out_, 0x8b);  // mov %gs:greatest, %rax
+    for (int attempt = 0; attempt < 2; ++attempt) {
+        out_.code(rex(key, 0, kRax), 0x39, modrm(3, key, kRax));  // cmp key, %rax
+        out_.jump_if(Condition::AboveOrEqual, done);
+        greatest.write(key, false, out_, 0x0f, 0xb1);  // cmpxchg key, %gs:greatest
+        out_.jump_if(Condition::Zero, done);
+    }
+    greatest.write(0, true, out_, 0xff);  // incq, of those that were not compared
+    out_.bind(done);
+}
+
+void ActionWriter::extreme(const Action& action) {
+    const u8 saved_rax = registers_.rax_is_operand ? take() : u8{kRax};
+    if (registers_.rax_is_operand) move(kRax, saved_rax, out_);
+    keep_greater(key_of(action, saved_rax), place_of(action, place_.counter));
+    if (registers_.rax_is_operand) move(saved_rax, kRax, out_);
+}
+
+void ActionWriter::write(const Action& action, Label& end) {
+    taken_ = 0;
+    if (compares(action)) {
+        compare(action, end);
+    } else if (is_extreme(action)) {
+        extreme(action);
+    } else if (action.operation == DJPROBE_ACTION_LOG2) {
+        histogram(action);
+    } else if (action.operation == DJPROBE_ACTION_ADD) {
+        add(action);
+    } else {
+        increment_per_cpu(place_of(action, place_.counter), registers_.scratch[0], out_);
+    }
+}
+
+}  // namespace djprobe::x86

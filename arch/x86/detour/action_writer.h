@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0
+// The instructions of one action after the other.
+#pragma once
+
+#include "action.h"
+#include "emit.h"
+
+namespace djprobe::x86 {
+
+/// Where the fields of the task that runs lie.
+struct TaskLayout {
+    i32 current = 0;  ///< the task's address, by its offset from %gs
+    u32 fields[DJPROBE_TASK_FIELDS] = {};
+};
+
+/// Registers that actions may change. No operand is in one of the scratch registers, which are rcx,
+/// rdx, rbx, rsi, rdi, r8 to r11, r14, r15, or, without an extreme in the list, rax.
+struct ActionRegisters {
+    static constexpr size_t kMax = 3;
+    u8 scratch[kMax] = {};
+    bool rax_is_operand = false;  ///< an extreme takes rax, and must give it back
+};
+
+/// What stays the same from action to action.
+struct ActionPlace {
+    i64 counter = 0;  ///< the probe's, by its offset from %gs
+    TaskLayout task = {};
+    u32 depth = 0;  ///< how far the stack pointer is below the site's
+};
+
+/// Writes actions, which change the status flags and the scratch registers; extremes rax, too.
+class ActionWriter {
+  public:
+    /// How many scratch registers an action takes.
+    static size_t scratches(const Action& action, i64 counter, bool rax_is_operand);
+
+    ActionWriter(const ActionPlace& place, const ActionRegisters& registers, Emitter& out)
+        : place_(place), registers_(registers), out_(out) {}
+
+    void write(const Action& action, Label& end);
+
+  private:
+    /// A register, or memory that a register leads to.
+    struct Source {
+        u8 reg;
+        bool is_memory;
+        u32 displacement;
+    };
+
+    Source source(const Action& action);
+    u8 load(const Action& action);
+    void compare(const Action& action, Label& end);
+    void add(const Action& action);
+    void histogram(const Action& action);
+    void extreme(const Action& action);
+    u8 key_of(const Action& action, u8 saved_rax);
+    void keep_greater(u8 key, i64 counter);
+
+    /// ModRM and what follows it.
+    void operand(u8 reg, const Source& source);
+    void extend(const Action& action, const Source& from, u8 to);
+    u8 take() { return registers_.scratch[taken_++]; }
+
+    const ActionPlace& place_;
+    const ActionRegisters& registers_;
+    size_t taken_ = 0;  ///< by the action that is being written
+    Emitter& out_;
+};
+
+}  // namespace djprobe::x86

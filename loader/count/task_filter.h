@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-2.0
+// Which tasks' hits count.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "djprobe_action.h"
+
+namespace djprobe::loader {
+
+struct TaskFilter {
+    std::optional<std::uint32_t> pid, tid;  ///< a process, a thread
+    std::optional<std::string> comm;        ///< the name of threads
+};
+
+/// The comparisons for which a hit of such a task goes on. Throws Error(kUsage): there is no such
+/// task, no task can have such a name, or the numbers here are not those of the kernel.
+std::vector<djprobe_action> task_conditions(const TaskFilter& filter);
+
+/// At most so many.
+inline constexpr std::size_t kMostTaskConditions = 4;
+
+}  // namespace djprobe::loader
