@@ -211,6 +211,8 @@ bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_B
 /* The addresses of all kprobes of the kernel. Returns how many there are, which may be more than
  * `max`. Does not sleep. */
 size_t djk_list_kprobes(unsigned long *addresses, size_t max);
+/* Whether there is one. Does not sleep. */
+bool djk_has_kprobes(void);
 /*
  * Where the kernel has begun to register kprobes since the last call. Returns how many there were,
  * which may be more than are told: list them all then. Under djk_text_lock(): each of these kprobes
