@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <random>
+
 #include "support/code.h"
 #include "support/machine.h"
 
@@ -166,6 +169,28 @@ TEST(EffectsTest, WhatChangesAcOrDf) {
     for (const Bytes& code :
          {CODE("cli"), CODE("sti"), CODE("pushfq"), CODE("stc"), CODE("rep movsb")})
         EXPECT_FALSE(of(code).system_flags);
+}
+
+bool is_same(const Effects& a, const Effects& b) {
+    return a.reads == b.reads && a.writes == b.writes && a.kills == b.kills &&
+           a.flags_read == b.flags_read && a.flags_killed == b.flags_killed &&
+           a.system_flags == b.system_flags;
+}
+
+// Most of these share an entry of the memo with others, and many come again.
+TEST(EffectsMemoTest, SaysWhatFindEffectsSays) {
+    const auto memo = std::make_unique<EffectsMemo>();
+    std::minstd_rand random(1);
+    const Bytes some = CODE("lea rax, [rcx + rdx]; xor eax, eax; rep movsb; shl rax, 1");
+    for (int round = 0; round < 200'000; ++round) {
+        Bytes code(15);
+        for (auto& byte : code)
+            byte = static_cast<u8>(random() % 4 ? some[random() % some.size()] : random() >> 8);
+        Insn insn;
+        if (!decode(view(code), kCode, insn)) continue;
+        ASSERT_TRUE(is_same(memo->find(insn, view(code)), find_effects(insn, view(code))))
+            << testing::PrintToString(code);
+    }
 }
 
 }  // namespace

@@ -39,4 +39,21 @@ struct Effects {
 /// "Flags Affected", as Zydis' tables hold them; where vendors differ, what holds on all.
 Effects find_effects(const Insn& insn, Span<const u8> bytes);
 
+/// Remembers effects by the bytes of the instruction, on which alone they depend: the same few
+/// hundred make most of a kernel. Not for several CPUs at a time.
+class EffectsMemo {
+  public:
+    /// What find_effects() says.
+    Effects find(const Insn& insn, Span<const u8> bytes);
+
+  private:
+    static constexpr size_t kLongest = 8, kBits = 9;
+    struct Entry {
+        u64 bytes = 0;
+        u8 length = 0;  ///< 0: none
+        Effects effects;
+    };
+    Entry entries_[size_t{1} << kBits];
+};
+
 }  // namespace djprobe::x86
