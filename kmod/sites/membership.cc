@@ -56,7 +56,7 @@ struct OldSlot : Discarded {
 
 Refusal Sites::plan_for(u64 address, x86::Plan& plan) {
     if (const Site* site = table_.find(address)) {
-        plan = site->plan;
+        plan = site->plan.expand();
         return {};
     }
     return analyst_.analyse(address, table_, plan);
@@ -68,13 +68,15 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     Site& site = *made;
     site.trap.address = member.address;
     reclaimer_.restore_boards_near(member.address);
-    if (const Refusal refusal = analyst_.analyse(member.address, table_, site.plan)) return refusal;
+    x86::Plan plan;
+    if (const Refusal refusal = analyst_.analyse(member.address, table_, plan)) return refusal;
+    site.plan = KeptPlan(plan);
     // A program that comes to a counter's site later, and is left alone there, saves more than it
     // must.
     if (site.plan.may_jump())
         site.live = analyst_.find_live(member.address, table_, only_increments(member.handler));
     if (const Refusal refusal = keep_what_is_read(site, member.handler)) return refusal;
-    site.breakpoint = make_breakpoint_site(site.plan);
+    site.breakpoint = make_breakpoint_site(plan);
     if (site.joins_kprobe()) {
         site.trap.site = &site.hit;
         // The kernel handles every int3 of its kprobe. A hit on one that it has just removed comes
@@ -84,13 +86,13 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     }
     const auto make_code = [&] {
         site.code.shape = wanted_shape(site, member.handler);
-        return code_.build({site.plan, site.live, site.hit}, site.code);
+        return code_.build({plan, site.live, site.hit}, site.code);
     };
     Refusal refusal = make_code();
     if (refusal && site.plan.may_jump() && refusal.reason != Reason::POST_AT_BRANCH &&
         refusal.reason != Reason::NO_MEMORY) {
         // No detour can be made for the jump: the site stays at int3.
-        site.plan.jump = refusal;
+        plan.jump = site.plan.jump = refusal;
         refusal = make_code();
     }
     if (!refusal) lead_to_code(site);
@@ -231,7 +233,8 @@ Refusal Sites::reshape(Site& site, const djk_handler* joining) {
     if (code.shape == site.code.shape) return {};
     Box<OldSlot> old = Box<OldSlot>::create();
     if (!old) return Refusal{Reason::NO_MEMORY};
-    if (const Refusal refusal = code_.build({site.plan, site.live, site.hit}, code)) return refusal;
+    const x86::Plan plan = site.plan.expand();
+    if (const Refusal refusal = code_.build({plan, site.live, site.hit}, code)) return refusal;
     code_.flush();
     if (is_live(site.state)) {
         KernelText text;
