@@ -29,6 +29,12 @@ class KernelText {
         djk_text_write(address, bytes.data(), bytes.size());
     }
     void sync_cores() { djk_text_sync(); }
+    /// Whether the kernel has kprobes of its own. None comes or goes meanwhile.
+    bool has_kprobes() const {
+        if (kprobes_ == Kprobes::NotAsked)
+            kprobes_ = djk_has_kprobes() ? Kprobes::Some : Kprobes::None;
+        return kprobes_ == Kprobes::Some;
+    }
     bool matches(u64 address, Span<const u8> bytes) const {
         // Text stays readable, and text_mutex keeps every writer out.
         const auto* text = reinterpret_cast<const volatile u8*>(address);
@@ -36,6 +42,10 @@ class KernelText {
             if (text[i] != bytes[i]) return false;
         return true;
     }
+
+  private:
+    enum class Kprobes : u8 { NotAsked, None, Some };
+    mutable Kprobes kprobes_ = Kprobes::NotAsked;
 };
 
 static_assert(x86::TextPort<KernelText>);

@@ -3,9 +3,25 @@
 
 namespace djprobe::kmod {
 
+/// Some pages of executable memory, and which granules of it are taken.
+struct SlotChunk {
+    SlotPool* pool;
+    SlotChunk *next, *previous;
+    u64 memory;
+    u32 used;     ///< granules
+    u32 no_room;  ///< no run of this many granules is free; 0: not known
+    u32 first;    ///< all granules before this one are taken
+    u64 taken[SlotPool::kGranules / 64];
+
+    bool is_taken(size_t granule) const { return taken[granule / 64] >> granule % 64 & 1; }
+    bool find_room(size_t granules, size_t& place);
+    void take(size_t place, size_t granules);
+    void give_back(size_t place, size_t granules);
+};
+
 Slot& Slot::operator=(Slot&& other) noexcept {
     reset();
-    pool_ = other.pool_;
+    chunk_ = other.chunk_;
     address_ = other.address_;
     granules_ = other.granules_;
     other.address_ = 0;
@@ -13,73 +29,75 @@ Slot& Slot::operator=(Slot&& other) noexcept {
 }
 
 void Slot::reset() {
-    if (address_) pool_->give_back(address_, granules_);
+    if (address_) chunk_->give_back((address_ - chunk_->memory) / SlotPool::kGranule, granules_);
     address_ = 0;
 }
 
-bool SlotPool::find_room(Chunk& chunk, size_t granules, size_t& first) {
-    if (chunk.no_room && granules >= chunk.no_room) return false;
+bool SlotChunk::find_room(size_t granules, size_t& place) {
+    if (no_room && granules >= no_room) return false;
     size_t run = 0;
     // The last granule stays free: code that emulates an instruction (of a confidential guest, say)
     // fetches 15 bytes from its start on, and behind the chunk nothing may be mapped.
-    for (size_t i = 0; i < kGranules - 1; ++i) {
-        run = chunk.taken[i] ? 0 : run + 1;
+    for (size_t i = first; i < SlotPool::kGranules - 1; ++i) {
+        run = is_taken(i) ? 0 : run + 1;
         if (run == granules) {
-            first = i + 1 - granules;
+            place = i + 1 - granules;
             return true;
         }
     }
-    chunk.no_room = static_cast<u32>(granules);
+    no_room = static_cast<u32>(granules);
     return false;
 }
 
-void SlotPool::mark(Chunk& chunk, size_t first, size_t granules, u8 taken) {
-    for (size_t i = first; i < first + granules; ++i)
-        chunk.taken[i] = taken;
-    chunk.used =
-        taken ? chunk.used + static_cast<u32>(granules) : chunk.used - static_cast<u32>(granules);
-    if (!taken) chunk.no_room = 0;
+void SlotChunk::take(size_t place, size_t granules) {
+    for (size_t i = place; i < place + granules; ++i)
+        taken[i / 64] |= u64{1} << i % 64;
+    used += static_cast<u32>(granules);
+    if (place == first) first += static_cast<u32>(granules);
 }
 
-SlotPool::Chunk* SlotPool::grow() {
-    auto* chunk = static_cast<Chunk*>(djk_alloc(sizeof(Chunk)));
+void SlotChunk::give_back(size_t place, size_t granules) {
+    for (size_t i = place; i < place + granules; ++i)
+        taken[i / 64] &= ~(u64{1} << i % 64);
+    used -= static_cast<u32>(granules);
+    no_room = 0;
+    if (place < first) first = static_cast<u32>(place);
+    if (used) return;
+    (previous ? previous->next : pool->chunks_) = next;
+    if (next) next->previous = previous;
+    djk_exec_free(reinterpret_cast<void*>(memory), SlotPool::kChunkSize);
+    djk_free(this);
+}
+
+SlotChunk* SlotPool::grow() {
+    auto* chunk = static_cast<SlotChunk*>(djk_alloc(sizeof(SlotChunk)));
     if (!chunk) return nullptr;
     chunk->memory = reinterpret_cast<u64>(djk_exec_alloc(kChunkSize));
     if (!chunk->memory) {
         djk_free(chunk);
         return nullptr;
     }
+    chunk->pool = this;
     chunk->next = chunks_;
+    if (chunks_) chunks_->previous = chunk;
     chunks_ = chunk;
     return chunk;
 }
 
 Slot SlotPool::take(size_t size) {
     const size_t granules = (size + kGranule - 1) / kGranule;
-    size_t first = 0;
-    Chunk* chunk = chunks_;
-    while (chunk && !find_room(*chunk, granules, first))
+    size_t place = 0;
+    SlotChunk* chunk = chunks_;
+    while (chunk && !chunk->find_room(granules, place))
         chunk = chunk->next;
     if (!chunk) chunk = grow();
     if (!chunk) return {};
-    mark(*chunk, first, granules, 1);
+    chunk->take(place, granules);
     Slot slot;
-    slot.pool_ = this;
-    slot.address_ = chunk->memory + first * kGranule;
+    slot.chunk_ = chunk;
+    slot.address_ = chunk->memory + place * kGranule;
     slot.granules_ = static_cast<u32>(granules);
     return slot;
-}
-
-void SlotPool::give_back(u64 address, u32 granules) {
-    Chunk** link = &chunks_;
-    while (address < (*link)->memory || address >= (*link)->memory + kChunkSize)
-        link = &(*link)->next;
-    Chunk* chunk = *link;
-    mark(*chunk, (address - chunk->memory) / kGranule, granules, 0);
-    if (chunk->used) return;
-    *link = chunk->next;
-    djk_exec_free(reinterpret_cast<void*>(chunk->memory), kChunkSize);
-    djk_free(chunk);
 }
 
 }  // namespace djprobe::kmod

@@ -8,6 +8,7 @@
 namespace djprobe::kmod {
 
 class SlotPool;
+struct SlotChunk;
 
 /// A piece of executable memory, which gives itself back. That writes no text and does not wait:
 /// only destroy a slot that no CPU can be in. Under the registry lock.
@@ -24,7 +25,7 @@ class Slot {
 
   private:
     friend class SlotPool;
-    SlotPool* pool_ = nullptr;
+    SlotChunk* chunk_ = nullptr;
     u64 address_ = 0;
     u32 granules_ = 0;
 };
@@ -42,23 +43,13 @@ class SlotPool {
 
   private:
     friend class Slot;
+    friend struct SlotChunk;
     static constexpr size_t kChunkSize = 16384;
     static constexpr size_t kGranules = kChunkSize / kGranule;
 
-    struct Chunk {
-        Chunk* next;
-        u64 memory;
-        u32 used;     ///< granules
-        u32 no_room;  ///< no run of this many granules is free; 0: not known
-        u8 taken[kGranules];
-    };
+    SlotChunk* grow();
 
-    static bool find_room(Chunk& chunk, size_t granules, size_t& first);
-    static void mark(Chunk& chunk, size_t first, size_t granules, u8 taken);
-    Chunk* grow();
-    void give_back(u64 address, u32 granules);
-
-    Chunk* chunks_ = nullptr;
+    SlotChunk* chunks_ = nullptr;
 };
 
 }  // namespace djprobe::kmod

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "analyst.h"
 
+#include "../../arch/x86/analysis/local_arrivals.h"
 #include "../../arch/x86/insn/scan.h"
 #include "jump_tables.h"
 #include "kernel_text.h"
@@ -37,19 +38,49 @@ struct Neighbours {
     /// Load the neighbours in `text` from which a short branch reaches `region`.
     Refusal collect(Range text, Range function, Range region, const OwnText& ours) {
         count = 0;
-        const u64 reach = x86::kShortReach;
-        const u64 low = region.begin > text.begin + reach ? region.begin - reach : text.begin;
-        const u64 high = region.end + reach;
-        for (u64 at = function.begin; at > low;) {
+        const Range reach = reach_of(text, region);
+        for (u64 at = function.begin; at > reach.begin;) {
             if (const Refusal refusal = load(at - 1, text, ours)) return refusal;
             at = code[count - 1].address;
         }
-        for (u64 at = function.end; at < high && at < text.end;) {
+        for (u64 at = function.end; at < reach.end;) {
             if (const Refusal refusal = load(at, text, ours)) return refusal;
             at = code[count - 1].range().end;
         }
         return {};
     }
+
+    /// The same, but none where no bytes around the function could be such a branch.
+    Refusal collect_if_any(Range text, Range function, Range region, const OwnText& ours) {
+        count = 0;
+        const Range reach = reach_of(text, region);
+        if (function.begin <= reach.begin && function.end >= reach.end) return {};
+        // A kprobe's jump that begins before these bytes hides some of them.
+        const u64 hidden = x86::kJumpLength - 1;
+        const u64 begin = reach.begin > text.begin + hidden ? reach.begin - hidden : text.begin;
+        if (!around.load(Range{begin, reach.end}))
+            return around.out_of_memory() ? Refusal{Reason::NO_MEMORY, reach.begin}
+                                          : collect(text, function, region, ours);
+        around.recover_own(ours);
+        const Code all = around.code();
+        const auto may_branch = [&](Range part) {
+            if (part.begin >= part.end) return false;
+            const Code piece = {part.begin, all.from(part.begin).first(part.size())};
+            return x86::may_branch_short(piece, region);
+        };
+        if (!may_branch({reach.begin, function.begin}) && !may_branch({function.end, reach.end}))
+            return {};
+        return collect(text, function, region, ours);
+    }
+
+  private:
+    static Range reach_of(Range text, Range region) {
+        const u64 reach = x86::kShortReach;
+        return {region.begin > text.begin + reach ? region.begin - reach : text.begin,
+                region.end + reach < text.end ? region.end + reach : text.end};
+    }
+
+    FunctionCopy around;
 };
 
 /// Which bytes around a site have another owner.
@@ -110,6 +141,7 @@ struct Analyst::Scratch {
     Neighbours neighbours;
     ReservedBytes reserved;
     Landings landings;
+    x86::EffectsMemo effects;
 };
 
 Analyst::Analyst() = default;
@@ -154,6 +186,7 @@ Refusal Analyst::analyse(u64 site, const OwnText& ours, Plan& plan) {
     snapshot.function = function;
     snapshot.no_jump_tables = machine_.no_jump_tables;
     snapshot.indirect_thunks = indirect_thunks(machine_, text);
+    snapshot.memo = &scratch_->function.memo();
     // Facts are expensive: collect those for the plain window first, which nearly always fits.
     const Range window = {site, x86::replaced_bytes(function, site).end};
     if (const Refusal refusal = decide_within(window, tactic_bit(x86::Tactic::Window), ours, plan))
@@ -193,7 +226,12 @@ Refusal Analyst::decide_within(Range known, u8 tactics, const OwnText& ours, Pla
     // Nothing is known, nor asked, about what lies outside the text.
     if (known.begin < text.begin) known.begin = text.begin;
     if (known.end > text.end) known.end = text.end;
-    const Refusal unknown = neighbours.collect(text, snapshot.function.range(), known, ours);
+    const Range function = snapshot.function.range();
+    // Springboards lie in what follows the neighbours' instructions. A long branch, from wherever,
+    // is among the landings.
+    const bool only_window = tactics == tactic_bit(x86::Tactic::Window);
+    const Refusal unknown = only_window ? neighbours.collect_if_any(text, function, known, ours)
+                                        : neighbours.collect(text, function, known, ours);
     snapshot.neighbours = {neighbours.code, neighbours.count};
     landings.count = 0;
     const Refusal no_index = index_.find({known.begin + 1, known.end}, ours, modules_, landings);
@@ -213,7 +251,8 @@ Refusal Analyst::decide_within(Range known, u8 tactics, const OwnText& ours, Pla
 
 x86::Live Analyst::find_live(u64 site, const OwnText& ours, bool increments) const {
     if (!increments) scratch_->function.decode();
-    return find_live_at(site, scratch_->function.code(), machine_, index_, ours, increments);
+    return find_live_at(site, scratch_->function.code(), machine_, index_, ours, increments,
+                        scratch_->effects);
 }
 
 Refusal Analyst::find_returns(u64 function, const OwnText& ours, Array<u64>& returns,
@@ -228,6 +267,11 @@ Refusal Analyst::check_no_landing(u64 address, const OwnText& ours) {
         return refusal;
     if (!landings.count) return {};
     return Refusal{Reason::ENTRY_AGAIN, landings.all[0].source, address};
+}
+
+void Analyst::forget(Range text) {
+    modules_.forget(text);
+    scratch_->function.forget();
 }
 
 }  // namespace djprobe::kmod

@@ -39,7 +39,7 @@ class Analyst {
     Refusal check_no_landing(u64 address, const OwnText& ours);
 
     /// The kernel is about to free this text.
-    void forget(Range text) { modules_.forget(text); }
+    void forget(Range text);
 
     /// Constant after start().
     const djk_machine& machine() const { return machine_; }

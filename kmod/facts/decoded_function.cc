@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "decoded_function.h"
 
+#include "../../arch/x86/analysis/local_arrivals.h"
 #include "../../arch/x86/insn/scan.h"
 
 namespace djprobe::kmod {
@@ -8,19 +9,20 @@ namespace {
 
 // Of the largest functions the rest is decoded when it is asked for.
 constexpr size_t kMaxDecoded = 4096;
+// Bytes, of so many instructions.
+constexpr size_t kMaxTargets = kMaxDecoded * 8;
 
 bool is_same(const Code& code, const Code& other) {
     if (code.address != other.address || code.bytes.size() != other.bytes.size()) return false;
-    for (size_t i = 0; i < code.bytes.size(); ++i)
-        if (code.bytes[i] != other.bytes[i]) return false;
-    return true;
+    return __builtin_memcmp(code.bytes.data(), other.bytes.data(), code.bytes.size()) == 0;
 }
 
 }  // namespace
 
 bool DecodedFunction::allocate() {
     decoded_ = Array<x86::Insn>(kMaxDecoded);
-    return static_cast<bool>(decoded_);
+    targets_ = Array<u64>(kMaxTargets / 64);
+    return decoded_ && targets_;
 }
 
 Refusal DecodedFunction::read(u64 address, const OwnText& ours) {
@@ -36,12 +38,15 @@ Refusal DecodedFunction::read(u64 address, const OwnText& ours) {
     }
     second_ = !second_;
     code_ = copy.code();
+    memo_ = {};
     return {};
 }
 
 void DecodedFunction::decode() {
-    if (code_.decoded.empty())
-        code_.decoded = decoded_.all().first(x86::decode_ahead(code_, decoded_.all()));
+    if (!code_.decoded.empty()) return;
+    code_.decoded = decoded_.all().first(x86::decode_ahead(code_, decoded_.all()));
+    if (x86::find_targets(code_, targets_.all()))
+        memo_.targets = targets_.all().first((code_.bytes.size() + 63) / 64);
 }
 
 }  // namespace djprobe::kmod

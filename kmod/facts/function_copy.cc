@@ -41,19 +41,21 @@ bool FunctionCopy::allocate(Range range) {
     return !out_of_memory_;
 }
 
-bool FunctionCopy::read(const KernelText&) {
+bool FunctionCopy::read(const KernelText& text) {
     if (!djk_read(room_.data(), start_, size_)) return false;
-    recover_foreign();
+    if (text.has_kprobes()) recover_foreign();
     return true;
 }
 
 void FunctionCopy::overwrite(u64 address, Span<const u8> bytes) {
-    for (size_t i = 0; i < bytes.size(); ++i)
-        if (code().range().contains(address + i)) room_[address + i - start_] = bytes[i];
+    const Range here = code().range();
+    const u64 begin = address > here.begin ? address : here.begin;
+    const u64 end = address + bytes.size() < here.end ? address + bytes.size() : here.end;
+    if (begin < end)
+        copy_bytes(&room_[begin - here.begin], bytes.from(begin - address).first(end - begin));
 }
 
 void FunctionCopy::recover_foreign() {
-    if (djk_list_kprobes(nullptr, 0) == 0) return;
     u8 original[DJK_KPROBE_BYTES];
     for (size_t i = 0; i < size_; ++i)
         if ((room_[i] == x86::kInt3 || room_[i] == kJumpOpcode) &&

@@ -40,7 +40,7 @@ Range core_rodata() {
 template <class Use>
 Refusal for_each_hidden(Range range, const KernelText& text, Use&& use) {
     constexpr size_t max = 4096;
-    if (djk_list_kprobes(nullptr, 0) == 0) return {};
+    if (!text.has_kprobes()) return {};
     Array<u64> kprobes(max);
     if (!kprobes) return Refusal{Reason::NO_MEMORY};
     const size_t count = djk_list_kprobes(kprobes.data(), max);
@@ -144,7 +144,9 @@ Refusal check_field(u64 field, Range line, Range targets, const OwnText& ours,
                     const KernelText& text, Landings& out) {
     bool changed = true;
     bool leads = false;
-    const Refusal hidden = find_kprobe_over({field, field + 4});
+    // An optimized kprobe of the kernel may cover a part of the field only, and leave a field that
+    // does not look changed.
+    const bool hidden = text.has_kprobes() && find_kprobe_over({field, field + 4});
     x86::find_long_branches({field, in_place<u8>(field, field + 4)}, line, [&](u64, u64 target) {
         changed = false;
         leads |= targets.contains(target);
@@ -302,7 +304,7 @@ Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const OwnText
     bool leads = false;
     // An optimized kprobe of the kernel may cover a part of the field only, and leave a field that
     // does not look changed.
-    const Refusal hidden = find_kprobe_over({place, place + 4});
+    const bool hidden = text.has_kprobes() && find_kprobe_over({place, place + 4});
     const Range here = {text_.begin + line * kLineSize, text_.begin + (line + 1) * kLineSize};
     x86::find_long_branches({place, in_place<u8>(place, place + 4)}, here, [&](u64, u64 target) {
         changed = false;

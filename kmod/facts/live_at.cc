@@ -94,12 +94,14 @@ bool serves_counter(const x86::Live& live) {
 }  // namespace
 
 x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
-                       const LandingIndex& index, const OwnText& ours, bool increments) {
+                       const LandingIndex& index, const OwnText& ours, bool increments,
+                       x86::EffectsMemo& effects) {
     // Assembly follows no calling convention: everything counts as live.
     if (!djk_is_compiled(code.address)) return {};
     const Box<Room> room = Box<Room>::create();
     if (!room) return {};
     Flow flow = flow_of(code, machine);
+    flow.effects = &effects;
     if (increments) {
         if (!find_rewritten(index, room->rewrites, flow)) return {};
         const x86::Live live = find_live(flow, site, kOfCounter);

@@ -9,10 +9,11 @@
 namespace djprobe::kmod {
 
 /// What is live before the instruction at `site`; everything, when it cannot be proved that less
-/// is. `function` holds the site and is free of all probes. `increments`: it is enough to know that
-/// an increment needs to save nothing, and all that it does not need may count as live. Under the
-/// registry lock; the caller has pinned the site's module.
+/// is. `effects` is kept for the next time. `function` holds the site and is free of all probes.
+/// `increments`: it is enough to know that an increment needs to save nothing, and all that it does
+/// not need may count as live. Under the registry lock; the caller has pinned the site's module.
 x86::Live find_live_at(u64 site, const Code& function, const djk_machine& machine,
-                       const LandingIndex& index, const OwnText& ours, bool increments);
+                       const LandingIndex& index, const OwnText& ours, bool increments,
+                       x86::EffectsMemo& effects);
 
 }  // namespace djprobe::kmod

@@ -17,7 +17,8 @@ class OwnText {
     virtual void restore(FunctionCopy& copy) const = 0;
     /// Calls use(board) for the springboards that belong to a site in or near `range`.
     virtual void for_each_board(Range range, FunctionRef<void(Range)> use) const = 0;
-    /// Calls use(instruction) for every instruction that runs in a detour instead of in the text.
+    /// Calls use(instruction) for every instruction that runs in a detour instead of in the text
+    /// and that leads elsewhere or takes an address, and perhaps for others.
     virtual void for_each_displaced(FunctionRef<void(const x86::Insn&)> use) const = 0;
 
   protected:

@@ -211,6 +211,8 @@ bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_B
 /* The addresses of all kprobes of the kernel. Returns how many there are, which may be more than
  * `max`. Does not sleep. */
 size_t djk_list_kprobes(unsigned long *addresses, size_t max);
+/* Whether there is one. Does not sleep. */
+bool djk_has_kprobes(void);
 /*
  * Where the kernel has begun to register kprobes since the last call. Returns how many there were,
  * which may be more than are told: list them all then. Under djk_text_lock(): each of these kprobes
@@ -370,7 +372,7 @@ void djk_registry_lock(void);
 void djk_registry_unlock(void);
 /* Zero-filled memory; NULL when out of memory. The large kind need not be contiguous. Freeing NULL
  * does nothing. Of what has about the size of a site there may be tens of thousands. */
-#define DJK_SITE_SIZE 1216
+#define DJK_SITE_SIZE 832
 void *djk_alloc(size_t size);
 void djk_free(void *memory);
 void *djk_alloc_large(size_t size);

@@ -88,7 +88,7 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     const bool region = site.wants_jump();
     status.tactic = static_cast<unsigned int>(site.plan.tactic);
     status.anchor = region ? site.plan.anchor : site.address();
-    status.displaced_len = region ? site.plan.region.length : site.plan.first.length;
+    status.displaced_len = region ? site.plan.region.length : site.plan.first_length;
     const u8* bytes = region ? site.plan.region.bytes : site.plan.first_bytes;
     for (unsigned int i = 0; i < status.displaced_len; ++i)
         status.displaced[i] = bytes[i];

@@ -7,7 +7,7 @@ namespace djprobe::kmod {
 
 /// Before a return the C convention leaves nothing in the others, and keeps what is returned.
 bool Sites::is_at_return(const Site& site) const {
-    const x86::Insn& first = site.plan.first;
+    const x86::Insn first = site.plan.first();
     const djk_extent& thunks = analyst_.machine().return_thunks;
     return first.kind == x86::Kind::Return ||
            (first.kind == x86::Kind::Jump &&

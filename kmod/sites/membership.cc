@@ -57,7 +57,7 @@ struct OldSlot : Discarded {
 
 Refusal Sites::plan_for(u64 address, x86::Plan& plan) {
     if (const Site* site = table_.find(address)) {
-        plan = site->plan;
+        plan = site->plan.expand();
         return {};
     }
     return analyst_.analyse(address, table_, plan);
@@ -69,14 +69,16 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     Site& site = *made;
     site.trap.address = member.address;
     reclaimer_.restore_boards_near(member.address);
-    if (const Refusal refusal = analyst_.analyse(member.address, table_, site.plan)) return refusal;
-    if (const Refusal refusal = check_operands(member.handler, site.plan)) return refusal;
+    x86::Plan plan;
+    if (const Refusal refusal = analyst_.analyse(member.address, table_, plan)) return refusal;
+    if (const Refusal refusal = check_operands(member.handler, plan)) return refusal;
+    site.plan = KeptPlan(plan);
     // A program that comes to a counter's site later, and is left alone there, saves more than it
     // must.
     if (site.plan.may_jump())
         site.live = analyst_.find_live(member.address, table_, only_increments(member.handler));
     if (const Refusal refusal = keep_what_is_read(site, member.handler)) return refusal;
-    site.breakpoint = make_breakpoint_site(site.plan);
+    site.breakpoint = make_breakpoint_site(plan);
     if (site.joins_kprobe()) {
         site.trap.site = &site.hit;
         // The kernel handles every int3 of its kprobe. A hit on one that it has just removed comes
@@ -86,13 +88,13 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     }
     const auto make_code = [&] {
         site.code.shape = wanted_shape(site, member.handler);
-        return code_.build({site.plan, site.live, site.hit}, site.code);
+        return code_.build({plan, site.live, site.hit}, site.code);
     };
     Refusal refusal = make_code();
     if (refusal && site.plan.may_jump() && refusal.reason != Reason::POST_AT_BRANCH &&
         refusal.reason != Reason::NO_MEMORY) {
         // No detour can be made for the jump: the site stays at int3.
-        site.plan.jump = refusal;
+        plan.jump = site.plan.jump = refusal;
         refusal = make_code();
     }
     if (!refusal) lead_to_code(site);
@@ -119,7 +121,7 @@ Refusal Sites::find_or_make_site(const Member& member, Site*& site) {
         site = made.release();
         table_.insert(*site);
     } else {
-        Refusal refusal = check_operands(member.handler, site->plan);
+        Refusal refusal = check_operands(member.handler, site->plan.expand());
         if (!refusal && site->joins_kprobe()) refusal = check_may_join_kprobe(member);
         if (!refusal) refusal = keep_what_is_read(*site, member.handler);
         if (!refusal) refusal = reshape(*site, member.handler);
@@ -234,7 +236,8 @@ Refusal Sites::reshape(Site& site, const djk_handler* joining) {
     if (code.shape == site.code.shape) return {};
     Box<OldSlot> old = Box<OldSlot>::create();
     if (!old) return Refusal{Reason::NO_MEMORY};
-    if (const Refusal refusal = code_.build({site.plan, site.live, site.hit}, code)) return refusal;
+    const x86::Plan plan = site.plan.expand();
+    if (const Refusal refusal = code_.build({plan, site.live, site.hit}, code)) return refusal;
     code_.flush();
     if (is_live(site.state)) {
         KernelText text;

@@ -43,12 +43,12 @@ Range bytes_of(const Site& site) {
 }  // namespace
 
 void show_patch(KernelText&, Site& site) {
-    const x86::Plan& plan = site.plan;
+    const KeptPlan& plan = site.plan;
     if (site.joins_kprobe()) return;
     if (plan.may_jump())
         show(site.patch, plan.anchor, {plan.region.bytes, plan.region.length});
     else
-        show(site.patch, plan.site, {plan.first_bytes, plan.first.length});
+        show(site.patch, plan.site, {plan.first_bytes, plan.first_length});
 }
 
 void update_patch(KernelText&, Site& site) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../code/site_code.h"
+#include "kept_plan.h"
 
 namespace djprobe::kmod {
 
@@ -37,7 +38,7 @@ struct Site {
     djk_trap bypass{};  ///< an int3 in the detour that leads past its call: Sites::bypass_call()
     State state = State::Disarmed;
     Quiescence quiescence = Quiescence::Wanted;
-    x86::Plan plan;
+    KeptPlan plan;
     x86::Live live;  ///< at the IA
     Refusal hold;    ///< why there is no jump now: the plan's refusal, or a cause that may pass
     u32 int3_probes = 0;  ///< probes that have asked for int3

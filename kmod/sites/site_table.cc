@@ -39,15 +39,39 @@ void SiteTable::insert(Site& site) {
     site.trap.next = nullptr;
     __atomic_store_n(link, &site.trap, __ATOMIC_RELEASE);
     list_.add(site);
-    Site*& near = lines_[line(site.address()) % kLines];
+    if (++site_count_ > line_count_) add_lines();
+    enter_line(site);
+}
+
+void SiteTable::enter_line(Site& site) {
+    Site*& near = lines_[line(site.address()) % line_count_];
     site.next_near = near;
     near = &site;
+}
+
+/// With more lists they are shorter. Without memory they stay as long as they are.
+void SiteTable::add_lines() {
+    if (line_count_ == kMostLines) return;
+    Array<Site*> more(4 * line_count_);
+    if (!more) return;
+    Site* const* const before = lines_;
+    const size_t count = line_count_;
+    lines_ = more.data();
+    line_count_ = more.size();
+    for (size_t i = 0; i < count; ++i)
+        for (Site* site = before[i]; site;) {
+            Site* const next = site->next_near;
+            enter_line(*site);
+            site = next;
+        }
+    more_lines_ = static_cast<Array<Site*>&&>(more);
 }
 
 void SiteTable::remove(Site& site) {
     remove(site.trap);
     if (site.anchor_armed) remove(site.anchor);
     list_.remove(site);
+    --site_count_;
     if (site.written_board.length)
         site.only_board = true;
     else
@@ -62,7 +86,7 @@ void SiteTable::forget_board(Site& site) {
 }
 
 void SiteTable::leave_line(Site& site) {
-    Site** link = &lines_[line(site.address()) % kLines];
+    Site** link = &lines_[line(site.address()) % line_count_];
     while (*link != &site)
         link = &(*link)->next_near;
     *link = site.next_near;
@@ -96,9 +120,12 @@ void SiteTable::for_each_board(Range range, FunctionRef<void(Range)> use) const 
 }
 
 void SiteTable::for_each_displaced(FunctionRef<void(const x86::Insn&)> use) const {
-    for (const Site* site = first(); site; site = site->next)
-        for (const x86::Insn& insn : site->plan.region.all())
+    for (const Site* site = first(); site; site = site->next) {
+        if (!site->plan.region.leads) continue;
+        const x86::Plan plan = site->plan.expand();
+        for (const x86::Insn& insn : plan.region.all())
             use(insn);
+    }
 }
 
 }  // namespace djprobe::kmod

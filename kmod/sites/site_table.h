@@ -2,6 +2,7 @@
 // Every site: by its address, by what lies near it, and in order.
 #pragma once
 
+#include "../border/memory.h"
 #include "../border/walked_list.h"
 #include "../facts/own_text.h"
 #include "site.h"
@@ -11,6 +12,10 @@ namespace djprobe::kmod {
 /// Every site. Only this class writes the table of traps. Under the registry lock.
 class SiteTable final : public OwnText {
   public:
+    SiteTable() = default;
+    SiteTable(const SiteTable&) = delete;
+    SiteTable& operator=(const SiteTable&) = delete;
+
     /// The site whose IA this is, or nullptr.
     Site* find(u64 address) const;
     void insert(Site& site);
@@ -55,16 +60,24 @@ class SiteTable final : public OwnText {
     void for_each_in_lines(Range range, Use&& use) const {
         const u64 last = line(range.end + x86::kTacticReach);
         for (u64 at = line(range.begin - x86::kTacticReach); at <= last; ++at)
-            for (Site* site = lines_[at % kLines]; site; site = site->next_near)
+            for (Site* site = lines_[at % line_count_]; site; site = site->next_near)
                 if (line(site->address()) == at) use(*site);
     }
+    void enter_line(Site& site);
     void leave_line(Site& site);
+    void add_lines();
 
     // No tactic reaches farther than two lines.
-    static constexpr size_t kLines = 4096;
     static constexpr u64 line(u64 address) { return address / 128; }
 
-    Site* lines_[kLines] = {};
+    // Powers of two: lists of lines, which many lines share.
+    static constexpr size_t kFewLines = 4096;
+    static constexpr size_t kMostLines = 1 << 18;
+    Site* few_lines_[kFewLines] = {};
+    Array<Site*> more_lines_;  ///< instead of these, once there are many sites
+    Site** lines_ = few_lines_;
+    size_t line_count_ = kFewLines;
+    size_t site_count_ = 0;
     WalkedList<Site> list_;
 };
 

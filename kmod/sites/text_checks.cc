@@ -36,8 +36,8 @@ Refusal check_to_optimize(KernelText& text, const Site& site) {
 }
 
 /// The original byte at `address` as a plan knows it, or -1.
-static int planned_byte(const x86::Plan& plan, u64 address) {
-    if (address - plan.site < plan.first.length) return plan.first_bytes[address - plan.site];
+static int planned_byte(const KeptPlan& plan, u64 address) {
+    if (address - plan.site < plan.first_length) return plan.first_bytes[address - plan.site];
     if (!plan.may_jump()) return -1;
     if (address - plan.anchor < plan.region.length) return plan.region.bytes[address - plan.anchor];
     const bool on_board = plan.board && address - plan.board < x86::kJumpLength;
@@ -59,8 +59,8 @@ Refusal check_unchanged(KernelText& text, const SiteTable& table, const Site& si
         }
         return Refusal{};
     };
-    const x86::Plan& plan = site.plan;
-    if (const Refusal refusal = compare(plan.site, {plan.first_bytes, plan.first.length}))
+    const KeptPlan& plan = site.plan;
+    if (const Refusal refusal = compare(plan.site, {plan.first_bytes, plan.first_length}))
         return refusal;
     return plan.may_jump() ? compare(plan.anchor, {plan.region.bytes, plan.region.length})
                            : Refusal{};

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "blocks/block_counters.h"
 
+#include <algorithm>
+#include <span>
+#include <unordered_set>
+
 #include "base/error.h"
 #include "base/progress.h"
 #include "count/counter_map.h"
@@ -14,6 +18,8 @@ constexpr std::size_t kTries = 8;
 // A block that cannot be counted must follow from others.
 constexpr unsigned kImpossible = 1'000'000;
 constexpr unsigned kTrap = 100;
+// So that progress shows, and a stop is heard.
+constexpr std::size_t kBatch = 16384;
 
 std::size_t blocks_of(const std::vector<FunctionFlow>& functions) {
     std::size_t blocks = 0;
@@ -85,10 +91,34 @@ std::vector<ManySite> BlockCounters::choose(const StopSignals& stop) {
     return sites;
 }
 
-void BlockCounters::give_up(std::size_t site) {
+void BlockCounters::give_up(const std::vector<RefusedSite>& refused) {
+    std::unordered_set<std::size_t> sites;
+    for (const RefusedSite& site : refused)
+        sites.insert(site.index);
     for (Function& function : functions_)
         for (std::size_t i = 0; i < function.counter.size(); ++i)
-            if (function.counter[i] == site) function.places[i].reset();
+            if (function.counter[i] && sites.contains(*function.counter[i]))
+                function.places[i].reset();
+}
+
+void BlockCounters::attach_most(const std::vector<ManySite>& sites, AttachRequest request,
+                                std::vector<RefusedSite>& refused, const Device& device,
+                                Symbolizer& symbolizer, const StopSignals& stop) {
+    Progress progress("attaching to blocks", sites.size());
+    for (std::size_t done = 0; done < sites.size(); done += kBatch) {
+        stop.check();
+        progress.at(done);
+        const auto some = std::span(sites).subspan(done, std::min(kBatch, sites.size() - done));
+        std::vector<RefusedSite> left;
+        std::optional<Probe> probe = device.attach_most(some, request, left, symbolizer);
+        request.cookie += some.size();
+        for (const RefusedSite& site : left)
+            refused.push_back({done + site.index, site.reason});
+        if (probe && probe_)
+            probe_->append(std::move(*probe));
+        else if (probe)
+            probe_ = std::move(probe);
+    }
 }
 
 void BlockCounters::attach(const CountingRules& rules, const Device& device, Symbolizer& symbolizer,
@@ -101,20 +131,17 @@ void BlockCounters::attach(const CountingRules& rules, const Device& device, Sym
         if (sites.empty())
             fail(ExitCode::kRefusedSite, "{}: no block can be counted",
                  functions_.front().flow->name);
-        if (sites.size() > DJPROBE_MANY_MAX)
-            fail(ExitCode::kUsage, "{} blocks to count, more than {}: choose fewer functions",
-                 sites.size(), DJPROBE_MANY_MAX);
-        check_site_memory(functions_.front().flow->name, "blocks", sites.size());
+        check_site_memory(functions_.front().flow->name, "blocks", sites.size(), true);
         map_ = make_counter_map(sites.size());
         AttachRequest request{map_.get(), "", 0, rules.mode, DJPROBE_ATTACH_COUNT | once};
         request.actions = actions;
         request.pattern = functions_.front().flow->name;
         std::vector<RefusedSite> refused;
-        probe_ = device.attach_most(sites, request, refused, symbolizer);
+        attach_most(sites, request, refused, device, symbolizer, stop);
         // What does not follow from the others then takes more counters.
-        for (const RefusedSite& site : refused)
-            give_up(site.index);
-        if (!refused.empty()) probe_.reset();
+        if (refused.empty()) continue;
+        give_up(refused);
+        probe_.reset();
     }
 }
 

@@ -66,8 +66,12 @@ class BlockCounters {
     [[nodiscard]] std::optional<Place> find_place(const FunctionFlow& flow, const Block& block,
                                                   const Device& device) const;
     std::vector<ManySite> choose(const StopSignals& stop);
-    /// The site of this number takes no probe.
-    void give_up(std::size_t site);
+    /// These sites take no probe.
+    void give_up(const std::vector<RefusedSite>& refused);
+    /// Attaches to those that are not refused, some at a time.
+    void attach_most(const std::vector<ManySite>& sites, AttachRequest request,
+                     std::vector<RefusedSite>& refused, const Device& device,
+                     Symbolizer& symbolizer, const StopSignals& stop);
     void attach(const CountingRules& rules, const Device& device, Symbolizer& symbolizer,
                 const StopSignals& stop);
 

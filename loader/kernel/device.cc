@@ -301,8 +301,11 @@ djprobe_total Probe::total() const {
 
 std::vector<djprobe_query> Probe::queries(bool names) const {
     std::vector<djprobe_query> queries;
-    for (const UniqueFd& fd : fds_)
+    for (const UniqueFd& fd : fds_) {
         add_queries(fd, names, queries);
+        // The others have as many each: what is longer than that moves, and needs new memory.
+        if (&fd == &fds_.front()) queries.reserve(queries.size() * fds_.size());
+    }
     return queries;
 }
 

@@ -132,7 +132,7 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
             // A name may be that of several functions.
             return ManySite{function.address, ways.front()};
         });
-    check_site_memory(pattern, "functions", sites.size());
+    check_site_memory(pattern, "functions", sites.size(), request.flags & DJPROBE_ATTACH_COUNT);
     // The functions of one request share the memory for calls that are under way.
     const std::size_t batch = target.at_returns ? DJPROBE_MANY_MAX : kBatch;
     if (auto probe = attach_in_batches(sites, request, batch, device, symbolizer, stop, about))
@@ -233,8 +233,7 @@ Attachment::Attachment(AttachmentReport about, Probe probe)
 }
 
 void Attachment::complete(AttachmentReport& report, Symbolizer& symbolizer) const {
-    const bool many = about_.covers == Covers::kGlob;
-    const std::vector<djprobe_query> ended = probe_.queries(many);
+    const std::vector<djprobe_query> ended = probe_.queries(false);
     report.total.hits = 0;
     std::ranges::fill(report.total.missed, 0);
     for (std::size_t i = 0; i < ended.size(); ++i) {
@@ -246,10 +245,9 @@ void Attachment::complete(AttachmentReport& report, Symbolizer& symbolizer) cons
             report.total.missed[kind] += probe.missed[kind];
         }
     }
-    if (!many) return;
-    copy_names(ended, report.probes);
-    // The symbols were read in the search for functions like the pattern.
-    name_gone(symbolizer.kallsyms(), report.probes);
+    // Their symbols were read in the search for functions like the pattern. The kernel would look
+    // for each of them once more.
+    if (about_.covers == Covers::kGlob) name_gone(symbolizer.kallsyms(), report.probes);
 }
 
 AttachmentReport Attachment::report() const {

@@ -9,6 +9,8 @@
 namespace djprobe::loader {
 
 /// Throws Error: so many `things` (functions, blocks) of what the user has named do not fit.
-void check_site_memory(const std::string& named, std::string_view things, std::size_t sites);
+/// `counters`: they only count, which takes less.
+void check_site_memory(const std::string& named, std::string_view things, std::size_t sites,
+                       bool counters);
 
 }  // namespace djprobe::loader

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <random>
+
 #include "support/code.h"
 #include "support/machine.h"
 
@@ -198,6 +201,28 @@ TEST(TouchesMemoryTest, NotWhatItOnlyNamesOrMayLeaveAlone) {
           CODE("bt [rdi], rax"), CODE("invlpg [rdi]"), CODE("clflush [rdi]"),
           CODE("mov rax, [rip]"), CODE("pop rax"), Bytes{0x48, 0x8b}})
         EXPECT_FALSE(touches(code, 0, 1)) << int{code[0]};
+}
+
+bool is_same(const Effects& a, const Effects& b) {
+    return a.reads == b.reads && a.writes == b.writes && a.kills == b.kills &&
+           a.flags_read == b.flags_read && a.flags_killed == b.flags_killed &&
+           a.system_flags == b.system_flags;
+}
+
+// Most of these share an entry of the memo with others, and many come again.
+TEST(EffectsMemoTest, SaysWhatFindEffectsSays) {
+    const auto memo = std::make_unique<EffectsMemo>();
+    std::minstd_rand random(1);
+    const Bytes some = CODE("lea rax, [rcx + rdx]; xor eax, eax; rep movsb; shl rax, 1");
+    for (int round = 0; round < 200'000; ++round) {
+        Bytes code(15);
+        for (auto& byte : code)
+            byte = static_cast<u8>(random() % 4 ? some[random() % some.size()] : random() >> 8);
+        Insn insn;
+        if (!decode(view(code), kCode, insn)) continue;
+        ASSERT_TRUE(is_same(memo->find(insn, view(code)), find_effects(insn, view(code))))
+            << testing::PrintToString(code);
+    }
 }
 
 }  // namespace

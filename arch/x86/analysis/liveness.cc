@@ -172,7 +172,8 @@ class Exploration {
             default:
                 break;
         }
-        const Effects effects = find_effects(insn, bytes);
+        const Effects effects =
+            flow_.effects ? flow_.effects->find(insn, bytes) : find_effects(insn, bytes);
         live_ |= join(effects.reads, effects.flags_read) & open;
         open &= ~join(effects.kills, effects.flags_killed);
         if (insn.kind == Kind::CondJump || insn.kind == Kind::CounterJump)

@@ -41,6 +41,8 @@ struct Flow {
     /// True for a function that the compiler has made with an ftrace call: it takes arguments where
     /// the C convention says, and nothing else. Asked only where the answer matters; null: never.
     bool (*is_compiled)(u64 function) = nullptr;
+    /// What was found out before. May be null.
+    EffectsMemo* effects = nullptr;
 };
 
 struct Live {
@@ -58,8 +60,8 @@ struct Asked {
 };
 
 /// What may be live at `from`, right before the instruction there. Explores the control flow from
-/// there; what is undecided at its bounds counts as live. Pure but for Flow::is_compiled; no
-/// allocation, any context.
+/// there; what is undecided at its bounds counts as live. Pure but for Flow::is_compiled and
+/// Flow::effects; no allocation, any context.
 Live find_live(const Flow& flow, u64 from, const Asked& asked = {});
 
 }  // namespace djprobe::x86

@@ -32,13 +32,21 @@ class SnapshotSurroundings {
         for (const Landing& landing : snapshot_.landings)
             if (range.contains(landing.target))
                 return Refusal{landing.reason, landing.source, landing.target};
-        if (const Refusal refusal = find_branch_into(function(), range)) return refusal;
+        const FunctionMemo* const memo = snapshot_.memo;
+        if (!memo || !memo->excludes(function().range(), range))
+            if (const Refusal refusal = find_branch_into(function(), range)) return refusal;
         for (const Code& neighbour : snapshot_.neighbours)
             if (const Refusal refusal = find_branch_into(neighbour, range)) return refusal;
         return {};
     }
 
-    Refusal indirect_jump() const { return find_indirect_jump(snapshot_); }
+    Refusal indirect_jump() const {
+        FunctionMemo* const memo = snapshot_.memo;
+        if (!memo) return find_indirect_jump(snapshot_);
+        if (!memo->knows_indirect_jump) memo->indirect_jump = find_indirect_jump(snapshot_);
+        memo->knows_indirect_jump = true;
+        return memo->indirect_jump;
+    }
 
     u64 find_board(Range reach, u8* bytes) const {
         if (const u64 board = find_board_in(*this, function(), reach, bytes)) return board;

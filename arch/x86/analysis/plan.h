@@ -52,7 +52,8 @@ struct Plan {
 };
 
 /// Analyse one site. A refusal means "not a site": neither int3 nor jump. Otherwise `out` is filled
-/// and out.jump tells about the jump. Pure: reads nothing but the snapshot; no allocation.
+/// and out.jump tells about the jump. Pure: reads nothing but the snapshot, and fills
+/// its memo; no allocation.
 Refusal make_plan(const Snapshot& snapshot, Plan& out);
 
 }  // namespace djprobe::x86

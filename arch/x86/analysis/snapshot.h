@@ -42,6 +42,24 @@ struct IndirectThunks {
     }
 };
 
+/// What several sites of one function share, as long as its bytes stay the same.
+struct FunctionMemo {
+    bool knows_indirect_jump = false;
+    Refusal indirect_jump;  ///< find_indirect_jump()'s answer, once it is known
+    /// Where the function's own direct branches lead: a bit for each of its bytes. Empty: not
+    /// known.
+    Span<const u64> targets = {};
+
+    /// Whether no branch of the function leads into `range`, of which all lies in it.
+    constexpr bool excludes(Range function, Range range) const {
+        if (targets.empty() || range.begin < function.begin || range.end > function.end)
+            return false;
+        for (u64 at = range.begin - function.begin; at < range.end - function.begin; ++at)
+            if (targets[at / 64] >> at % 64 & 1) return false;
+        return true;
+    }
+};
+
 /// All that is known about one site.
 ///
 /// `function` is the whole symbol that holds the site, padding up to the next symbol included;
@@ -61,6 +79,8 @@ struct Snapshot {
     /// Tactics that may be tried, by tactic_bit(). For the plain window `landings` and `reserved`
     /// must be complete within replaced_bytes(), for others within kTacticReach of the site.
     u8 tactics = 1;
+    /// Of `function`; filled as far as it is asked for. May be null.
+    FunctionMemo* memo = nullptr;
 };
 
 /// A short branch reaches at most this far from its first byte (2 bytes + 127).

@@ -198,4 +198,16 @@ Effects find_effects(const Insn& insn, Span<const u8> bytes) {
     return out;
 }
 
+Effects EffectsMemo::find(const Insn& insn, Span<const u8> bytes) {
+    if (insn.length > kLongest || bytes.size() < insn.length) return find_effects(insn, bytes);
+    u64 key = 0;
+    for (size_t i = 0; i < insn.length; ++i)
+        key = key << 8 | bytes[i];
+    constexpr u64 kGolden = 0x9e3779b97f4a7c15;
+    Entry& entry = entries_[(key ^ insn.length) * kGolden >> (64 - kBits)];
+    if (entry.bytes != key || entry.length != insn.length)
+        entry = {key, insn.length, find_effects(insn, bytes)};
+    return entry.effects;
+}
+
 }  // namespace djprobe::x86

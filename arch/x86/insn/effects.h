@@ -53,4 +53,21 @@ Effects find_effects(const Insn& insn, Span<const u8> bytes);
 /// touch their whole operand, and fs and gs, are a no.
 bool touches_memory(Span<const u8> bytes, u8 base, i32 displacement, u32 size);
 
+/// Remembers effects by the bytes of the instruction, on which alone they depend: the same few
+/// hundred make most of a kernel. Not for several CPUs at a time.
+class EffectsMemo {
+  public:
+    /// What find_effects() says.
+    Effects find(const Insn& insn, Span<const u8> bytes);
+
+  private:
+    static constexpr size_t kLongest = 8, kBits = 9;
+    struct Entry {
+        u64 bytes = 0;
+        u8 length = 0;  ///< 0: none
+        Effects effects;
+    };
+    Entry entries_[size_t{1} << kBits];
+};
+
 }  // namespace djprobe::x86

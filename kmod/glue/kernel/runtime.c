@@ -84,7 +84,7 @@ bool djk_is_dying(void)
 	return fatal_signal_pending(current);
 }
 
-/* kmalloc() would take 2048 bytes for a site. kfree() frees objects of any cache. */
+/* kmalloc() would take 1024 bytes for a site. kfree() frees objects of any cache. */
 static struct kmem_cache *site_cache;
 
 int djk_memory_start(void)
@@ -100,7 +100,7 @@ void djk_memory_stop(void)
 
 void *djk_alloc(size_t size)
 {
-	if (size > 1024 && size <= DJK_SITE_SIZE)
+	if (size > 512 && size <= DJK_SITE_SIZE)
 		return kmem_cache_zalloc(site_cache, GFP_KERNEL);
 	return kzalloc(size, GFP_KERNEL);
 }

@@ -4,6 +4,7 @@
 #include <linux/kallsyms.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -87,26 +88,87 @@ size_t djk_find_symbols(const char *name, unsigned long *addresses, size_t max)
 	return count;
 }
 
-bool djk_symbol_range(unsigned long address, unsigned long *start, unsigned long *size)
-{
-	unsigned long offset;
+/* The extent of the function that holds an address. */
+struct found {
+	unsigned long start, end;
+	bool named; /* it begins with its symbol */
+};
 
-	if (!djk_int(djk_call3(kallsyms_lookup_size_offset, address, size, &offset)))
-		return false;
-	*start = address - offset;
-	leave_out_nameless(address, start, size);
-	return true;
-}
-
-bool djk_has_name(unsigned long address)
+static bool find_extent(unsigned long address, struct found *found)
 {
-	unsigned long start, size, offset;
+	unsigned long size, offset, start;
 
 	if (!djk_int(djk_call3(kallsyms_lookup_size_offset, address, &size, &offset)))
 		return false;
 	start = address - offset;
 	leave_out_nameless(address, &start, &size);
-	return start == address - offset;
+	*found = (struct found){ start, start + size, start == address - offset };
+	return true;
+}
+
+/*
+ * One function is asked about many times in a row, and each answer takes searches in three tables.
+ * What the kernel says about its own text does not change after boot; modules come and go.
+ */
+#define LAST_FOUND 4
+struct last_found {
+	struct found found[LAST_FOUND];
+	unsigned int next;
+};
+static DEFINE_PER_CPU(struct last_found, last_found);
+
+static bool recall(unsigned long address, struct found *found)
+{
+	const struct last_found *const last = get_cpu_ptr(&last_found);
+	bool known = false;
+	int i;
+
+	for (i = 0; i < LAST_FOUND && !known; i++) {
+		known = address >= last->found[i].start && address < last->found[i].end;
+		if (known)
+			*found = last->found[i];
+	}
+	put_cpu_ptr(&last_found);
+	return known;
+}
+
+static void remember(const struct found *found)
+{
+	struct last_found *const last = get_cpu_ptr(&last_found);
+
+	last->found[last->next++ % LAST_FOUND] = *found;
+	put_cpu_ptr(&last_found);
+}
+
+static bool find_function(unsigned long address, struct found *found)
+{
+	const bool lasting = djk_is_core_text(address);
+
+	if (lasting && recall(address, found))
+		return true;
+	if (!find_extent(address, found))
+		return false;
+	if (lasting)
+		remember(found);
+	return true;
+}
+
+bool djk_symbol_range(unsigned long address, unsigned long *start, unsigned long *size)
+{
+	struct found found;
+
+	if (!find_function(address, &found))
+		return false;
+	*start = found.start;
+	*size = found.end - found.start;
+	return true;
+}
+
+bool djk_has_name(unsigned long address)
+{
+	struct found found;
+
+	return find_function(address, &found) && found.named;
 }
 
 /* The function's own ftrace call, and not that of a nameless function behind it. */

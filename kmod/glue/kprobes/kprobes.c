@@ -60,6 +60,17 @@ size_t djk_list_kprobes(unsigned long *addresses, size_t max)
 	return count;
 }
 
+bool djk_has_kprobes(void)
+{
+	const struct hlist_head *table = (const struct hlist_head *)djk_imports.kprobe_table;
+	size_t i;
+
+	for (i = 0; i < KPROBE_BUCKETS; i++)
+		if (READ_ONCE(table[i].first))
+			return true;
+	return false;
+}
+
 void djk_visit_kprobes(djk_flow_visit visit, void *context)
 {
 	const struct hlist_head *table = (const struct hlist_head *)djk_imports.kprobe_table;

@@ -2,9 +2,13 @@
 // A function and its surroundings, which own all that a Snapshot only points to.
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <vector>
 
+#include "arch/x86/analysis/local_arrivals.h"
 #include "arch/x86/analysis/plan.h"
+#include "arch/x86/insn/scan.h"
 #include "support/code.h"
 
 namespace djprobe::test {
@@ -40,14 +44,43 @@ struct Scene {
     /// Why there may be no probe at all.
     Refusal refusal(size_t site_offset) const {
         x86::Plan plan;
-        return x86::make_plan(snapshot(site_offset), plan);
+        return make(site_offset, plan);
     }
 
     /// The plan for a site that may be probed.
     x86::Plan plan(size_t site_offset) const {
         x86::Plan plan;
-        if (x86::make_plan(snapshot(site_offset), plan)) plan.jump = Refusal{Reason::NOT_TEXT};
+        if (make(site_offset, plan)) plan.jump = Refusal{Reason::NOT_TEXT};
         return plan;
+    }
+
+  private:
+    /// With what the sites of a function share the answer is the same.
+    Refusal make(size_t site_offset, x86::Plan& plan) const {
+        x86::Snapshot all = snapshot(site_offset);
+        const Refusal refusal = x86::make_plan(all, plan);
+        std::vector<x86::Insn> insns(function.size());
+        all.function.decoded = Span(insns.data(), insns.size())
+                                   .first(decode_ahead(all.function, {insns.data(), insns.size()}));
+        std::vector<u64> targets(function.size() / 64 + 1);
+        x86::FunctionMemo memo;
+        if (find_targets(all.function, {targets.data(), targets.size()}))
+            memo.targets = {targets.data(), targets.size()};
+        all.memo = &memo;
+        for (int i = 0; i < 2; ++i) {
+            x86::Plan shared;
+            expect_same(x86::make_plan(all, shared), refusal);
+            expect_same(shared.jump, plan.jump);
+            EXPECT_EQ(shared.anchor, plan.anchor);
+            EXPECT_EQ(shared.tactic, plan.tactic);
+        }
+        return refusal;
+    }
+
+    static void expect_same(const Refusal& shared, const Refusal& alone) {
+        EXPECT_EQ(shared.reason, alone.reason);
+        EXPECT_EQ(shared.detail[0], alone.detail[0]);
+        EXPECT_EQ(shared.detail[1], alone.detail[1]);
     }
 };
 

@@ -193,6 +193,10 @@ size_t djk_list_kprobes(unsigned long* addresses, size_t max) {
     return count + kernel->more_kprobes;
 }
 
+bool djk_has_kprobes() {
+    return djk_list_kprobes(nullptr, 0) != 0;
+}
+
 bool djk_text_extent(unsigned long address, djk_extent* text) {
     const Range core = kernel->image.core(), module = kernel->image.module();
     if (!kernel->is_text(address)) return false;
