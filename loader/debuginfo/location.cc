@@ -162,8 +162,12 @@ class Machine {
         return {std::move(address), true, size};
     }
 
+    // Behind their number, which has a bit for whether it goes on in each of its bytes.
     static std::span<const std::uint8_t> bytes_of(const Dwarf_Op& op) {
-        return {reinterpret_cast<const std::uint8_t*>(op.number2), op.number};
+        const auto* bytes = reinterpret_cast<const std::uint8_t*>(op.number2);
+        while (*bytes++ & 0x80) {
+        }
+        return {bytes, op.number};
     }
     void implicit(const Dwarf_Op& op) { found_ = constant_location(bytes_of(op)); }
 
@@ -266,6 +270,8 @@ class Machine {
                 return push(frame_base(op.number)), true;
             case DW_OP_call_frame_cfa:
                 return push(frame()), true;
+            case DW_OP_addr:
+                return push(data_address(op.number)), true;
             case DW_OP_entry_value:
             case DW_OP_GNU_entry_value:
                 return push(given(op)), true;
@@ -276,6 +282,14 @@ class Machine {
             default:
                 return false;
         }
+    }
+
+    Operand data_address(std::uint64_t address) {
+        if (!around_.data) give_up("it is in the kernel's data, and not known where");
+        const Location place = around_.data(address);
+        if (place.kind != Location::Kind::kMemory) give_up(place.why);
+        found_.has_text_symbol = true;
+        return {place.text, 0, false};
     }
 
     // What a register held when the function began.

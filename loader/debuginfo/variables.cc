@@ -32,9 +32,19 @@ class Reader {
     }
 
   private:
+    // What has no place of its own in an inlined copy, a static variable or one that is optimized
+    // out, stands only where the function is written. It hides the callers' of its name.
     void add_scope(std::size_t scope) {
+        add_children(scopes_[scope], scope);
+        Dwarf_Attribute attribute;
+        Dwarf_Die origin;
+        if (dwarf_attr(&scopes_[scope], DW_AT_abstract_origin, &attribute) &&
+            dwarf_formref_die(&attribute, &origin))
+            add_children(origin, scope);
+    }
+    void add_children(Dwarf_Die& of, std::size_t scope) {
         Dwarf_Die child;
-        for (int more = dwarf_child(&scopes_[scope], &child); more == 0;
+        for (int more = dwarf_child(&of, &child); more == 0;
              more = dwarf_siblingof(&child, &child)) {
             const int tag = dwarf_tag(&child);
             if (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) add(child, scope);

@@ -76,7 +76,7 @@ def main():
             assert frame.pc() == address
             for name, symbol in symbols_at(address).items():
                 # Should gdb crash, this is what it crashed at.
-                crashed = json.dumps({"address": address, "name": name, "none": "gdb crashed"})
+                crashed = json.dumps({"at": address, "name": name, "none": "gdb crashed"})
                 at = out.tell()
                 out.write(crashed + "\n")
                 out.flush()
@@ -86,7 +86,7 @@ def main():
                     line = {"none": str(error)}
                 out.seek(at)
                 out.truncate()
-                out.write(json.dumps({"address": address, "name": name, **line}) + "\n")
+                out.write(json.dumps({"at": address, "name": name, **line}) + "\n")
 
 
 main()

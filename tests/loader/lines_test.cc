@@ -82,19 +82,20 @@ TEST(Location, MayBeInPieces) {
         text_of({op(DW_OP_fbreg, -24), op(DW_OP_piece, 4), op(DW_OP_reg1), op(DW_OP_piece, 4)}),
         "= (unsigned long)READ(unsigned int, (unsigned int *)(ctx->sp + 8)) | "
         "(ctx->dx & 0xffffffff) << 32");
-    const std::uint8_t bytes[] = {1, 0, 0, 0, 0, 0, 0, 0, 2, 3};
-    Dwarf_Op constant = op(DW_OP_implicit_value, sizeof bytes);
+    // The number of bytes stands before them.
+    const std::uint8_t bytes[] = {10, 1, 0, 0, 0, 0, 0, 0, 0, 2, 3};
+    Dwarf_Op constant = op(DW_OP_implicit_value, 10);
     constant.number2 = reinterpret_cast<Dwarf_Word>(bytes);
     EXPECT_EQ(text_of({constant}), "words 1, 770");
 }
 
 TEST(Location, MayFollowFromWhatTheFunctionWasGiven) {
-    const std::uint8_t rdi[] = {DW_OP_reg5};
+    const std::uint8_t rdi[] = {1, DW_OP_reg5};
     Dwarf_Op entry = op(DW_OP_entry_value, 1);
     entry.number2 = reinterpret_cast<Dwarf_Word>(rdi);
     EXPECT_EQ(text_of({entry, op(DW_OP_plus_uconst, 3), op(DW_OP_stack_value)}), "= given->di + 3");
-    const std::uint8_t other[] = {DW_OP_breg5, 8};
-    entry.number = sizeof other;
+    const std::uint8_t other[] = {2, DW_OP_breg5, 8};
+    entry.number = 2;
     entry.number2 = reinterpret_cast<Dwarf_Word>(other);
     EXPECT_THAT(text_of({entry, op(DW_OP_stack_value)}),
                 HasSubstr("follows only from what the function was given"));
@@ -114,6 +115,9 @@ TEST(Location, OfANarrowNumberIsCutAndExtended) {
 
 TEST(Location, OfTheKernelsDataIsCountedFromItsFirstByte) {
     EXPECT_EQ(text_of({op(DW_OP_addr, 4096)}), "at &_text + 4096");
+    EXPECT_EQ(text_of({op(DW_OP_addr, 4096), op(DW_OP_stack_value)}), "= &_text + 4096");
+    EXPECT_EQ(text_of({op(DW_OP_addr, 8), op(DW_OP_plus_uconst, 4), op(DW_OP_stack_value)}),
+              "= (&_text + 8) + 4");
 }
 
 TEST(Location, KnowsWhatItDependsOn) {
@@ -225,6 +229,15 @@ TEST_F(Lines, LeaveOutWhatIsRefused) {
                 HasSubstr("no instruction of it can be probed: outer+0x"));
 }
 
+TEST_F(Lines, HideACallersVariableByAStaticOneOfTheInlinedFunction) {
+    const Question question = find(place("once"));
+    ASSERT_FALSE(question.sites.empty());
+    for (const TraceSite& site : question.sites) {
+        EXPECT_EQ(variable(site, "seen").function, "once");
+        EXPECT_EQ(variable(site, "seen").location.kind, Kind::kNone) << "the file is no kernel";
+    }
+}
+
 // What takes no probe is probed by others, which see what they do not change.
 TEST_F(Lines, MayBeProbedBeside) {
     Question question;
@@ -260,7 +273,7 @@ TEST_F(Lines, OfAnInlinedFunctionAreItsInstances) {
     parse_place("ad", question);
     EXPECT_THAT(expect_error(ExitCode::kNoSuchSite,
                              [&] { find_sites(debug_, {accept}, question, left_out_); }),
-                HasSubstr("no function of this name that was inlined; it has add, half"));
+                HasSubstr("no function of this name that was inlined; it has add, half, once"));
 }
 
 TEST_F(Lines, WithoutAStatementNameTheNextOne) {
