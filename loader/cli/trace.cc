@@ -37,6 +37,8 @@ constexpr const char* kFooter = R"(Examples:
       registers at an instruction
   probeload trace fs/read_write.c:566 'file->f_inode->i_ino, count' -d 5
       at a line of the source, by its variables' names (needs debug information)
+  probeload trace --inline skb_put 'skb->len, len' -d 5
+      where a function was inlined: each instance
   probeload trace vfs_open 'path->dentry->d_name.name:str' -j | jq .data.name
       as JSON
   probeload trace vfs_read count --emit reads.bpf.c
@@ -210,6 +212,8 @@ Command add_trace(CLI::App& app) {
         ->type_name("")
         ->expected(1, -1)
         ->check(not_empty);
+    command->add_flag("--inline", options->question.inlined,
+                      "FUNC where it was inlined, each instance (needs debug information)");
     command->add_option("--if", options->question.condition, "Only where this is not 0")
         ->type_name("EXPRESSION")
         ->check(a_value(*command));

@@ -26,11 +26,12 @@ std::string release() {
 // A module's file has '-' or '_' where its name has '_'.
 bool is_file_of(const std::string& module, const fs::path& path) {
     std::string name = path.filename();
+    if (module.empty()) return name == "vmlinux" || name.starts_with("vmlinux-");
     std::ranges::replace(name, '-', '_');
     return name == module + ".ko" || name == module + ".ko.debug";
 }
 
-std::vector<fs::path> modules_below(const fs::path& folder, const std::string& module) {
+std::vector<fs::path> files_below(const fs::path& folder, const std::string& module) {
     std::vector<fs::path> found;
     std::error_code error;
     fs::recursive_directory_iterator files(folder, fs::directory_options::skip_permission_denied,
@@ -46,8 +47,7 @@ std::vector<fs::path> candidates(const std::string& module,
     std::error_code error;
     if (folder && fs::is_regular_file(*folder, error)) return {*folder};
     const fs::path top = folder.value_or("/usr/lib/debug");
-    if (!module.empty())
-        return modules_below(folder ? top : top / "lib/modules" / release(), module);
+    if (!module.empty()) return files_below(folder ? top : top / "lib/modules" / release(), module);
     std::vector<fs::path> found;
     for (const std::string& name : {"vmlinux-" + release(), std::string("vmlinux")})
         for (const char* below : {"", "boot", "usr/lib/debug/boot"})
@@ -87,6 +87,22 @@ std::string find_debug_file(const std::string& module, const std::optional<std::
     if (const char* const servers = std::getenv("DEBUGINFOD_URLS"); servers && *servers)
         return fetch_debug_file(running, what);
     fail(ExitCode::kBadFile, "no debug information of {}: {}", what, advice());
+}
+
+std::string find_debug_file_of(const std::string& kernel, const std::string& module,
+                               const std::string& folder) {
+    std::error_code error;
+    if (!fs::is_directory(folder, error)) return folder;
+    // A module's build is not known here.
+    const BuildId wanted = module.empty() ? file_build_id(kernel) : BuildId();
+    const std::vector<fs::path> found = files_below(folder, module);
+    for (const fs::path& path : found)
+        if (wanted.empty() || file_build_id(path) == wanted) return path;
+    if (!found.empty())
+        fail(ExitCode::kBadFile, "{}: belongs to another build than {}", found.front().string(),
+             kernel);
+    fail(ExitCode::kBadFile, "{}: no debug information of {} there", folder,
+         module.empty() ? kernel : "the module " + module);
 }
 
 }  // namespace djprobe::loader

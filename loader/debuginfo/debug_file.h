@@ -13,6 +13,11 @@ namespace djprobe::loader {
 /// that is there belongs to another build.
 std::string find_debug_file(const std::string& module, const std::optional<std::string>& folder);
 
+/// That of another kernel, which lies in `kernel`, or of a module of it: `folder` itself where it
+/// is a file, else the one in it that belongs to the same build. Throws Error(kBadFile).
+std::string find_debug_file_of(const std::string& kernel, const std::string& module,
+                               const std::string& folder);
+
 /// The one below /usr/lib/debug, if there is one: no server is asked.
 std::optional<std::string> installed_debug_file(const std::string& module);
 

@@ -112,6 +112,19 @@ std::vector<Dwarf_Die> DwarfFile::scopes_at(std::uint64_t address) const {
     return owned(all, whole);
 }
 
+std::optional<Dwarf_Die> DwarfFile::die_at(std::uint64_t offset) const {
+    Dwarf_Addr bias = 0;
+    Dwarf_Die die;
+    if (!dwarf_offdie(dwfl_module_getdwarf(file_, &bias), offset, &die)) return std::nullopt;
+    return die;
+}
+
+std::vector<Dwarf_Die> DwarfFile::scopes_of(Dwarf_Die& die) const {
+    Dwarf_Die* all = nullptr;
+    const int count = dwarf_getscopes_die(&die, &all);
+    return owned(all, count);
+}
+
 std::vector<Dwarf_Op> DwarfFile::frame_at(std::uint64_t address) const {
     Dwarf_Addr bias = 0;
     for (Dwarf_CFI* const table :

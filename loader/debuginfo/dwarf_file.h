@@ -41,6 +41,10 @@ class DwarfFile {
     /// What holds the address in the source, innermost first: blocks, inlined functions, the
     /// function.
     [[nodiscard]] std::vector<Dwarf_Die> scopes_at(std::uint64_t address) const;
+    /// By its place in the debug information.
+    [[nodiscard]] std::optional<Dwarf_Die> die_at(std::uint64_t offset) const;
+    /// It and what holds it.
+    [[nodiscard]] std::vector<Dwarf_Die> scopes_of(Dwarf_Die& die) const;
     /// Where the frame of the function is, as an expression. Empty: it is not known.
     [[nodiscard]] std::vector<Dwarf_Op> frame_at(std::uint64_t address) const;
 

@@ -110,4 +110,20 @@ SourceType type_of(Dwarf_Die variable) {
     return type;
 }
 
+std::optional<BaseType> base_type_of(Dwarf_Die type) {
+    if (dwarf_tag(&type) != DW_TAG_base_type) return std::nullopt;
+    const std::uint64_t size = unsigned_of(type, DW_AT_byte_size);
+    switch (unsigned_of(type, DW_AT_encoding)) {
+        case DW_ATE_signed:
+        case DW_ATE_signed_char:
+            return BaseType{size, true};
+        case DW_ATE_unsigned:
+        case DW_ATE_unsigned_char:
+        case DW_ATE_boolean:
+            return BaseType{size, false};
+        default:
+            return std::nullopt;
+    }
+}
+
 }  // namespace djprobe::loader

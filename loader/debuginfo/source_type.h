@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "debuginfo/dwarf_file.h"
+#include "debuginfo/location.h"
 
 namespace djprobe::loader {
 
@@ -35,5 +37,7 @@ struct SourceType {
 
 /// That of a variable.
 SourceType type_of(Dwarf_Die variable);
+/// None: it is no whole number.
+std::optional<BaseType> base_type_of(Dwarf_Die type);
 
 }  // namespace djprobe::loader

@@ -5,27 +5,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <functional>
+
+#include "debuginfo/source_files.h"
 
 namespace djprobe::loader {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct Row {
     std::uint64_t address;
     const char* file;
     unsigned line, column;
 };
-
-// Whole parts of the path: "read_write.c" is no "write.c".
-bool ends_in(const std::string& path, const std::string& end) {
-    const std::string whole = fs::path(path).lexically_normal().string();
-    const std::string part = fs::path(end).lexically_normal().string();
-    if (!whole.ends_with(part)) return false;
-    return whole.size() == part.size() || whole[whole.size() - part.size() - 1] == '/';
-}
 
 using Visit = std::function<void(const Row&)>;
 
@@ -56,7 +47,7 @@ std::vector<Dwarf_Die> units_of(const DwarfFile& debug, const std::string& file)
     std::vector<Dwarf_Die> own;
     for (Dwarf_Die& unit : units) {
         const char* const name = dwarf_diename(&unit);
-        if (name && ends_in(name, file)) own.push_back(unit);
+        if (name && path_ends_in(name, file)) own.push_back(unit);
     }
     return own.empty() ? units : own;
 }
@@ -134,7 +125,7 @@ std::vector<StatementSite> sites_of(const DwarfFile& debug, const SourceLine& li
     std::vector<StatementSite> sites;
     for (const Dwarf_Die& unit : units_of(debug, line.file))
         each_statement(unit, [&](const Row& row) {
-            if (row.line != line.line || !ends_in(row.file, line.file)) return;
+            if (row.line != line.line || !path_ends_in(row.file, line.file)) return;
             if (auto site = site_at(debug, row)) sites.push_back(std::move(*site));
         });
     sort(sites);
@@ -146,7 +137,7 @@ unsigned next_line(const DwarfFile& debug, const SourceLine& line) {
     for (const Dwarf_Die& unit : units_of(debug, line.file))
         each_statement(unit, [&](const Row& row) {
             const bool is_nearer = row.line > line.line && (next == 0 || row.line < next);
-            if (is_nearer && ends_in(row.file, line.file)) next = row.line;
+            if (is_nearer && path_ends_in(row.file, line.file)) next = row.line;
         });
     return next;
 }

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
+
+#include "debuginfo/data_location.h"
 
 namespace djprobe::loader {
 namespace {
@@ -29,9 +32,19 @@ class Reader {
     }
 
   private:
+    // What has no place of its own in an inlined copy, a static variable or one that is optimized
+    // out, stands only where the function is written. It hides the callers' of its name.
     void add_scope(std::size_t scope) {
+        add_children(scopes_[scope], scope);
+        Dwarf_Attribute attribute;
+        Dwarf_Die origin;
+        if (dwarf_attr(&scopes_[scope], DW_AT_abstract_origin, &attribute) &&
+            dwarf_formref_die(&attribute, &origin))
+            add_children(origin, scope);
+    }
+    void add_children(Dwarf_Die& of, std::size_t scope) {
         Dwarf_Die child;
-        for (int more = dwarf_child(&scopes_[scope], &child); more == 0;
+        for (int more = dwarf_child(&of, &child); more == 0;
              more = dwarf_siblingof(&child, &child)) {
             const int tag = dwarf_tag(&child);
             if (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) add(child, scope);
@@ -64,9 +77,30 @@ class Reader {
         std::size_t counts[kMostLocations];
         const int count = dwarf_getlocation_addr(&attribute, address, ops, counts, kMostLocations);
         if (count <= 0) return nowhere();
-        return to_location({ops[0], counts[0]}, frame_base(address), debug_.frame_at(address));
+        std::vector<Dwarf_Op> base, frame;
+        if (names_frame({ops[0], counts[0]}))
+            base = frame_base(address), frame = debug_.frame_at(address);
+        return to_location(
+            {ops[0], counts[0]},
+            {base, frame, [this](std::uint64_t at) { return data_location(debug_, at); },
+             [this](std::uint64_t type) { return base_type(type); }});
     }
-    static Location nowhere() { return {Location::Kind::kNone, "", false, "optimized out here"}; }
+    // To find it takes longer than all the rest.
+    static bool names_frame(std::span<const Dwarf_Op> expression) {
+        return std::ranges::any_of(expression, [](const Dwarf_Op& op) {
+            return op.atom == DW_OP_fbreg || op.atom == DW_OP_call_frame_cfa;
+        });
+    }
+    static Location nowhere() { return no_location("optimized out here"); }
+
+    [[nodiscard]] std::optional<BaseType> base_type(std::uint64_t offset) const {
+        Dwarf_Die unit, type;
+        Dwarf_Die scope = scopes_.front();
+        if (!dwarf_diecu(&scope, &unit, nullptr, nullptr)) return std::nullopt;
+        const Dwarf_Off begin = dwarf_dieoffset(&unit) - dwarf_cuoffset(&unit);
+        if (!dwarf_offdie(dwarf_cu_getdwarf(unit.cu), begin + offset, &type)) return std::nullopt;
+        return base_type_of(type);
+    }
 
     static Location constant(Dwarf_Attribute& attribute) {
         Dwarf_Sword negative = 0;
@@ -76,7 +110,10 @@ class Reader {
         if (is_sdata && dwarf_formsdata(&attribute, &negative) == 0)
             return constant_location(static_cast<std::uint64_t>(negative));
         if (dwarf_formudata(&attribute, &value) == 0) return constant_location(value);
-        return {Location::Kind::kNone, "", false, "it is a constant that is no number"};
+        Dwarf_Block block;
+        if (dwarf_formblock(&attribute, &block) == 0)
+            return constant_location({block.data, block.length});
+        return no_location("it is a constant that is no number");
     }
 
     [[nodiscard]] std::vector<Dwarf_Op> frame_base(std::uint64_t address) const {
@@ -119,6 +156,19 @@ class Reader {
 };
 
 }  // namespace
+
+FunctionFrame frame_at(const DwarfFile& debug, std::uint64_t address) {
+    const Dwarf_Op frame_op[] = {{DW_OP_call_frame_cfa, 0, 0, 0}};
+    const std::vector<Dwarf_Op> frame = debug.frame_at(address);
+    FunctionFrame found{to_location(frame_op, {{}, frame}), std::nullopt};
+    for (Dwarf_Die& scope : debug.scopes_at(address)) {
+        Dwarf_Addr entry = 0;
+        if (dwarf_tag(&scope) != DW_TAG_subprogram) continue;
+        if (dwarf_entrypc(&scope, &entry) == 0) found.entry = debug.place_of(entry);
+        break;
+    }
+    return found;
+}
 
 std::vector<SourceVariable> variables_at(const DwarfFile& debug, std::uint64_t address,
                                          std::uint64_t scope) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,13 @@ struct SourceVariable {
     /// Where it has no value: the nearest instruction before and behind from which on it has one.
     std::vector<SymbolPlace> elsewhere{};
 };
+
+/// The function that an instruction is in, without those that were inlined there.
+struct FunctionFrame {
+    Location frame;  ///< where its caller's frame ends, in memory
+    std::optional<SymbolPlace> entry;
+};
+FunctionFrame frame_at(const DwarfFile& debug, std::uint64_t address);
 
 /// The innermost first; of those of one name only that one. `scope`: without those of what stands
 /// within it (StatementSite::scope); 0: all.

@@ -2,17 +2,16 @@
 #include "trace/compiled.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <string_view>
 #include <system_error>
 #include <vector>
 
+#include "base/cache_folder.h"
 #include "base/error.h"
 #include "object/compile.h"
 
@@ -32,34 +31,6 @@ std::uint64_t hash_of(std::string_view text) {
     for (const char letter : text)
         hash = (hash ^ static_cast<unsigned char>(letter)) * 0x100000001b3;
     return hash;
-}
-
-bool is_ours(const fs::path& directory) {
-    struct stat status = {};
-    return lstat(directory.c_str(), &status) == 0 && S_ISDIR(status.st_mode) &&
-           status.st_uid == geteuid() && (status.st_mode & 022) == 0;
-}
-
-// What may change a folder's name decides what is in it: root and we may.
-bool is_safe_parent(const fs::path& directory) {
-    struct stat status = {};
-    if (stat(directory.c_str(), &status) != 0) return false;
-    const bool others_write = (status.st_mode & 022) != 0 && (status.st_mode & S_ISVTX) == 0;
-    return (status.st_uid == 0 || status.st_uid == geteuid()) && !others_write;
-}
-
-bool has_safe_parents(const fs::path& directory) {
-    for (fs::path one = directory.parent_path();; one = one.parent_path()) {
-        if (!is_safe_parent(one)) return false;
-        if (one == one.root_path()) return true;
-    }
-}
-
-// As the specification of these folders has it: what is no absolute path is none.
-std::optional<fs::path> absolute_path_in(const char* variable) {
-    const char* const value = std::getenv(variable);
-    if (!value || value[0] != '/') return std::nullopt;
-    return value;
 }
 
 // With the process's id behind them while they are written.
@@ -112,24 +83,9 @@ void keep(const fs::path& cache, const fs::path& object, const std::string& text
 
 }  // namespace
 
-std::optional<fs::path> object_cache() {
-    const std::optional<fs::path> cache = absolute_path_in("XDG_CACHE_HOME");
-    const std::optional<fs::path> home = absolute_path_in("HOME");
-    if (!cache && !home) return std::nullopt;
-    const fs::path directory = (cache ? *cache : *home / ".cache") / "djprobe";
-    std::error_code error;
-    if (fs::create_directories(directory, error))
-        fs::permissions(directory, fs::perms::owner_all, error);
-    if (error || !is_ours(directory)) return std::nullopt;
-    // By its real path, in which no link can be turned elsewhere.
-    fs::path real = fs::canonical(directory, error);
-    if (error || !has_safe_parents(real)) return std::nullopt;
-    return real;
-}
-
 fs::path compiled(const std::string& source, const std::string& header,
                   const std::vector<std::string>& flags, TempDir& directory) {
-    const std::optional<fs::path> cache = object_cache();
+    const std::optional<fs::path> cache = cache_folder();
     const std::string text = fmt::format("// {}\n{}{}", fmt::join(flags, " "), header, source);
     fs::path kept = cache ? *cache / fmt::format("{:016x}.bpf.o", hash_of(text)) : fs::path();
     if (cache && fs::exists(kept) && holds(fs::path(kept).replace_extension(".c"), text))

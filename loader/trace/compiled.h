@@ -3,17 +3,12 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/temp_dir.h"
 
 namespace djprobe::loader {
-
-/// Where objects are kept: $XDG_CACHE_HOME/djprobe, or ~/.cache/djprobe. None where it is not ours
-/// alone, or cannot be made: what is in it runs in the kernel.
-std::optional<std::filesystem::path> object_cache();
 
 /// The object's path, in the cache or in `directory`. `header` is its vmlinux.h, `flags`
 /// are clang's. Throws Error(kCompile).

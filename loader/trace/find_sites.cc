@@ -9,13 +9,16 @@
 #include <set>
 
 #include "base/error.h"
+#include "debuginfo/inlined.h"
+#include "debuginfo/source_files.h"
 #include "debuginfo/statements.h"
+#include "trace/suggest.h"
 
 namespace djprobe::loader {
 namespace {
 
 // A program for each; more are inlined in many functions, of which one is meant.
-constexpr std::size_t kMost = 64;
+constexpr std::size_t kMost = 64, kMostInlined = 256;
 
 std::string with_module(const std::string& module, const std::string& symbol) {
     return module.empty() ? symbol : module + ":" + symbol;
@@ -23,11 +26,12 @@ std::string with_module(const std::string& module, const std::string& symbol) {
 
 class Finder {
   public:
-    Finder(const DwarfFile& debug, const Judge& judge, Question& question,
+    Finder(const DwarfFile& debug, const Judgement& kernel, Question& question,
            std::vector<std::string>& left_out)
-        : debug_(debug), judge_(judge), question_(question), left_out_(left_out) {}
+        : debug_(debug), kernel_(kernel), question_(question), left_out_(left_out) {}
 
     void find() {
+        if (question_.inlined) return add_inlined();
         if (!question_.line) return add_instruction();
         std::map<std::uint64_t, std::vector<StatementSite>> instances;
         for (StatementSite& site : statements())
@@ -39,6 +43,11 @@ class Finder {
                  question_.place(), instances.size(), kMost);
         for (const auto& [instance, sites] : instances)
             add_instance(sites);
+        finish();
+    }
+
+  private:
+    void finish() {
         if (question_.sites.empty())
             fail(ExitCode::kNoSuchSite, "{}: no instruction of it can be probed: {}",
                  question_.place(), fmt::join(left_out_, "; "));
@@ -47,12 +56,34 @@ class Finder {
         if (question_.sites.size() == 1) question_.site = question_.sites.front().site;
     }
 
-  private:
     void add_instruction() {
         const auto start = debug_.address_of(question_.bare_function());
         if (!start) return;
-        question_.sites.push_back(
-            {question_.site, "", variables_at(debug_, *start + question_.site.offset, 0)});
+        const std::uint64_t address = *start + question_.site.offset;
+        add_site({question_.site}, "", address, variables_at(debug_, address, 0));
+    }
+
+    // Where each of them begins, with the parameters that it is given there.
+    void add_inlined() {
+        const InlinedFunction function = inlined_function(debug_, question_.bare_function());
+        if (function.instances.empty())
+            fail(ExitCode::kNoSuchSite, "{}: {} has no function of this name that was inlined{}",
+                 question_.place(), debug_.path(), suggest_inlined(function));
+        if (function.instances.size() > kMostInlined)
+            fail(
+                ExitCode::kUsage,
+                "{}: was inlined in {} places, more than {}: 'probeload lines FUNC' shows those of "
+                "a function, to be named FUNC+OFFSET",
+                question_.place(), function.instances.size(), kMostInlined);
+        for (const StatementSite& site : function.instances)
+            add(site);
+        finish();
+    }
+    [[nodiscard]] std::string suggest_inlined(const InlinedFunction& function) const {
+        if (debug_.address_of(question_.bare_function()))
+            return fmt::format("; it is a function of its own: probeload trace {}",
+                               question_.function());
+        return suggest(question_.bare_function(), function.others);
     }
 
     std::vector<StatementSite> statements() {
@@ -83,6 +114,10 @@ class Finder {
     }
     [[noreturn]] void none(const SourceLine& line) const {
         const unsigned next = next_line(debug_, line);
+        const std::vector<std::string> files = source_files(debug_);
+        if (next == 0 && !has_file(files, line.file))
+            fail(ExitCode::kNoSuchSite, "{}: {} has no code of a file {}{}", question_.place(),
+                 debug_.path(), line.file, similar_file(files, line.file));
         if (next == 0)
             fail(ExitCode::kNoSuchSite, "{}: {} has no code of this line, nor of one behind it",
                  question_.place(), debug_.path());
@@ -108,14 +143,58 @@ class Finder {
 
     void add(const StatementSite& statement) {
         if (!seen_.insert(statement.address).second) return;
-        SiteSpec site{with_module(question_.module(), statement.place.symbol),
-                      statement.place.offset, 0};
-        std::optional<std::string> refused = judge_(site);
+        const SiteSpec site = in_module(statement.place);
+        const auto variables = variables_at(debug_, statement.address, statement.scope);
+        std::optional<std::string> refused = kernel_.judge(site);
         if (debug_.count_of(statement.place.symbol) > 1)
             refused = "several functions have this name";
+        else if (refused && add_beside(statement, site, variables, *refused))
+            return;
         if (refused) return left_out_.push_back(fmt::format("{}: {}", site.str(), *refused));
-        question_.sites.push_back(
-            {site, about(statement), variables_at(debug_, statement.address, statement.scope)});
+        add_site({site}, about(statement), statement.address, variables);
+    }
+
+    // The kernel itself changes some instructions: others that run as often are probed.
+    bool add_beside(const StatementSite& statement, const SiteSpec& site,
+                    const std::vector<SourceVariable>& variables, const std::string& refused) {
+        const std::vector<Beside> others = kernel_.beside(site);
+        std::vector<std::string> names;
+        for (const Beside& other : others) {
+            names.push_back(other.site.str());
+            add_site(other, about(statement), statement.address, variables);
+        }
+        if (others.empty()) return false;
+        left_out_.push_back(
+            fmt::format("{}: {}: probed is {}", site.str(), refused, fmt::join(names, " and ")));
+        return true;
+    }
+
+    // The variables are those of `address`, which a probe beside it sees as far as nothing between
+    // the two changes them.
+    void add_site(const Beside& at, const std::string& about, std::uint64_t address,
+                  std::vector<SourceVariable> variables) {
+        TraceSite site{at.site, about, std::move(variables)};
+        const auto same = [&](const TraceSite& one) { return one.site == site.site; };
+        if (std::ranges::any_of(question_.sites, same)) return;
+        for (SourceVariable& variable : site.variables)
+            if (variable.location.depends_on(at.changed, at.changes_memory))
+                variable.location = no_location(
+                    "the probe is before the line's first instruction, where it is not known yet");
+        const auto keeps = [](const SourceVariable& one) { return !one.location.given.empty(); };
+        if (std::ranges::any_of(site.variables, keeps)) add_entry(at, address, site);
+        question_.sites.push_back(std::move(site));
+    }
+    void add_entry(const Beside& at, std::uint64_t address, TraceSite& site) {
+        const FunctionFrame function = frame_at(debug_, address);
+        if (!function.entry || function.frame.kind != Location::Kind::kMemory) return;
+        if (function.frame.depends_on(at.changed, at.changes_memory)) return;
+        const SiteSpec entry = in_module(*function.entry);
+        if (debug_.count_of(function.entry->symbol) > 1 || kernel_.judge(entry)) return;
+        site.entry = entry;
+        site.frame = function.frame.text;
+    }
+    [[nodiscard]] SiteSpec in_module(const SymbolPlace& place) const {
+        return {with_module(question_.module(), place.symbol), place.offset, 0};
     }
 
     static std::string about(const StatementSite& site) {
@@ -126,7 +205,7 @@ class Finder {
     }
 
     const DwarfFile& debug_;
-    const Judge& judge_;
+    const Judgement& kernel_;
     Question& question_;
     std::vector<std::string>& left_out_;
     std::set<std::uint64_t> seen_;
@@ -134,9 +213,9 @@ class Finder {
 
 }  // namespace
 
-void find_sites(const DwarfFile& debug, const Judge& judge, Question& question,
+void find_sites(const DwarfFile& debug, const Judgement& kernel, Question& question,
                 std::vector<std::string>& left_out) {
-    Finder(debug, judge, question, left_out).find();
+    Finder(debug, kernel, question, left_out).find();
 }
 
 }  // namespace djprobe::loader

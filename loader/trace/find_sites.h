@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,10 +16,27 @@ namespace djprobe::loader {
 /// Why a site cannot be probed; none: it can.
 using Judge = std::function<std::optional<std::string>(const SiteSpec&)>;
 
+/// Another place that is probed for one that takes no probe, and what is changed between the two.
+struct Beside {
+    SiteSpec site;
+    std::set<std::string> changed{};  ///< registers, as struct pt_regs names them
+    bool changes_memory = false;
+};
+/// Each time that control comes to the site it comes to exactly one of these. Empty: none are
+/// known.
+using FindBeside = std::function<std::vector<Beside>(const SiteSpec&)>;
+
+/// What is known of the kernel that is traced.
+struct Judgement {
+    Judge judge;
+    FindBeside beside = [](const SiteSpec&) { return std::vector<Beside>(); };
+};
+
 /// Fills the question's sites: of its line, each copy of the first statement that begins there in
-/// each inlined instance and is accepted; or the instruction itself. `left_out` gets the others, a
-/// line each. Throws Error(kNoSuchSite) where none is left.
-void find_sites(const DwarfFile& debug, const Judge& judge, Question& question,
+/// each inlined instance and is accepted; or where each inlined instance of a function begins; or
+/// the instruction itself. `left_out` gets the others, and those that are probed beside, a line
+/// each. Throws Error(kNoSuchSite) where none is left.
+void find_sites(const DwarfFile& debug, const Judgement& kernel, Question& question,
                 std::vector<std::string>& left_out);
 
 }  // namespace djprobe::loader

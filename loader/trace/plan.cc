@@ -21,15 +21,15 @@ constexpr std::string_view kResult = "retval", kLatency = "latency", kFunction =
 
 // What the program itself calls by these names, and a variable of libbpf's macros.
 const std::set<std::string> kTaken = {
-    "ctx",         "event", "events",  "lost",      "call",      "frame",  "entered",
-    "val",         "calls", "key",     "task_comm", "result",    "stacks", "results",
-    "highest_bit", "value", "nothing", "on_entry",  "on_return", "own_pid"};
+    "ctx",     "event",    "events",    "lost",    "call",   "frame",   "entered",     "val",
+    "calls",   "key",      "task_comm", "result",  "stacks", "results", "highest_bit", "value",
+    "nothing", "on_entry", "on_return", "own_pid", "given",  "begun",   "_text"};
 
 class Planner {
   public:
     Planner(const Question& question, Types& types) : question_(question), types_(types) {
         function_.result = types.number(true, true);
-        if (!question.is_glob() && !question.line) find_function();
+        if (!question.is_glob() && !question.line && !question.inlined) find_function();
         if (question.is_within()) leave_entry();
         if (!question.sites.empty()) {
             scope_.gone.clear();
@@ -91,12 +91,13 @@ class Planner {
 
     [[nodiscard]] std::string variable_for(const std::string& argument) const {
         std::string variable = argument;
-        const auto is_argument = [&] {
-            return variable != argument &&
-                   std::ranges::find(function_.arguments, variable, &Argument::name) !=
-                       function_.arguments.end();
+        const auto is_other = [&] {
+            if (variable == argument) return false;
+            const auto named = [&](const auto& one) { return one.name == variable; };
+            return std::ranges::any_of(function_.arguments, named) ||
+                   std::ranges::any_of(site_variables_, named);
         };
-        while (kTaken.contains(variable) || is_argument())
+        while (kTaken.contains(variable) || is_other())
             variable += "_";
         return variable;
     }
@@ -135,7 +136,7 @@ class Planner {
         Name name{variable.name, variable_for(variable.name), variable.type, true};
         name.in_memory = variable.in_memory;
         if (!variable.is_anywhere())
-            name.none = fmt::format("`{}`: {}", variable.name, variable.why.front());
+            name.none = fmt::format("`{}`: {}", variable.name, variable.values.front().why);
         return name;
     }
 
@@ -197,11 +198,15 @@ class Planner {
         }
     }
 
-    // Of all variables those that have a value at each site, and fit a column.
+    // Of all variables those that have a value at each site without another probe, and fit a
+    // column.
     [[nodiscard]] bool is_shown(const Name& name) const {
         const auto variable = std::ranges::find(site_variables_, name.name, &SiteVariable::name);
         if (variable == site_variables_.end()) return true;
-        return !name.in_memory && std::ranges::none_of(variable->values, &std::string::empty);
+        if (name.in_memory) return false;
+        for (std::size_t i = 0; i < variable->values.size(); ++i)
+            if (!variable->is_at_hand(i)) return false;
+        return true;
     }
 
     std::string condition(const std::string& text) {
@@ -253,15 +258,46 @@ class Planner {
         const TraceSite& from = question_.sites[index];
         PlannedSite site{from.site, from.about, {}};
         for (const SiteVariable* const variable : named) {
-            if (variable->values[index].empty()) {
-                plan_.left_out.push_back(fmt::format("{}: `{}`: {}", from.site.str(),
-                                                     variable->name, variable->why[index]));
+            const SiteValue& value = variable->values[index];
+            if (!value.why.empty()) {
+                plan_.left_out.push_back(
+                    fmt::format("{}: `{}`: {}", from.site.str(), variable->name, value.why));
                 return;
             }
-            site.values.push_back(variable->values[index]);
-            plan_.needs.reads |= site.values.back().find("READ(") != std::string::npos;
+            add_value(*variable, value, site);
+            if (!value.given.empty()) keep(from, value.given, site);
         }
         plan_.sites.push_back(std::move(site));
+    }
+
+    void add_value(const SiteVariable& variable, const SiteValue& value, PlannedSite& site) {
+        site.values.push_back(value.words.empty() ? value.text
+                                                  : put_together(variable, value, site));
+        plan_.has_text_symbol |= value.has_text_symbol;
+        const auto reads = [](const std::string& text) { return text.find("READ(") != text.npos; };
+        plan_.needs.reads |= reads(value.text) || std::ranges::any_of(value.words, reads);
+    }
+
+    // Of the parts of a struct in registers, which are in no memory, a copy is made.
+    std::string put_together(const SiteVariable& variable, const SiteValue& value,
+                             PlannedSite& site) {
+        std::string name = variable_for(variable.name) + "_words";
+        while (std::ranges::find(site_variables_, name, &SiteVariable::name) !=
+               site_variables_.end())
+            name += "_";
+        site.words.push_back({fmt::format("unsigned long {}[{}]", name, value.words.size()), name,
+                              fmt::format("{{{}}}", fmt::join(value.words, ", "))});
+        const TypeId pointer = types_.pointer_to(types_.unqualified(variable.type));
+        return fmt::format("({}){}", types_.name(pointer), name);
+    }
+
+    void keep(const TraceSite& from, const std::vector<std::string>& given, PlannedSite& site) {
+        site.frame = from.frame;
+        for (const std::string& one : given)
+            if (std::ranges::find(plan_.given, one) == plan_.given.end())
+                plan_.given.push_back(one);
+        if (std::ranges::find(plan_.entries, *from.entry) == plan_.entries.end())
+            plan_.entries.push_back(*from.entry);
     }
 
     Local local(const std::string& variable, TypeId type, const std::string& value) {

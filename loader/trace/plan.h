@@ -18,6 +18,8 @@ struct PlannedSite {
     SiteSpec site;
     std::string about;
     std::vector<std::string> values;  ///< in the order of the plan's `variables`
+    std::vector<Local> words{};       ///< what is put together before: "unsigned long x_words[2]"
+    std::string frame{};              ///< by which what was given is found; "": nothing of it
 };
 
 struct TracePlan {
@@ -34,6 +36,9 @@ struct TracePlan {
     Needs needs;
     std::vector<Local> variables;  ///< those of `sites` that are named; each has values of its own
     std::vector<PlannedSite> sites;     ///< by debug information; none: the question's own place
+    std::vector<std::string> given{};   ///< registers that are kept when the function begins
+    std::vector<SiteSpec> entries{};    ///< where they are
+    bool has_text_symbol = false;       ///< the kernel's first byte is named
     std::vector<std::string> left_out;  ///< sites where a variable has no value, and why
     std::string unknown;                ///< why the function has no types; "" where it has
 };

@@ -26,6 +26,7 @@ class Writer {
         question_.aggregation ? lines(results_text(*question_.aggregation, plan_)) : event();
         if (leaves_out_own_) own();
         if (keeps_) kept_calls();
+        if (!plan_.entries.empty()) given();
         if (is_session_)
             session();
         else if (plan_.sites.size() > 1)
@@ -61,13 +62,15 @@ class Writer {
             "#include \"vmlinux.h\"\n\n#include <bpf/bpf_core_read.h>\n#include "
             "<bpf/bpf_helpers.h>\n#include <bpf/bpf_tracing.h>\n\n"
             "char LICENSE[] SEC(\"license\") = \"GPL\";\n");
+        if (plan_.has_text_symbol)
+            lines("/* The kernel's first byte. */\nextern const void _text __ksym;\n");
         if (!plan_.needs.reads) return;
         lines(
             "/* What a pointer points to, or 0 where that cannot be read. */\n"
             "#define READ(type, pointer)                                            \\\n"
             "    ({                                                                 \\\n"
             "        const void *djprobe_from_ = pointer;                           \\\n"
-            "        type djprobe_read_ = 0;                                        \\\n"
+            "        typeof(type) djprobe_read_ = 0;                                \\\n"
             "        bpf_probe_read_kernel(&djprobe_read_, sizeof(djprobe_read_),   \\\n"
             "                              djprobe_from_);                          \\\n"
             "        djprobe_read_;                                                 \\\n"
@@ -102,6 +105,52 @@ class Writer {
             "__uint(type, BPF_MAP_TYPE_HASH);\n__uint(max_entries, 10240);\n"
             "__type(key, __u64);\n__type(value, struct call);");
         lines("} calls SEC(\".maps\");\n");
+    }
+
+    // An older entry of the same place would be another call's: it goes where there is no room.
+    void given() {
+        lines("/* What registers held when the function began. */\nstruct given {");
+        for (const std::string& one : plan_.given)
+            line("unsigned long {};", one);
+        lines("};\n");
+        lines("/* By where the caller's frame ends: no two calls under way have the same. */");
+        lines(
+            "struct {\n__uint(type, BPF_MAP_TYPE_LRU_HASH);\n__uint(max_entries, 10240);\n"
+            "__type(key, __u64);\n__type(value, struct given);\n} begun SEC(\".maps\");\n");
+        lines("/* An entry may be another call's. */\n__u32 unsure;\n");
+        for (const SiteSpec& entry : plan_.entries)
+            at_beginning(entry);
+    }
+    void at_beginning(const SiteSpec& entry) {
+        line("SEC(\"kprobe/{}\")", entry.str());
+        line("int begin_{}(struct pt_regs *ctx) {{", identifier(entry));
+        lines("__u64 frame = PT_REGS_SP(ctx) + 8;\nstruct given given = {");
+        for (const std::string& one : plan_.given)
+            line(".{0} = ctx->{0},", one);
+        lines("};\n");
+        lines("if (bpf_map_update_elem(&begun, &frame, &given, BPF_ANY) != 0) {");
+        lines("long error = bpf_map_delete_elem(&begun, &frame);");
+        lines("if (error && error != -2 /* ENOENT */) unsure = 1;\n}");
+        lines("return 0;\n}\n");
+    }
+    // What comes before the values at a site.
+    void prepare(const PlannedSite& site) {
+        for (const Local& words : site.words)
+            declare(words);
+        if (site.frame.empty()) return;
+        line("__u64 frame = {};", site.frame);
+        lines("struct given *given = bpf_map_lookup_elem(&begun, &frame);\n");
+        lines("/* The call began before the trace. */\nif (!given || unsure) return 0;");
+    }
+    static std::string identifier(const SiteSpec& site) {
+        std::string name = site.str();
+        std::ranges::replace_if(
+            name,
+            [](char letter) {
+                return std::string_view("+.:").find(letter) != std::string_view::npos;
+            },
+            '_');
+        return name;
     }
 
     // Where many functions are meant, an option says where.
@@ -187,15 +236,9 @@ class Writer {
         }
     }
     void at_site(const PlannedSite& site) {
-        std::string name = site.site.str();
-        std::ranges::replace_if(
-            name,
-            [](char letter) {
-                return std::string_view("+.:").find(letter) != std::string_view::npos;
-            },
-            '_');
         line("SEC(\"kprobe/{}\")", site.site.str());
-        line("int at_{}(struct pt_regs *ctx) {{", name);
+        line("int at_{}(struct pt_regs *ctx) {{", identifier(site.site));
+        prepare(site);
         std::string values = "ctx";
         for (const std::string& value : site.values)
             values += ", " + value;
@@ -207,6 +250,7 @@ class Writer {
         if (!plan_.sites.empty()) about(plan_.sites.front());
         section(question_.at_returns ? "kretprobe" : "kprobe");
         line("int on_{}(struct pt_regs *ctx) {{", name());
+        if (!plan_.sites.empty()) prepare(plan_.sites.front());
         for (std::size_t i = 0; i < plan_.variables.size(); ++i)
             line("{} = {};", plan_.variables[i].declaration, plan_.sites.front().values[i]);
         body();
@@ -292,6 +336,7 @@ std::vector<SiteSpec> sites_of(const TracePlan& plan) {
     std::vector<SiteSpec> sites;
     for (const PlannedSite& site : plan.sites)
         sites.push_back(site.site);
+    sites.insert(sites.end(), plan.entries.begin(), plan.entries.end());
     return sites;
 }
 

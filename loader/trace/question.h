@@ -43,6 +43,7 @@ struct Question {
     /// What debug information has found there; empty: nothing was looked for.
     std::vector<TraceSite> sites;
     bool at_returns = false;
+    bool inlined = false;              ///< where the function was inlined
     std::optional<std::string> items;  ///< none: all arguments, or the function's result
     std::optional<std::string> condition;
     TaskFilters filters;
@@ -54,7 +55,9 @@ struct Question {
     /// "vfs_read", "ext4:ext4_readdir"
     [[nodiscard]] const std::string& function() const { return site.symbol; }
     /// "vfs_read+0x2b": no entry, and so without the function's arguments.
-    [[nodiscard]] bool is_within() const { return site.offset != 0 || line || !sites.empty(); }
+    [[nodiscard]] bool is_within() const {
+        return site.offset != 0 || line || inlined || !sites.empty();
+    }
     /// As the user has written it.
     [[nodiscard]] std::string place() const;
     /// "vfs_*": only for an aggregation.

@@ -21,6 +21,7 @@
 #include "kernel/own_number.h"
 #include "kernel/reason.h"
 #include "session/attach_session.h"
+#include "trace/beside.h"
 #include "trace/compiled.h"
 #include "trace/find_sites.h"
 #include "trace/header.h"
@@ -93,6 +94,10 @@ void check(const TraceOptions& options) {
              options.question.line ? options.question.line->text : options.question.site.str());
     if (results && options.attach.limit != 0)
         fail(ExitCode::kUsage, "--limit: stops after so many events, and results send none");
+    if (options.question.inlined && (options.question.line || options.question.at_returns ||
+                                     options.question.site.offset || options.question.is_glob()))
+        fail(ExitCode::kUsage, "--inline: FUNC is the name of one function: {} is not",
+             options.question.place());
     if (!results && options.attach.interval)
         fail(ExitCode::kUsage, "--interval: is for results: {}", kinds);
     if (!results && options.folded) fail(ExitCode::kUsage, "--folded: is for results: {}", kinds);
@@ -170,32 +175,38 @@ bool is_of_this_kernel(const TraceOptions& options) {
     return options.types == TraceOptions().types;
 }
 
+bool needs_debuginfo(const Question& question) {
+    return question.line || question.inlined;
+}
+
 // None where the question needs none, and there is none.
 std::optional<std::string> debug_file(const TraceOptions& options) {
     const Question& question = options.question;
     if (!is_of_this_kernel(options)) {
-        if (question.line && !options.debuginfo)
+        if (needs_debuginfo(question) && !options.debuginfo)
             fail(ExitCode::kUsage,
                  "{}: lines of another kernel need its debug information: name the file with "
                  "--debuginfo",
                  question.place());
-        return options.debuginfo;
+        if (!options.debuginfo) return std::nullopt;
+        return find_debug_file_of(options.types, question.module(), *options.debuginfo);
     }
-    if (question.line || options.debuginfo)
+    if (needs_debuginfo(question) || options.debuginfo)
         return find_debug_file(question.module(), options.debuginfo);
     return installed_debug_file(question.module());
 }
 
 // What the module says of a site; of another kernel nothing is known.
-Judge judge_of(const TraceOptions& options) {
-    if (options.emit) return [](const SiteSpec&) -> std::optional<std::string> { return {}; };
+Judgement judgement_of(const TraceOptions& options) {
+    if (options.emit) return {[](const SiteSpec&) -> std::optional<std::string> { return {}; }};
     const auto device = std::make_shared<Device>(Device::open());
     const auto symbolizer = std::make_shared<Symbolizer>();
-    return [=](const SiteSpec& site) -> std::optional<std::string> {
+    const auto judge = [=](const SiteSpec& site) -> std::optional<std::string> {
         const djprobe_explain answer = device->judge(site, 0);
         if (answer.verdict != DJPROBE_VERDICT_REFUSED) return std::nullopt;
         return describe_reason(reason_of(answer), *symbolizer);
     };
+    return {judge, beside_in_running_kernel()};
 }
 
 void tell_of_left_out(const std::vector<std::string>& lines) {
@@ -207,16 +218,17 @@ void add_sites(TraceOptions& options) {
     Question& question = options.question;
     if (!question.is_within()) {
         if (options.debuginfo)
-            fail(
-                ExitCode::kUsage,
-                "--debuginfo: is for FILE:LINE, FUNC:+LINE and FUNC+OFFSET: {} is a whole function",
-                question.place());
+            fail(ExitCode::kUsage,
+                 "--debuginfo: is for FILE:LINE, FUNC:+LINE, FUNC+OFFSET and --inline: {} is a "
+                 "whole "
+                 "function",
+                 question.place());
         return;
     }
     const std::optional<std::string> file = debug_file(options);
     if (!file) return;
     std::vector<std::string> left_out;
-    find_sites(DwarfFile::open(*file), judge_of(options), question, left_out);
+    find_sites(DwarfFile::open(*file), judgement_of(options), question, left_out);
     tell_of_left_out(left_out);
 }
 

@@ -2,6 +2,7 @@
 // A place of a trace that debug information has found, with the variables there.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,10 @@ struct TraceSite {
     SiteSpec site;
     std::string about;  ///< "fs/read_write.c:470, vfs_read"
     std::vector<SourceVariable> variables{};
+    /// Where a probe keeps what the function was given, and the frame by which it is found again;
+    /// none where that cannot be.
+    std::optional<SiteSpec> entry{};
+    std::string frame{};
 };
 
 }  // namespace djprobe::loader

@@ -45,7 +45,7 @@ class Maker {
 
     // The type is that of the first site that has a value of one that BTF knows.
     SiteVariable make(const std::string& name) {
-        SiteVariable made{name, 0, false, {}, {}};
+        SiteVariable made{name, 0, false, {}};
         const SourceType* type = nullptr;
         for (const TraceSite& site : sites_) {
             const SourceVariable* const variable = find(site, name);
@@ -53,12 +53,13 @@ class Maker {
                 const auto found = find_type(types_, variable->type);
                 if (found) type = &variable->type, made.type = *found;
             }
-            add(variable, type, made);
+            made.values.push_back(value_at(site, variable, type, made));
         }
         return made;
     }
 
-    void add(const SourceVariable* variable, const SourceType* type, SiteVariable& made) {
+    SiteValue value_at(const TraceSite& site, const SourceVariable* variable,
+                       const SourceType* type, SiteVariable& made) {
         std::string why;
         if (!variable)
             why = "it is not in scope there";
@@ -68,23 +69,34 @@ class Maker {
             why = "the kernel's types (BTF) do not have its type";
         else if (variable->type != *type)
             why = "another variable has this name there";
-        made.values.push_back(why.empty() ? value(variable->location, made, why) : "");
-        made.why.push_back(why);
+        else if (!variable->location.given.empty() && !site.entry)
+            why = "optimized out here: it follows only from what the function was given";
+        if (!why.empty()) return {"", why};
+        return value(variable->location, made);
     }
 
-    std::string value(const Location& location, SiteVariable& made, std::string& why) {
+    SiteValue value(const Location& location, SiteVariable& made) {
         const TypeId type = types_.unqualified(made.type);
         const bool is_whole = types_.is_composite(type) || types_.is_array(type);
         made.in_memory = is_whole;
+        SiteValue value{"", "", {}, location.given, location.has_text_symbol};
         const std::string pointer = types_.name(types_.pointer_to(type));
-        if (is_whole && location.kind == Kind::kValue) {
-            why = "it is a struct, and in a register";
-            return "";
-        }
-        if (is_whole) return fmt::format("({}){}", pointer, in_parentheses(location.text));
-        if (location.kind == Kind::kValue) return in_type(location.text, type);
-        return fmt::format("READ({}, ({}){})", types_.name(type), pointer,
-                           in_parentheses(location.text));
+        if (is_whole && location.kind != Kind::kMemory)
+            value.words =
+                location.kind == Kind::kWords ? location.words : std::vector{location.text};
+        else if (is_whole)
+            value.text = fmt::format("({}){}", pointer, in_parentheses(location.text));
+        else if (location.kind == Kind::kValue)
+            value.text = in_type(location.text, type);
+        else if (location.kind == Kind::kMemory)
+            value.text = fmt::format("READ({}, ({}){})", types_.name(type), pointer,
+                                     in_parentheses(location.text));
+        else
+            value.why = "it is in pieces";
+        // A file may say less of a variable than its type has.
+        if (value.words.size() * 8 < types_.size(type) && !value.words.empty())
+            value.why = "a part of it is optimized out here";
+        return value;
     }
 
     // Numbers are converted as they are assigned, but of a bool's register one byte counts.
@@ -102,7 +114,7 @@ class Maker {
 }  // namespace
 
 bool SiteVariable::is_anywhere() const {
-    return std::ranges::any_of(values, [](const std::string& value) { return !value.empty(); });
+    return std::ranges::any_of(values, [](const SiteValue& value) { return value.why.empty(); });
 }
 
 std::vector<SiteVariable> variables_of(const std::vector<TraceSite>& sites, Types& types) {

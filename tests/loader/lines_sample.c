@@ -30,6 +30,22 @@ long caller(long other, long count) {
     return other + count;
 }
 
+/* Its static variable stands in no copy of it, and hides the caller's all the same. */
+static inline __attribute__((always_inline)) long once(long value) {
+    static long seen;
+
+    seen += value;
+    marks = value; /* LINE: once */
+    return seen;
+}
+
+long shadowed(long seen);
+
+long shadowed(long seen) {
+    marks = seen + once(seen + 1);
+    return seen;
+}
+
 long outer(long n, const char* word) {
     const int always = -5;
     struct pair pair;

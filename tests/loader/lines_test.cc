@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // Lines, variables and their places by DWARF, of lines_sample.c.
 #include <dwarf.h>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -22,7 +23,14 @@ using Kind = Location::Kind;
 std::string text_of(std::vector<Dwarf_Op> ops) {
     const Dwarf_Op base[] = {{DW_OP_call_frame_cfa, 0, 0, 0}};
     const Dwarf_Op frame[] = {{DW_OP_bregx, 7, 32, 0}};
-    const Location location = to_location(ops, base, frame);
+    Surroundings around{base, frame};
+    around.base_type = [](std::uint64_t type) -> std::optional<BaseType> {
+        return BaseType{type / 10, type % 10 != 0};  // 41: of 4 bytes, with a sign
+    };
+    around.data = [](std::uint64_t address) {
+        return Location{Kind::kMemory, "&_text + " + std::to_string(address)};
+    };
+    const Location location = to_location(ops, around);
     switch (location.kind) {
         case Kind::kNone:
             return location.why;
@@ -30,6 +38,8 @@ std::string text_of(std::vector<Dwarf_Op> ops) {
             return "= " + location.text;
         case Kind::kMemory:
             return "at " + location.text;
+        case Kind::kWords:
+            return fmt::format("words {}", fmt::join(location.words, ", "));
     }
     return "";
 }
@@ -62,12 +72,71 @@ TEST(Location, OfAValueIsArithmeticOf64Bits) {
               "= (unsigned long)((long)ctx->ax < (long)0)");
 }
 
+TEST(Location, MayBeInPieces) {
+    EXPECT_EQ(text_of({op(DW_OP_reg0), op(DW_OP_piece, 8), op(DW_OP_reg3), op(DW_OP_piece, 8)}),
+              "words ctx->ax, ctx->bx");
+    EXPECT_EQ(text_of({op(DW_OP_reg0), op(DW_OP_piece, 4), op(DW_OP_lit7), op(DW_OP_stack_value),
+                       op(DW_OP_piece, 4)}),
+              "= (ctx->ax & 0xffffffff) | (7 & 0xffffffff) << 32");
+    EXPECT_EQ(
+        text_of({op(DW_OP_fbreg, -24), op(DW_OP_piece, 4), op(DW_OP_reg1), op(DW_OP_piece, 4)}),
+        "= (unsigned long)READ(unsigned int, (unsigned int *)(ctx->sp + 8)) | "
+        "(ctx->dx & 0xffffffff) << 32");
+    // The number of bytes stands before them.
+    const std::uint8_t bytes[] = {10, 1, 0, 0, 0, 0, 0, 0, 0, 2, 3};
+    Dwarf_Op constant = op(DW_OP_implicit_value, 10);
+    constant.number2 = reinterpret_cast<Dwarf_Word>(bytes);
+    EXPECT_EQ(text_of({constant}), "words 1, 770");
+}
+
+TEST(Location, MayFollowFromWhatTheFunctionWasGiven) {
+    const std::uint8_t rdi[] = {1, DW_OP_reg5};
+    Dwarf_Op entry = op(DW_OP_entry_value, 1);
+    entry.number2 = reinterpret_cast<Dwarf_Word>(rdi);
+    EXPECT_EQ(text_of({entry, op(DW_OP_plus_uconst, 3), op(DW_OP_stack_value)}), "= given->di + 3");
+    const std::uint8_t other[] = {2, DW_OP_breg5, 8};
+    entry.number = 2;
+    entry.number2 = reinterpret_cast<Dwarf_Word>(other);
+    EXPECT_THAT(text_of({entry, op(DW_OP_stack_value)}),
+                HasSubstr("follows only from what the function was given"));
+}
+
+TEST(Location, OfANarrowNumberIsCutAndExtended) {
+    const Dwarf_Op end = op(DW_OP_stack_value);
+    EXPECT_EQ(text_of({op(DW_OP_breg0), op(DW_OP_convert, 41), op(DW_OP_convert), end}),
+              "= (unsigned long)(int)ctx->ax");
+    Dwarf_Op narrow = op(DW_OP_regval_type, 3);
+    narrow.number2 = 10;
+    EXPECT_EQ(text_of({narrow, op(DW_OP_plus_uconst, 1), op(DW_OP_convert), end}),
+              "= (unsigned long)(unsigned char)(((unsigned long)(unsigned char)ctx->bx) + 1)");
+    EXPECT_THAT(text_of({narrow, op(DW_OP_lit1), op(DW_OP_convert, 10), op(DW_OP_shr), end}),
+                HasSubstr("not understood"));
+}
+
+TEST(Location, OfTheKernelsDataIsCountedFromItsFirstByte) {
+    EXPECT_EQ(text_of({op(DW_OP_addr, 4096)}), "at &_text + 4096");
+    EXPECT_EQ(text_of({op(DW_OP_addr, 4096), op(DW_OP_stack_value)}), "= &_text + 4096");
+    EXPECT_EQ(text_of({op(DW_OP_addr, 8), op(DW_OP_plus_uconst, 4), op(DW_OP_stack_value)}),
+              "= (&_text + 8) + 4");
+}
+
+TEST(Location, KnowsWhatItDependsOn) {
+    Location location{Kind::kValue, "ctx->r12 + 8"};
+    EXPECT_TRUE(location.depends_on({"r12"}, false));
+    EXPECT_FALSE(location.depends_on({"r1", "di"}, true));
+    location.kind = Kind::kMemory;
+    EXPECT_TRUE(location.depends_on({}, true));
+}
+
 TEST(Location, OfWhatIsNotUnderstoodHasNoValue) {
     EXPECT_THAT(text_of({}), HasSubstr("optimized out"));
-    EXPECT_THAT(text_of({op(DW_OP_entry_value), op(DW_OP_stack_value)}),
-                HasSubstr("follows only from what the function was given"));
-    EXPECT_THAT(text_of({op(DW_OP_reg0), op(DW_OP_piece, 4)}), HasSubstr("in pieces"));
-    EXPECT_THAT(text_of({op(DW_OP_addr, 4096)}), HasSubstr("in the kernel's data"));
+    EXPECT_THAT(text_of({op(DW_OP_reg0), op(DW_OP_piece, 4), op(DW_OP_piece, 4)}),
+                HasSubstr("a part of it is optimized out"));
+    EXPECT_THAT(text_of({op(DW_OP_reg0), op(DW_OP_bit_piece, 4)}), HasSubstr("in pieces"));
+    // No word of eight bytes holds all of a register that lies across two.
+    EXPECT_THAT(text_of({op(DW_OP_reg0), op(DW_OP_piece, 4), op(DW_OP_reg1), op(DW_OP_piece, 8)}),
+                HasSubstr("in pieces"));
+    EXPECT_THAT(text_of({op(DW_OP_implicit_pointer)}), HasSubstr("what is not in memory"));
     EXPECT_THAT(text_of({op(DW_OP_reg17)}), HasSubstr("register that programs do not see"));
     EXPECT_THAT(text_of({op(DW_OP_plus)}), HasSubstr("not understood"));
     EXPECT_THAT(text_of({op(DW_OP_breg0), op(DW_OP_breg1), op(DW_OP_shl), op(DW_OP_stack_value)}),
@@ -94,7 +163,7 @@ class Lines : public testing::Test {
     Question find(const std::string& text, const Judge& judge = accept) {
         Question question;
         parse_place(text, question);
-        find_sites(debug_, judge, question, left_out_);
+        find_sites(debug_, {judge}, question, left_out_);
         return question;
     }
     static std::optional<std::string> accept(const SiteSpec&) { return std::nullopt; }
@@ -160,6 +229,53 @@ TEST_F(Lines, LeaveOutWhatIsRefused) {
                 HasSubstr("no instruction of it can be probed: outer+0x"));
 }
 
+TEST_F(Lines, HideACallersVariableByAStaticOneOfTheInlinedFunction) {
+    const Question question = find(place("once"));
+    ASSERT_FALSE(question.sites.empty());
+    for (const TraceSite& site : question.sites) {
+        EXPECT_EQ(variable(site, "seen").function, "once");
+        EXPECT_EQ(variable(site, "seen").location.kind, Kind::kNone) << "the file is no kernel";
+    }
+}
+
+// What takes no probe is probed by others, which see what they do not change.
+TEST_F(Lines, MayBeProbedBeside) {
+    Question question;
+    parse_place(place("end"), question);
+    const Judgement kernel{[](const SiteSpec&) { return "a reason"; },
+                           [](const SiteSpec& site) -> std::vector<Beside> {
+                               return {{{site.symbol, site.offset - 1, 0}, {"sp"}, false}};
+                           }};
+    find_sites(debug_, kernel, question, left_out_);
+    ASSERT_EQ(question.sites.size(), 1U);
+    const TraceSite& site = question.sites.front();
+    EXPECT_THAT(left_out_, ElementsAre(HasSubstr(": a reason: probed is " + site.site.str())));
+    EXPECT_EQ(variable(site, "pair").location.kind, Kind::kNone);
+    EXPECT_EQ(variable(site, "always").location.text, "-5");
+}
+
+TEST_F(Lines, OfAnInlinedFunctionAreItsInstances) {
+    Question question;
+    parse_place("add", question);
+    question.inlined = true;
+    find_sites(debug_, {accept}, question, left_out_);
+    ASSERT_EQ(question.sites.size(), 2U);
+    std::vector<std::string> steps;
+    for (const TraceSite& site : question.sites) {
+        EXPECT_THAT(site.about, testing::EndsWith(", add in outer"));
+        steps.push_back(variable(site, "step").location.text);
+    }
+    EXPECT_THAT(steps, ElementsAre("1", "2"));
+    parse_place("outer", question);
+    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite,
+                             [&] { find_sites(debug_, {accept}, question, left_out_); }),
+                HasSubstr("it is a function of its own: probeload trace outer"));
+    parse_place("ad", question);
+    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite,
+                             [&] { find_sites(debug_, {accept}, question, left_out_); }),
+                HasSubstr("no function of this name that was inlined; it has add, half, once"));
+}
+
 TEST_F(Lines, WithoutAStatementNameTheNextOne) {
     const std::string comment =
         expect_error(ExitCode::kNoSuchSite, [&] { find("lines_sample.c:1"); });
@@ -168,7 +284,9 @@ TEST_F(Lines, WithoutAStatementNameTheNextOne) {
                 HasSubstr("nor of one behind it"));
     // A part of a file's name is another file.
     EXPECT_THAT(expect_error(ExitCode::kNoSuchSite, [&] { find("sample.c:1"); }),
-                HasSubstr("nor of one behind it"));
+                HasSubstr("has no code of a file sample.c"));
+    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite, [&] { find("lines_sampel.c:1"); }),
+                testing::ContainsRegex("a file lines_sampel.c; did you mean .*lines_sample.c\\?$"));
     EXPECT_THAT(expect_error(ExitCode::kNoSuchSite, [&] { find("nosuch:+1"); }),
                 HasSubstr("has no function nosuch"));
 }

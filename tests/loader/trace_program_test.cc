@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "base/cache_folder.h"
 #include "decode/record_type.h"
 #include "expect_error.h"
 #include "object/object.h"
@@ -371,6 +372,60 @@ TEST_F(TraceProgramTest, names_registers_within_a_function) {
     EXPECT_THAT(refused("vfs_read:return", "rdi"), testing::HasSubstr("no argument `rdi`"));
 }
 
+// As debug information finds them at an instruction.
+std::vector<SourceVariable> some_variables() {
+    using Kind = Location::Kind;
+    const SourceType number{{}, {{"", "long"}}, 8, true, true, true};
+    const SourceType time{{}, {{"struct", "timespec64"}}, 16, false, false, true};
+    const SourceType to_array{{{true, 0}, {false, 4}}, {{"", "int"}}, 4, true, true, true};
+    Location kept{Kind::kValue, "given->di"};
+    kept.given = {"di"};
+    Location pieces{Kind::kWords};
+    pieces.words = {"ctx->ax", "ctx->dx"};
+    Location data{Kind::kMemory, "(unsigned long)&_text + 0x1000"};
+    data.has_text_symbol = true;
+    return {{"key", "vfs_read", number, {Kind::kValue, "ctx->bx"}},
+            {"key_", "vfs_read", number, {Kind::kValue, "ctx->bp"}},
+            {"first", "vfs_read", number, kept},
+            {"when", "vfs_read", time, pieces},
+            {"once", "vfs_read", number, data},
+            {"rows", "vfs_read", to_array, {Kind::kMemory, "ctx->sp + 8", true}}};
+}
+
+Question with_variables(Question question) {
+    TraceSite site{question.site, "fs/read_write.c:1, vfs_read", some_variables()};
+    site.entry = SiteSpec{"vfs_read", 0, 0};
+    site.frame = "ctx->sp + 32";
+    question.sites.push_back(site);
+    return question;
+}
+
+TEST_F(TraceProgramTest, takes_variables_from_wherever_they_are) {
+    const Question asked = with_variables(
+        question("vfs_read+0x2b", "key, key_, first, when, when.tv_sec, once, rows, (*rows)[1]"));
+    const std::string text = source(asked);
+    EXPECT_THAT(text, testing::HasSubstr("SEC(\"kprobe/vfs_read\")\nint begin_vfs_read("));
+    EXPECT_THAT(text, testing::HasSubstr("__u64 frame = ctx->sp + 32;"));
+    EXPECT_THAT(text, testing::HasSubstr("long first = given->di;"));
+    EXPECT_THAT(text, testing::HasSubstr("unsigned long when_words[2] = {ctx->ax, ctx->dx};"));
+    EXPECT_THAT(text, testing::HasSubstr("extern const void _text __ksym;"));
+    Types all = types();
+    const TraceProgram program = write_program(asked, all);
+    EXPECT_EQ(program.sites.size(), 2U);
+    TempDir directory;
+    const std::filesystem::path file =
+        compiled(program.source, trace_header(all, program.types), trace_flags(all), directory);
+    EXPECT_EQ(Object::open(file, false).programs().size(), 2U);
+}
+
+// A probe at the entry is there for who asks for it.
+TEST_F(TraceProgramTest, of_all_variables_shows_those_at_hand) {
+    const std::string text = source(with_variables(question("vfs_read+0x2b")));
+    EXPECT_THAT(text, testing::HasSubstr("event->key_ = key_;"));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr("given")));
+    EXPECT_THAT(text, testing::Not(testing::HasSubstr("when")));
+}
+
 TEST(TraceQuestion, is_at_a_place_or_at_returns) {
     Question asked;
     parse_place("ext4:ext4_readdir:return", asked);
@@ -423,11 +478,11 @@ TEST(TraceCache, keeps_what_is_compiled_and_only_where_it_is_safe) {
     }
     setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
     std::filesystem::permissions(folder / "djprobe", std::filesystem::perms::all);
-    EXPECT_FALSE(object_cache()) << "others may write there";
+    EXPECT_FALSE(cache_folder()) << "others may write there";
     std::filesystem::permissions(folder / "djprobe", std::filesystem::perms::owner_all);
-    EXPECT_TRUE(object_cache());
+    EXPECT_TRUE(cache_folder());
     std::filesystem::permissions(folder, std::filesystem::perms::all);
-    EXPECT_FALSE(object_cache()) << "others may put another folder there";
+    EXPECT_FALSE(cache_folder()) << "others may put another folder there";
     std::filesystem::remove_all(folder);
     unsetenv("XDG_CACHE_HOME");
 }
@@ -465,10 +520,10 @@ TEST(TraceCache, is_in_no_folder_by_chance) {
     setenv("HOME", files.path().c_str(), 1);
     for (const char* const nowhere : {"", "relative"}) {
         setenv("XDG_CACHE_HOME", nowhere, 1);
-        EXPECT_EQ(object_cache(), files.path() / ".cache/djprobe");
+        EXPECT_EQ(cache_folder(), files.path() / ".cache/djprobe");
     }
     setenv("HOME", "", 1);
-    EXPECT_FALSE(object_cache());
+    EXPECT_FALSE(cache_folder());
     EXPECT_FALSE(std::filesystem::exists(files.path() / "djprobe"));
     EXPECT_FALSE(std::filesystem::exists(files.path() / "relative"));
     setenv("HOME", home.c_str(), 1);
@@ -478,7 +533,7 @@ TEST(TraceCache, is_in_no_folder_by_chance) {
 
 TEST(TraceCache, makes_room_among_its_own_files) {
     const Folder folder;
-    const std::filesystem::path cache = object_cache().value();
+    const std::filesystem::path cache = cache_folder().value();
     const auto fill = [&](const char* format) {
         for (unsigned i = 0; i < 300; ++i)
             std::ofstream(cache / fmt::format(fmt::runtime(format), i));

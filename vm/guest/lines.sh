@@ -32,6 +32,9 @@ questions() {
         'time.tv_sec, time, &time == rsp, twice, always, word:str 8, second' --debuginfo "$known"
     ask counted "known:values_sum:+$(($(line end) - begin))" \
         --sum 'time.tv_nsec' --by n --csv --debuginfo "$known"
+    ask given -j "known:known.c:$(line end)" 'odd, n' --debuginfo "$known"
+    ask pair -j "known:known.c:$(line pair)" 'pair, pair.high, n' --debuginfo "$known"
+    ask inlined -j --inline known:values_add 'base, step, n' --debuginfo "$known"
     ask dead -j "known:argument_lasts+$offset" rdi
 }
 
@@ -65,6 +68,14 @@ for n in 0 1 2 3; do
     echo "* what is computed, constant, and on the stack: $n"
     expect_line "\"gone\":[0-9]+,\"twice\":$((2 * n)),\"n\":$n\}" /tmp/gone
     expect_line "\"tv_sec\":$((n + 7)),\"time_2\":\{\"tv_sec\":$((n + 7)),\"tv_nsec\":$((3 * n))\},\"value\":1,\"twice\":$((2 * n)),\"always\":-5,\"word\":\"word\",\"second\":$((6 * n + 2))\}" /tmp/end
+
+    echo "* what follows from what the function was given, and what is in two registers: $n"
+    expect_line "\"odd\":$([ $((n % 2)) = 1 ] && echo true || echo false),\"n\":$n\}" /tmp/given
+    expect_line "\"pair\":\{\"low\":$((n + 11)),\"high\":$((5 * n))\},\"high\":$((5 * n)),\"n\":$n\}" /tmp/pair
+
+    echo "* where a function was inlined: $n"
+    expect_line "\"base\":$n,\"step\":1,\"n\":$n\}" /tmp/inlined
+    expect_line "\"base\":$((2 * n)),\"step\":2,\"n\":$n\}" /tmp/inlined
 done
 
 echo '* a line by its function, and results'
@@ -87,10 +98,12 @@ refused() {
     expect_exit "$expected" probeload trace "$@" --debuginfo "$known" 2>/tmp/refused
     expect_line "$message" /tmp/refused
 }
-refused 2 '^probeload: .odd.: optimized out here.*; alive at values_sum' "known:known.c:$(line end)" odd
+refused 2 '^probeload: .gone.: optimized out here.*; alive at values_sum' "known:known.c:$(line end)" gone
 refused 9 'no statement begins there: the next line on which one does is .*known\.c:[0-9]+$' \
     "known:known.c:$((begin - 1))"
-refused 9 'has no code of this line' known:nosuch.c:3
+refused 9 'has no code of a file nosuch.c' known:nosuch.c:3
+refused 9 'has no code of a file konwn.c; did you mean .*known.c' known:konwn.c:3
+refused 9 'was inlined; it has .*values_add' --inline known:values_ad
 refused 9 'no module nosuch is loaded' nosuch:known.c:3
 refused 2 'known:argument_lasts is a whole function' known:argument_lasts rdi
 expect_exit 3 probeload trace fs/read_write.c:500 2>/tmp/refused

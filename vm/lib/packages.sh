@@ -16,7 +16,7 @@ BUILD_PACKAGES=(
 )
 # To build the tests and to run the VM.
 VM_PACKAGES=(
-    llvm libgtest-dev libgmock-dev libbenchmark-dev
+    llvm gdb libgtest-dev libgmock-dev libbenchmark-dev
     qemu-system-x86 busybox-static cpio xz-utils lz4 zstd procps python3 bpftrace lcov
 )
 # Only for vm/check.

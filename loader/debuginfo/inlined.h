@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+// Where a function was inlined.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "debuginfo/statements.h"
+
+namespace djprobe::loader {
+
+struct InlinedFunction {
+    /// Where each of them begins; file and line are those of the call.
+    std::vector<StatementSite> instances;
+    std::vector<std::string> others;  ///< names of other ones, where there is none of this name
+};
+
+/// All of a kernel's are found once for each build, and then kept in the user's cache.
+InlinedFunction inlined_function(const DwarfFile& debug, const std::string& name);
+
+}  // namespace djprobe::loader

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "trace/beside.h"
+
+#include <memory>
+
+#include "base/error.h"
+#include "kernel/pt_regs.h"
+#include "survey/analysis.h"
+#include "survey/stand_in.h"
+
+namespace djprobe::loader {
+namespace {
+
+// Instructions and DWARF number these registers otherwise.
+constexpr std::array<std::size_t, 4> kFirstByInstructions = {0, 2, 1, 3};
+constexpr std::array<std::size_t, 4> kNextByInstructions = {7, 6, 4, 5};
+
+std::string member_of(std::size_t number) {
+    if (number < 4)
+        number = kFirstByInstructions[number];
+    else if (number < 8)
+        number = kNextByInstructions[number - 4];
+    return std::string(kPtRegs[number].member);
+}
+
+std::set<std::string> members_of(x86::RegisterSet registers) {
+    std::set<std::string> members;
+    for (std::size_t i = 0; i < kPtRegs.size(); ++i)
+        if (registers >> i & 1) members.insert(member_of(i));
+    return members;
+}
+
+std::vector<Beside> find(KernelImage& image, const SiteSpec& site) {
+    const auto symbols = image.symbols().find(site.symbol);
+    if (symbols.size() != 1) return {};
+    const Symbol function = symbols.front();
+    const std::uint64_t address = function.address + site.offset;
+    const auto texts = analyse_near(image, function.module, ranges_of(image.symbols(), {function}));
+    if (texts.empty()) return {};
+    const TextMap& map = texts.front().map;
+    const std::size_t index = map.find(address);
+    if (index == map.functions().size()) return {};
+    const std::uint64_t start = map.functions()[index].code.address;
+    std::vector<Beside> found;
+    for (const StandIn& one : stand_ins(map, index, address))
+        found.push_back(
+            {{site.symbol, one.address - start, 0}, members_of(one.writes), one.writes_memory});
+    // A part of the function may have a symbol of its own.
+    return start == function.address ? found : std::vector<Beside>();
+}
+
+}  // namespace
+
+FindBeside beside_in_running_kernel() {
+    const auto image = std::make_shared<std::optional<KernelImage>>();
+    return [image](const SiteSpec& site) -> std::vector<Beside> {
+        try {
+            if (!*image) *image = KernelImage::from_running_kernel();
+            return find(**image, site);
+        } catch (const Error&) {
+            // Without the kernel's text nothing is known, and the site stays out.
+            return {};
+        }
+    };
+}
+
+}  // namespace djprobe::loader
