@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0
 // Charts over time and over values. Each draws into an element, at its width.
 
 const tip = document.getElementById("tip");

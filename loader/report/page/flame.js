@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0
 // A flame graph of stacks: [{frames: [outermost, ...], count}].
 
 function treeOf(stacks) {

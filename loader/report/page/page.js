@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0
 // The page: what the data has is shown, and nothing else.
 
 const data = JSON.parse(document.getElementById("data").textContent);
