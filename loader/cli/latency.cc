@@ -42,7 +42,9 @@ The table goes to stdout, all else to stderr (also the output of COMMAND).
 SIGUSR1 (kill -USR1 PID) shows it so far.
 )";
 
-Place parse_end(const std::string& text) {
+}  // namespace
+
+Place parse_latency_end(const std::string& text) {
     Place place = text.starts_with("0x") ? Place{parse_address(text), false} : parse_place(text);
     if (place.site.is_glob())
         fail(ExitCode::kUsage,
@@ -53,11 +55,13 @@ Place parse_end(const std::string& text) {
     return place;
 }
 
-LatencyBy parse_by(const std::string& text) {
+LatencyBy parse_latency_by(const std::string& text) {
     if (text == "cpu") return LatencyBy::kCpu;
     if (text == "comm") return LatencyBy::kComm;
     fail(ExitCode::kUsage, "--by: '{}' is neither cpu nor comm", text);
 }
+
+namespace {
 
 void add_place(CLI::App& command, const char* name, Place& place, std::string& text,
                const char* what) {
@@ -65,7 +69,7 @@ void add_place(CLI::App& command, const char* name, Place& place, std::string& t
         .add_option_function<std::string>(
             name,
             [&place, &text](const std::string& word) {
-                place = parse_end(word);
+                place = parse_latency_end(word);
                 text = word;
             },
             what)
@@ -98,7 +102,7 @@ Command add_latency(CLI::App& app) {
               "Where it begins: SYM, SYM+OFFSET, MODULE:SYM, SYM:return or 0xADDRESS");
     add_place(*command, "B", options->to, options->style.to, "Where it ends");
     auto* const by = command->add_option_function<std::string>(
-        "--by", [options](const std::string& text) { options->style.by = parse_by(text); },
+        "--by", [options](const std::string& text) { options->style.by = parse_latency_by(text); },
         "A histogram for each CPU, or each name of a task, at B");
     by->type_name("cpu|comm");
     add_number(*command, "--top", options->style.top,

@@ -7,12 +7,16 @@
 #include <functional>
 #include <iterator>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "cli/checks.h"
+#include "cli/latency.h"
 #include "cli/number_option.h"
+#include "latency/latency_session.h"
 #include "trace/trace_session.h"
 
 namespace djprobe::loader {
@@ -31,6 +35,10 @@ constexpr const char* kFooter = R"(Examples:
       how often each program reads, and from where
   probeload trace 'vfs_*' --latency --by func -c 'ls -R /usr'
       histograms of how long each of these functions takes
+  probeload trace vfs_read --hist 'count:linear(0,4096,16)' --report reads.html -d 10
+      how often which size, in equal steps, and a page with charts of it
+  probeload trace --latency --from vfs_write --to submit_bio --by comm -d 5
+      from one place to another in the same task
   probeload trace vfs_read:return --sum retval --by comm --if 'retval > 0' -i 1
       bytes that each program has read so far, each second
   probeload trace vfs_read+0x2b 'rdi, eax' -d 5
@@ -55,6 +63,7 @@ what cannot be read is 0. A form behind a value says how it is shown:
   :hex [N]   N bytes from there on
   :ip        an address of the internet, of 4 or 16 bytes
   :sym       an address of the kernel as a symbol
+  :kstack [N]  an array of N (16) such addresses, as a stack
 
 KEYS are expressions, too, and 'comm', 'kstack', 'ustack' and 'func'. Results are
 kept in the kernel, for each CPU by itself, and no event is sent. FUNC may then be
@@ -90,6 +99,12 @@ void add_filters(CLI::App& command, TaskFilters& filters) {
                     "Only threads of this name, up to 15 letters, no pattern")
         ->type_name("NAME")
         ->check(a_value(command));
+    command
+        .add_option(
+            "--cgroup", filters.cgroup,
+            "Only tasks of this control group and of those below it: a folder of /sys/fs/cgroup")
+        ->type_name("PATH")
+        ->check(a_value(command));
 }
 
 constexpr const char* kResults = "--count-by, --sum, --avg, --min, --max, --hist and --latency";
@@ -100,10 +115,19 @@ void set_results(const char* name, std::optional<Aggregation>& results, Aggregat
     results.emplace();
     results->kind = kind;
     (kind == Aggregation::Kind::kCount ? results->keys : results->value) = text;
+    if (kind == Aggregation::Kind::kHistogram) results->linear = take_linear(results->value);
 }
 
+// Of a latency that is of no function's calls.
+struct Ends {
+    std::optional<Place> from, to;
+    std::string from_text, to_text;
+
+    [[nodiscard]] bool any() const { return from || to; }
+};
+
 // One of them, in place of events.
-void add_results(CLI::App& command, TraceOptions& options) {
+void add_results(CLI::App& command, TraceOptions& options, Ends& ends) {
     using Kind = Aggregation::Kind;
     std::optional<Aggregation>& results = options.question.aggregation;
     const auto add = [&](const char* name, Kind kind, const char* what) {
@@ -122,7 +146,9 @@ void add_results(CLI::App& command, TraceOptions& options) {
     add("--avg", Kind::kAverage, "The average");
     add("--min", Kind::kLeast, "The least");
     add("--max", Kind::kMost, "The largest");
-    add("--hist", Kind::kHistogram, "How often it was in which power of two");
+    add("--hist", Kind::kHistogram,
+        "How often it was in which power of two, or with :linear(A,B,N) behind it in which of N "
+        "equal steps from A to B");
     command.add_flag_callback(
         "--latency",
         [&options] {
@@ -130,6 +156,22 @@ void add_results(CLI::App& command, TraceOptions& options) {
             set_results("--latency", options.question.aggregation, Kind::kHistogram, "latency");
         },
         "The same of the nanoseconds from entry to return");
+    const auto add_end = [&](const char* name, std::optional<Place>& end, std::string& as_typed,
+                             const char* what) {
+        command
+            .add_option_function<std::string>(
+                name,
+                [&end, &as_typed](const std::string& text) {
+                    end = parse_latency_end(text);
+                    as_typed = text;
+                },
+                what)
+            ->type_name("SITE")
+            ->check(a_value(command));
+    };
+    add_end("--from", ends.from, ends.from_text,
+            "With --latency, in place of FUNC: from here in a task ...");
+    add_end("--to", ends.to, ends.to_text, "... to here, as probeload latency does it");
     command.add_option("--by", options.by, "With one of these but --count-by: a result for each")
         ->type_name("KEYS")
         ->check(a_value(command));
@@ -141,6 +183,13 @@ void add_results(CLI::App& command, TraceOptions& options) {
     command.add_flag("--folded", options.folded, "Results as folded stacks, for flame graphs");
 }
 
+TimeColumn parse_times(const std::string& text) {
+    if (text == "boot") return TimeColumn::kBoot;
+    if (text == "wall") return TimeColumn::kWall;
+    if (text == "delta") return TimeColumn::kDelta;
+    fail(ExitCode::kUsage, "--times: '{}' is none of boot, wall, delta", text);
+}
+
 void add_output(CLI::App& command, TraceOptions& options) {
     command
         .add_option_function<std::string>(
@@ -148,6 +197,10 @@ void add_output(CLI::App& command, TraceOptions& options) {
             [&options](const std::string& text) { options.question.columns = parse_columns(text); },
             "Before the values: of time, cpu, pid, tid, uid, comm (default time,cpu,pid,comm)")
         ->type_name("LIST")
+        ->check(a_value(command));
+    const auto times = [&options](const std::string& text) { options.times = parse_times(text); };
+    command.add_option_function<std::string>("--times", times, "What the column time has")
+        ->type_name("boot|wall|delta")
         ->check(a_value(command));
     command.add_flag("--kstack", options.question.kernel_stack, "And the kernel's stack");
     command.add_flag("--ustack", options.question.user_stack, "And that of the process");
@@ -162,6 +215,52 @@ void add_output(CLI::App& command, TraceOptions& options) {
         .add_flag_callback(
             "--csv", [&options] { options.style = Style::kCsv; }, "Events or results as CSV")
         ->excludes(json);
+    command
+        .add_option("--report", options.report,
+                    "Also an HTML page of all that came: charts over time, histograms, stacks")
+        ->type_name("FILE")
+        ->check(a_value(command));
+    command.add_flag("--explain", options.explain,
+                     "Say whether a program or the detour itself would do it, and run nothing");
+}
+
+// What two programs that are part of probeload measure knows no expressions.
+void check_ends(const CLI::App& command) {
+    for (const CLI::Option* const option : command.get_options()) {
+        const std::string name = option->get_name();
+        const std::set<std::string> known = {"--from",     "--to",      "--latency",
+                                             "--by",       "--top",     "--duration",
+                                             "--interval", "--command", "--json"};
+        if (option->count() == 0 || known.contains(name)) continue;
+        fail(ExitCode::kUsage, "{}: is not for --latency --from SITE --to SITE", name);
+    }
+    if (command.count("--latency") == 0 || command.count("--from") == 0 ||
+        command.count("--to") == 0)
+        fail(ExitCode::kUsage, "--from and --to: write --latency --from SITE --to SITE");
+}
+
+int run_between(const TraceOptions& options, const Ends& ends) {
+    LatencyOptions latency;
+    latency.from = *ends.from;
+    latency.to = *ends.to;
+    latency.style.from = ends.from_text;
+    latency.style.to = ends.to_text;
+    if (options.by) latency.style.by = parse_latency_by(*options.by);
+    if (options.top) latency.style.top = *options.top;
+    latency.seconds = options.attach.seconds;
+    latency.interval = options.attach.interval;
+    latency.command = options.attach.command;
+    latency.json = options.style == Style::kJson;
+    return run_latency(latency);
+}
+
+int run(const CLI::App& command, const TraceOptions& options, const Ends& ends) {
+    if (ends.any()) {
+        check_ends(command);
+        return run_between(options, ends);
+    }
+    if (command.count("FUNC") == 0) fail(ExitCode::kUsage, "FUNC is required (see --help)");
+    return run_trace(options);
 }
 
 void add_run(CLI::App& command, AttachOptions& attach) {
@@ -190,13 +289,13 @@ Command add_trace(CLI::App& app) {
         app.add_subcommand("trace", "Show the values of expressions at a function's calls");
     command->footer(kFooter);
     const auto options = std::make_shared<TraceOptions>();
+    const auto ends = std::make_shared<Ends>();
     command
         ->add_option_function<std::string>(
             "FUNC", [options](const std::string& text) { parse_place(text, options->question); },
             "SYM or MODULE:SYM, its entry; SYM:return, its returns; SYM+OFFSET, an instruction; "
             "FILE:LINE or SYM:+LINE, a line")
-        ->type_name("")
-        ->required();
+        ->type_name("");
     command
         ->add_option_function<std::vector<std::string>>(
             "EXPRESSIONS",
@@ -218,7 +317,7 @@ Command add_trace(CLI::App& app) {
         ->type_name("EXPRESSION")
         ->check(a_value(*command));
     add_filters(*command, options->question.filters);
-    add_results(*command, *options);
+    add_results(*command, *options, *ends);
     add_output(*command, *options);
     add_run(*command, options->attach);
     command
@@ -238,7 +337,7 @@ Command add_trace(CLI::App& app) {
         ->check(a_value(*command))
         ->needs("--emit");
     return {command,
-            [options] { return run_trace(*options); },
+            [=] { return run(*command, *options, *ends); },
             {std::begin(kAllExitCodes), std::end(kAllExitCodes)}};
 }
 

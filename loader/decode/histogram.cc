@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "decode/histogram.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cstring>
@@ -77,12 +77,12 @@ std::vector<Histogram> histograms_in(const btf& btf, std::uint32_t type_id, std:
     return std::move(search.found);
 }
 
-std::string draw_bars(const std::vector<Bar>& bars) {
-    const auto is_full = [](const Bar& bar) { return bar.count != 0; };
+std::string draw_bars(const std::vector<NamedBar>& bars) {
+    const auto is_full = [](const NamedBar& bar) { return bar.count != 0; };
     const auto first = std::ranges::find_if(bars, is_full);
     if (first == bars.end()) return "";
     const auto last = std::find_if(bars.rbegin(), bars.rend(), is_full).base();
-    const std::uint64_t most = std::ranges::max_element(bars, {}, &Bar::count)->count;
+    const std::uint64_t most = std::ranges::max_element(bars, {}, &NamedBar::count)->count;
     std::string text;
     for (auto bar = first; bar != last; ++bar) {
         // Counts of 64 bits times the width may not fit, their ratio does.
@@ -91,6 +91,13 @@ std::string draw_bars(const std::vector<Bar>& bars) {
                             std::string(static_cast<std::size_t>(share * kWidth), '*'), kWidth);
     }
     return text;
+}
+
+std::string draw_bars(const std::vector<Bar>& bars) {
+    std::vector<NamedBar> named;
+    for (const Bar& bar : bars)
+        named.push_back({fmt::to_string(bar.from), fmt::to_string(bar.to), bar.count});
+    return draw_bars(named);
 }
 
 std::string draw(const Histogram& histogram, std::span<const std::byte> value) {

@@ -30,7 +30,14 @@ struct Bar {
     std::uint64_t from, to, count;
 };
 
+/// The same, where the range is no two numbers without a sign.
+struct NamedBar {
+    std::string from, to;
+    std::uint64_t count;
+};
+
 /// A line for each from the first to the last that is not empty; "" if all are.
+std::string draw_bars(const std::vector<NamedBar>& bars);
 std::string draw_bars(const std::vector<Bar>& bars);
 /// The same of a histogram's slots.
 std::string draw(const Histogram& histogram, std::span<const std::byte> value);

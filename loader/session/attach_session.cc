@@ -175,7 +175,7 @@ int run_attach(const AttachOptions& options, const Views& views) {
     const auto show = [&] {
         const bool ticked = ticker.take(), wished = wish.take();
         if (!ticked && !wished) return;
-        if (views.results) return views.results(object.handle(), output, symbolizer);
+        if (views.results) return views.results(object.handle(), output, symbolizer, false);
         print_summary(snapshot(), options.format, output, symbolizer);
         if (ticked && options.clear) clear_results(object.handle());
     };
@@ -194,9 +194,10 @@ int run_attach(const AttachOptions& options, const Views& views) {
     events.drain();
     running.sessions().end();
     running.detach();
-    if (views.results) views.results(object.handle(), output, symbolizer);
+    if (views.results) views.results(object.handle(), output, symbolizer, true);
     add_results(object, events, running, symbolizer, !views.results, summary);
     if (views.numbers) views.numbers(summary);
+    if (views.ended) views.ended(summary, symbolizer);
     print_summary(summary, options.format, output, symbolizer);
     return exit_status(options, summary);
 }

@@ -13,13 +13,19 @@
 
 namespace djprobe::loader {
 
+/// `is_last`: at the end.
+using ResultsView = std::function<void(const bpf_object* object, Output& output,
+                                       Symbolizer& symbolizer, bool is_last)>;
+
 struct Views {
     /// Makes the printer of all records, from the object's types.
     std::function<PrintRecord(const btf& types)> records{};
     /// Prints what the maps hold, at intervals and at the end.
-    std::function<void(const bpf_object* object, Output& output, Symbolizer& symbolizer)> results{};
+    ResultsView results{};
     /// Takes all numbers once attached, about each second, and at the end.
     std::function<void(const Summary& summary)> numbers{};
+    /// Takes the summary before it is printed.
+    std::function<void(const Summary& summary, Symbolizer& symbolizer)> ended{};
 };
 
 }  // namespace djprobe::loader

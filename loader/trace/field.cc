@@ -19,6 +19,8 @@ constexpr std::uint32_t kText = 64;
 // Larger structs and arrays are not read at a glance.
 constexpr std::uint32_t kWhole = 256;
 constexpr std::uint32_t kLongest = 4096;
+// Of a stack: bytes of a frame's address, how many without a word, and how many at most.
+constexpr std::uint32_t kFrame = 8, kFrames = 16, kMostFrames = 127;
 
 // What C and the program itself already use.
 const std::set<std::string> kTaken = {"auto",  "break",  "case",   "default", "do",    "else",
@@ -67,8 +69,12 @@ class FieldMaker {
             internet_address();
         else if (item_.form->name == "hex")
             bytes();
+        else if (item_.form->name == "kstack")
+            frames();
+        else if (item_.form->name == "linear")
+            wrong("linear() is for --hist");
         else
-            wrong("a value is shown as :str, :ustr, :x, :hex N, :ip or :sym");
+            wrong("a value is shown as :str, :ustr, :x, :hex N, :ip, :sym or :kstack N");
         return field_;
     }
 
@@ -175,6 +181,23 @@ class FieldMaker {
         field_.shape = Shape::kBytes;
         field_.declaration = fmt::format("__u8 {}[{}];", field_.name, size);
         copy(from);
+    }
+
+    // Return addresses that the kernel has kept, up to a 0.
+    void frames() {
+        const Value value = translator_.value(item_.expression);
+        const bool is_array = types_.is_array(value.type);
+        const Value from = pointer(value);
+        if (types_.size(types_.target(from.type)) != kFrame)
+            wrong(fmt::format("a stack is an array of addresses: this is {}",
+                              types_.name(value.type)));
+        const std::uint32_t whole = is_array ? types_.size(value.type) / kFrame : kFrames;
+        const std::uint32_t count = item_.form->length.value_or(whole);
+        if (count == 0 || count > kMostFrames)
+            wrong(fmt::format("how many frames, up to {}? :kstack N", kMostFrames));
+        field_.shape = Shape::kStack;
+        field_.declaration = fmt::format("unsigned long {}[{}];", field_.name, count);
+        copy(from.text);
     }
 
     const Item& item_;

@@ -89,7 +89,8 @@ class Parser {
     std::optional<Form> form() {
         if (!token_.is(":")) return std::nullopt;
         take();
-        if (token_.kind != TokenKind::kName) wrong("a form is a word: str, x, ip, hex, sym");
+        if (token_.kind != TokenKind::kName)
+            wrong("a form is a word: str, x, ip, hex, sym, kstack");
         const Token word = take();
         Form form{std::string(word.text), std::nullopt, word.span};
         if (token_.kind != TokenKind::kNumber) return form;

@@ -21,9 +21,10 @@ constexpr std::string_view kResult = "retval", kLatency = "latency", kFunction =
 
 // What the program itself calls by these names, and a variable of libbpf's macros.
 const std::set<std::string> kTaken = {
-    "ctx",     "event",    "events",    "lost",    "call",   "frame",   "entered",     "val",
-    "calls",   "key",      "task_comm", "result",  "stacks", "results", "highest_bit", "value",
-    "nothing", "on_entry", "on_return", "own_pid", "given",  "begun",   "_text"};
+    "ctx",         "event", "events",    "lost",        "call",      "frame",   "entered",
+    "val",         "calls", "key",       "task_comm",   "result",    "stacks",  "results",
+    "highest_bit", "value", "nothing",   "on_entry",    "on_return", "own_pid", "given",
+    "begun",       "_text", "cgroup_id", "cgroup_level"};
 
 class Planner {
   public:
@@ -173,6 +174,9 @@ class Planner {
             fail_at(text, expression.span, "this is a pointer: a result is of numbers");
         plan_.value_is_signed = types_.is_signed(plan_.value->type);
         plan_.value_is_wide = types_.size(plan_.value->type) > sizeof(std::uint32_t);
+        if (aggregation.linear && aggregation.linear->from < 0 && !plan_.value_is_signed)
+            fail_at(text, expression.span,
+                    "this number has no sign: linear() begins at 0 or above");
     }
 
     // An option asks for no second one.

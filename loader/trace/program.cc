@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/error.h"
+#include "trace/cgroup.h"
 #include "trace/plan.h"
 #include "trace/results_text.h"
 #include "trace/text.h"
@@ -25,6 +27,7 @@ class Writer {
         head();
         question_.aggregation ? lines(results_text(*question_.aggregation, plan_)) : event();
         if (leaves_out_own_) own();
+        if (question_.filters.cgroup) cgroup();
         if (keeps_) kept_calls();
         if (!plan_.entries.empty()) given();
         if (is_session_)
@@ -93,6 +96,11 @@ class Writer {
     void own() {
         lines("/* The tracer, whose own calls do not count. 0: all calls do. */");
         line("const volatile __u32 {};\n", kOwnProcess);
+    }
+
+    void cgroup() {
+        lines("/* The control group whose tasks count, and its level below the root. */");
+        line("const volatile __u64 {};\nconst volatile __u32 {};\n", kCgroup, kCgroupLevel);
     }
 
     void kept_calls() {
@@ -180,6 +188,9 @@ class Writer {
         skip_unless("(__u32)bpf_get_current_pid_tgid()", filters.tid);
         skip_unless("(__u32)bpf_get_current_uid_gid()", filters.uid);
         skip_unless("bpf_get_smp_processor_id()", filters.cpu);
+        if (filters.cgroup)
+            line("if (bpf_get_current_ancestor_cgroup_id({}) != {}) return 0;", kCgroupLevel,
+                 kCgroup);
         if (!filters.comm) return;
         lines("bpf_get_current_comm(task_comm, sizeof(task_comm));");
         line("if (bpf_strncmp(task_comm, sizeof(task_comm), {}) != 0) return 0;",
@@ -325,9 +336,32 @@ class Writer {
 
 }  // namespace
 
+std::vector<std::string> cgroup_variables(const std::string& folder) {
+    const Cgroup cgroup = find_cgroup(folder);
+    return {fmt::format("{}={}", kCgroup, cgroup.id),
+            fmt::format("{}={}", kCgroupLevel, cgroup.level)};
+}
+
+namespace {
+
+// Of a group that is not here whoever attaches the program knows the numbers.
+std::string cgroup_words(const Question& question) {
+    if (!question.filters.cgroup) return "";
+    std::vector<std::string> variables = {fmt::format("{}=INODE", kCgroup),
+                                          fmt::format("{}=LEVEL", kCgroupLevel)};
+    try {
+        variables = cgroup_variables(*question.filters.cgroup);
+    } catch (const Error&) {
+    }
+    return fmt::format("--set {} ", fmt::join(variables, " --set "));
+}
+
+}  // namespace
+
 std::string attach_words(const Question& question, bool is_session, const std::string& file) {
     const std::string where = question.is_glob() ? "--func '" + question.function() + "' " : "";
-    return fmt::format("{}{}{}", is_session ? "--session " : "", where, file);
+    return fmt::format("{}{}{}{}", is_session ? "--session " : "", where, cgroup_words(question),
+                       file);
 }
 
 namespace {

@@ -15,6 +15,8 @@ namespace djprobe::loader {
 
 /// A variable of the program: a process ID in the first PID namespace, or 0.
 inline constexpr std::string_view kOwnProcess = "own_pid";
+/// The group of a filter, and how many stand above it.
+inline constexpr std::string_view kCgroup = "cgroup_id", kCgroupLevel = "cgroup_level";
 
 struct TraceProgram {
     std::string source;
@@ -27,6 +29,10 @@ struct TraceProgram {
     std::vector<std::string> left_out{};  ///< sites without a program, and why
     std::vector<SiteSpec> sites{};  ///< a program for each; none: one for the question's place
 };
+
+/// What a program that filters by a control group has in its variables: "cgroup_id=7". Throws
+/// Error(kUsage) where there is no such group.
+std::vector<std::string> cgroup_variables(const std::string& folder);
 
 /// For `probeload attach`: "--session FILE".
 std::string attach_words(const Question& question, bool is_session, const std::string& file);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel/site_spec.h"
+#include "trace/linear.h"
 #include "trace/trace_site.h"
 
 namespace djprobe::loader {
@@ -17,6 +18,9 @@ namespace djprobe::loader {
 struct TaskFilters {
     std::optional<std::uint32_t> pid, tid, uid, cpu;
     std::optional<std::string> comm;
+    std::optional<std::string> cgroup;  ///< a folder: that group and those below it
+
+    [[nodiscard]] bool any() const { return pid || tid || uid || cpu || comm || cgroup; }
 };
 
 /// What is kept of all calls, in the kernel.
@@ -24,8 +28,9 @@ struct Aggregation {
     enum class Kind { kCount, kSum, kAverage, kLeast, kMost, kHistogram };
 
     Kind kind = Kind::kCount;
-    std::string value{};  ///< an expression; of a count none
-    std::string keys{};   ///< one result for each of their values; "": one for all
+    std::string value{};             ///< an expression; of a count none
+    std::string keys{};              ///< one result for each of their values; "": one for all
+    std::optional<Linear> linear{};  ///< of a histogram: by equal steps
 };
 
 /// A line of the source, as the user names it.

@@ -37,11 +37,12 @@ bool is_less(std::uint64_t a, std::uint64_t b, bool is_signed) {
 // One CPU's part, as results_text.cc has it in the program.
 void add(const ResultsOf& of, const std::uint64_t* part, Result& to) {
     if (of.kind == Kind::kHistogram) {
-        to.slots.resize(kSlots);
-        to.negative += part[0];
-        for (std::size_t i = 0; i < kSlots; ++i)
-            to.slots[i] += part[1 + i];
-        to.count = std::accumulate(to.slots.begin(), to.slots.end(), to.negative);
+        to.slots.resize(of.linear ? of.linear->slots : kSlots);
+        to.negative += *part++;
+        if (of.linear) to.above += *part++;
+        for (std::uint64_t& slot : to.slots)
+            slot += *part++;
+        to.count = std::accumulate(to.slots.begin(), to.slots.end(), to.negative + to.above);
         return;
     }
     const bool is_first = to.count == 0;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,9 @@ struct Result {
     std::vector<KeyPart> key;
     std::uint64_t count = 0;
     std::uint64_t number = 0;            ///< the sum, or the least or largest value
-    std::uint64_t negative = 0;          ///< of a histogram
-    std::vector<std::uint64_t> slots{};  ///< of a histogram, by powers of two
+    std::uint64_t negative = 0;          ///< of a histogram: below its first slot
+    std::vector<std::uint64_t> slots{};  ///< of a histogram, by powers of two or equal steps
+    std::uint64_t above = 0;             ///< of one by equal steps: beyond its last slot
 };
 
 /// What to read and how to take it.
@@ -37,6 +39,7 @@ struct ResultsOf {
     const std::vector<Field>& keys;
     Aggregation::Kind kind;
     bool is_signed;
+    std::optional<Linear> linear{};
 };
 
 /// Over all CPUs, the largest first. Only the first `most` have their keys in words.

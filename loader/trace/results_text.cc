@@ -81,9 +81,9 @@ std::string number_type(const TracePlan& plan) {
     return plan.value_is_signed ? "__s64" : "__u64";
 }
 
-std::string members(Kind kind, const TracePlan& plan) {
+std::string members(const Aggregation& aggregation, const TracePlan& plan) {
     const std::string type = number_type(plan);
-    switch (kind) {
+    switch (aggregation.kind) {
         case Kind::kCount:
             return "__u64 count;";
         case Kind::kSum:
@@ -93,7 +93,11 @@ std::string members(Kind kind, const TracePlan& plan) {
         case Kind::kMost:
             return fmt::format("__u64 count;\n{} extreme;", type);
         case Kind::kHistogram:
-            return fmt::format("__u64 negative;\n__u64 slots[{}]; /* by powers of two */", kSlots);
+            if (!aggregation.linear)
+                return fmt::format("__u64 negative;\n__u64 slots[{}]; /* by powers of two */",
+                                   kSlots);
+            return fmt::format("__u64 below;\n__u64 above;\n__u64 slots[{}]; /* of {} each */",
+                               aggregation.linear->slots, aggregation.linear->step());
     }
     return "";
 }
@@ -118,7 +122,22 @@ std::string histogram_text(const TracePlan& plan) {
     return "if (value < 0)\n    ++result->negative;\nelse\n    " + slot;
 }
 
-std::string add_text(Kind kind, const TracePlan& plan) {
+// Of a number without a sign none is below 0, and clang says so.
+std::string linear_text(const Linear& linear, const TracePlan& plan) {
+    const std::string number = number_type(plan);
+    std::string text = fmt::format(
+        "if (value >= ({0}){2}LL) {{\n++result->above;\n}} else {{\n"
+        "__u64 slot = ((__u64)value - {1}ULL) / {3};\n\n"
+        "if (slot < {4}) ++result->slots[slot];\n}}",
+        number, static_cast<std::uint64_t>(linear.from), linear.to, linear.step(), linear.slots);
+    const bool is_any_below = plan.value_is_signed || linear.from > 0;
+    if (!is_any_below) return text;
+    return fmt::format("if (value < ({}){}LL)\n    ++result->below;\nelse ", number, linear.from) +
+           text;
+}
+
+std::string add_text(const Aggregation& aggregation, const TracePlan& plan) {
+    const Kind kind = aggregation.kind;
     switch (kind) {
         case Kind::kCount:
             return "++result->count;";
@@ -132,7 +151,8 @@ std::string add_text(Kind kind, const TracePlan& plan) {
                 "++result->count;",
                 kind == Kind::kLeast ? '<' : '>');
         case Kind::kHistogram:
-            return histogram_text(plan);
+            return aggregation.linear ? linear_text(*aggregation.linear, plan)
+                                      : histogram_text(plan);
     }
     return "";
 }
@@ -143,6 +163,7 @@ std::string option_text(const Aggregation& aggregation) {
     const bool counts = aggregation.kind == Kind::kCount;
     std::string text = fmt::format(" --{} '{}'", option_of(aggregation.kind),
                                    counts ? aggregation.keys : aggregation.value);
+    if (aggregation.linear) text.insert(text.size() - 1, ":" + aggregation.linear->str());
     if (!counts && !aggregation.keys.empty()) text += " --by '" + aggregation.keys + "'";
     return text;
 }
@@ -152,12 +173,13 @@ std::string results_text(const Aggregation& aggregation, const TracePlan& plan) 
     for (const Field& key : plan.fields)
         text += key.declaration + "\n";
     if (plan.fields.empty()) text += "__u32 all;\n";
-    text += "};\n\nstruct result {\n" + members(aggregation.kind, plan) + "\n};\n\n";
+    text += "};\n\nstruct result {\n" + members(aggregation, plan) + "\n};\n\n";
     text += fmt::format(fmt::runtime(kResults), most_results(aggregation.kind, plan));
     if (has_stacks(plan)) text += kStacks;
     text += "const struct result nothing = {};\n\n";
     text += "/* Calls whose result had no room. */\n__u64 lost;\n";
-    return aggregation.kind == Kind::kHistogram ? text + kHighestBit : text;
+    const bool by_powers = aggregation.kind == Kind::kHistogram && !aggregation.linear;
+    return by_powers ? text + kHighestBit : text;
 }
 
 std::string record_text(const TracePlan& plan) {
@@ -181,7 +203,7 @@ std::string update_text(const Aggregation& aggregation, const TracePlan& plan) {
         "__sync_fetch_and_add(&lost, 1);\n"
         "return 0;\n"
         "}\n";
-    return text + add_text(aggregation.kind, plan);
+    return text + add_text(aggregation, plan);
 }
 
 }  // namespace djprobe::loader

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/colour.h"
 #include "decode/histogram.h"
 #include "trace/words.h"
 
@@ -50,17 +51,41 @@ bool has_count(Kind kind) {
     return kind != Kind::kCount && kind != Kind::kHistogram;
 }
 
+// A slot's least and largest value, in words.
+std::string slot_from(const TableStyle& style, std::size_t slot) {
+    if (style.linear) return fmt::to_string(style.linear->least(slot));
+    return fmt::to_string(slot == 0 ? 0 : std::uint64_t{1} << slot);
+}
+
+std::string slot_to(const TableStyle& style, std::size_t slot) {
+    if (style.linear) return fmt::to_string(style.linear->most(slot));
+    return fmt::to_string((std::uint64_t{2} << slot) - 1);
+}
+
+std::int64_t lowest(const TableStyle& style) {
+    return style.linear ? style.linear->from : 0;
+}
+
+std::string drawn(const Result& result, const TableStyle& style) {
+    std::vector<NamedBar> bars;
+    for (std::size_t i = 0; i < result.slots.size(); ++i)
+        bars.push_back({slot_from(style, i), slot_to(style, i), result.slots[i]});
+    std::string text;
+    if (result.negative != 0)
+        text += fmt::format("    below {}: {}\n", lowest(style), result.negative);
+    text += draw_bars(bars);
+    if (result.above != 0)
+        text += fmt::format("    {} and above: {}\n", style.linear->to, result.above);
+    return text;
+}
+
 // What is drawn below a line: frames, and the histogram.
-std::string below(const Result& result) {
+std::string below(const Result& result, const TableStyle& style) {
     std::string text;
     for (const KeyPart& part : result.key)
         for (const std::string& frame : part.frames)
             text += "    " + frame + "\n";
-    if (result.slots.empty()) return text;
-    if (result.negative != 0) text += fmt::format("    below 0: {}\n", result.negative);
-    const Histogram all{"", 0, sizeof(std::uint64_t),
-                        static_cast<std::uint32_t>(result.slots.size())};
-    return text + draw(all, std::as_bytes(std::span(result.slots)));
+    return text + drawn(result, style);
 }
 
 // The last column has no blanks behind it.
@@ -102,31 +127,26 @@ std::vector<std::string> head_words(const TableStyle& style) {
 
 std::string columns(const std::vector<Result>& results, const TableStyle& style) {
     const bool counts = has_count(style.kind);
-    std::string text = line(upper(name_of(style.kind)), counts ? "COUNT" : "", head_words(style));
+    std::string head = line(upper(name_of(style.kind)), counts ? "COUNT" : "", head_words(style));
+    std::string text =
+        style.colours ? coloured(kBold, head.substr(0, head.size() - 1)) + "\n" : std::move(head);
     for (const Result& result : results) {
         std::vector<std::string> words;
         for (std::size_t i = 0; i < style.keys.size(); ++i)
             if (!is_stack(style.keys[i])) words.push_back(result.key[i].text);
         text += line(number_of(result, style), counts ? fmt::to_string(result.count) : "", words);
-        text += below(result);
+        text += below(result, style);
     }
     return text;
 }
 
-std::uint64_t slot_from(std::size_t slot) {
-    return slot == 0 ? 0 : std::uint64_t{1} << slot;
-}
-
-std::uint64_t slot_to(std::size_t slot) {
-    return (std::uint64_t{2} << slot) - 1;
-}
-
-Json slots_json(const Result& result) {
+Json slots_json(const Result& result, const TableStyle& style) {
     Json slots = Json::array();
     for (std::size_t i = 0; i < result.slots.size(); ++i)
         if (result.slots[i] != 0)
-            slots.push_back(
-                {{"from", slot_from(i)}, {"to", slot_to(i)}, {"count", result.slots[i]}});
+            slots.push_back({{"from", Json::parse(slot_from(style, i))},
+                             {"to", Json::parse(slot_to(style, i))},
+                             {"count", result.slots[i]}});
     return slots;
 }
 
@@ -139,14 +159,13 @@ Json result_json(const Result& result, const TableStyle& style) {
     if (has_count(style.kind)) json[name_of(style.kind)] = Json::parse(number_of(result, style));
     if (style.kind != Kind::kHistogram) return json;
     json["negative"] = result.negative;
-    json["slots"] = slots_json(result);
+    if (style.linear) json["above"] = result.above;
+    json["slots"] = slots_json(result, style);
     return json;
 }
 
 std::string as_json(const std::vector<Result>& results, const TableStyle& style) {
-    Json json{{"type", "results"}, {"results", Json::array()}};
-    for (const Result& result : results)
-        json["results"].push_back(result_json(result, style));
+    const Json json{{"type", "results"}, {"results", results_json(results, style)}};
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -167,14 +186,17 @@ std::string csv_keys(const Result& result) {
     return text + '\n';
 }
 
-// A line for each power of two; those below 0 are from nowhere.
-std::string csv_slots(const Result& result) {
+// A line for each slot; those below are from nowhere, and those above go nowhere.
+std::string csv_slots(const Result& result, const TableStyle& style) {
     const std::string keys = csv_keys(result);
     std::string text;
-    if (result.negative != 0) text += fmt::format(",-1,{}{}", result.negative, keys);
+    if (result.negative != 0)
+        text += fmt::format(",{},{}{}", lowest(style) - 1, result.negative, keys);
     for (std::size_t i = 0; i < result.slots.size(); ++i)
         if (result.slots[i] != 0)
-            text += fmt::format("{},{},{}{}", slot_from(i), slot_to(i), result.slots[i], keys);
+            text += fmt::format("{},{},{}{}", slot_from(style, i), slot_to(style, i),
+                                result.slots[i], keys);
+    if (result.above != 0) text += fmt::format("{},,{}{}", style.linear->to, result.above, keys);
     return text;
 }
 
@@ -182,7 +204,7 @@ std::string as_csv(const std::vector<Result>& results, const TableStyle& style) 
     std::string text = csv_head(style);
     for (const Result& result : results) {
         if (style.kind == Kind::kHistogram) {
-            text += csv_slots(result);
+            text += csv_slots(result, style);
             continue;
         }
         text += number_of(result, style);
@@ -208,6 +230,17 @@ std::string as_folded(const std::vector<Result>& results, const TableStyle& styl
 }
 
 }  // namespace
+
+Json results_json(const std::vector<Result>& results, const TableStyle& style) {
+    Json json = Json::array();
+    for (const Result& result : results)
+        json.push_back(result_json(result, style));
+    return json;
+}
+
+std::string results_name(const TableStyle& style) {
+    return style.kind == Kind::kHistogram ? "hist" : name_of(style.kind);
+}
 
 std::string table_text(const std::vector<Result>& results, const TableStyle& style) {
     if (style.folded) return as_folded(results, style);

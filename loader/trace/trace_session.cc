@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <fstream>
+#include <iterator>
 #include <memory>
 
+#include "base/colour.h"
 #include "base/error.h"
 #include "base/output.h"
 #include "base/plural.h"
@@ -19,14 +22,19 @@
 #include "kernel/device.h"
 #include "kernel/glob.h"
 #include "kernel/own_number.h"
+#include "kernel/prototypes.h"
 #include "kernel/reason.h"
+#include "report/report.h"
 #include "session/attach_session.h"
+#include "trace/action_session.h"
+#include "trace/actions.h"
 #include "trace/beside.h"
 #include "trace/compiled.h"
 #include "trace/find_sites.h"
 #include "trace/header.h"
 #include "trace/program.h"
 #include "trace/results.h"
+#include "trace/results_sink.h"
 #include "trace/table.h"
 #include "trace/types.h"
 
@@ -55,6 +63,8 @@ void check_format(const TraceOptions& options) {
            "is for events; the columns of results are their keys");
     refuse(results && options.attach.buffer, "--buffer", "is for events, and results send none");
     refuse(!results && options.top, "--top", "is for results");
+    refuse(results && options.times != TimeColumn::kBoot, "--times", "is for events");
+    refuse(options.report && options.emit, "--report", "is of a run, and --emit runs nothing");
 }
 
 // Its folder is there for each processor.
@@ -140,14 +150,26 @@ bool names_symbols(const std::vector<Field>& fields) {
     });
 }
 
+std::uint64_t monotonic_time() {
+    timespec time = {};
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 +
+           static_cast<std::uint64_t>(time.tv_nsec);
+}
+
 std::function<PrintRecord(const btf&)> records_view(const TraceOptions& options,
                                                     const TraceProgram& program,
-                                                    Symbolizer& symbolizer) {
-    return [&](const btf& types) -> PrintRecord {
-        const auto columns = std::make_shared<Columns>(types, program.fields, options.style,
+                                                    Symbolizer& symbolizer, Report* report) {
+    const ColumnsStyle style{options.style, options.times, takes_colours(STDOUT_FILENO)};
+    return [=, &options, &program, &symbolizer](const btf& types) -> PrintRecord {
+        const auto columns = std::make_shared<Columns>(types, program.fields, style,
                                                        options.question.place(), symbolizer);
-        return [columns](Buffer& out, std::span<const std::byte> record) {
+        if (report) report->set_columns(columns->report_columns());
+        return [=](Buffer& out, std::span<const std::byte> record) {
             columns->print(out, record);
+            if (report)
+                report->event(columns->time(record).value_or(monotonic_time()),
+                              columns->report_row(record));
         };
     };
 }
@@ -156,15 +178,26 @@ std::string unit_of(const TraceOptions& options) {
     return options.question.aggregation->value == "latency" ? "nanoseconds" : "";
 }
 
+TableStyle table_style(const TraceOptions& options, const TraceProgram& program) {
+    const Aggregation& results = *options.question.aggregation;
+    return {options.style,
+            options.folded,
+            results.kind,
+            program.value_is_signed,
+            program.fields,
+            unit_of(options),
+            takes_colours(STDOUT_FILENO),
+            results.linear};
+}
+
 // A table that is full says so.
-std::function<void(const bpf_object*, Output&, Symbolizer&)> results_view(
-    const TraceOptions& options, const TraceProgram& program) {
-    return [&](const bpf_object* object, Output& output, Symbolizer& symbolizer) {
-        const ResultsOf of{object, program.fields, options.question.aggregation->kind,
-                           program.value_is_signed};
-        const TableStyle style = {options.style, options.folded, of.kind,
-                                  of.is_signed,  program.fields, unit_of(options)};
-        output.print(table_text(read_results(of, options.top.value_or(kTop), symbolizer), style));
+ResultsView results_view(const TraceOptions& options, const TraceProgram& program,
+                         ResultsSink& sink) {
+    return [&](const bpf_object* object, Output& output, Symbolizer& symbolizer, bool is_last) {
+        const Aggregation& results = *options.question.aggregation;
+        const ResultsOf of{object, program.fields, results.kind, program.value_is_signed,
+                           results.linear};
+        sink.take(read_results(of, sink.most(), symbolizer), is_last, output);
         if (const auto lost = counted_by_program(object).value_or(0); lost != 0)
             say("probeload: the table is full: {} have no part in it: ask for fewer results\n",
                 plural(lost, "call"));
@@ -246,10 +279,94 @@ AttachOptions attach_options(const TraceOptions& options, const TraceProgram& pr
         attach.sites.push_back(options.question.site);
     else if (program.sites.size() == 1)
         attach.sites = program.sites;
+    if (const auto& folder = options.question.filters.cgroup)
+        std::ranges::copy(cgroup_variables(*folder), std::back_inserter(attach.globals));
     if (const auto own = own_number(); own && program.leaves_out_own)
         attach.globals.push_back(fmt::format("{}={}", kOwnProcess, *own));
     return attach;
 }
+
+namespace {
+
+// An object or a source is always a program.
+ActionChoice choice_of(const TraceOptions& options) {
+    if (options.emit) return {std::nullopt, "--emit writes one"};
+    Prototypes prototypes(options.types.parent_path());
+    return choose_actions(options.question, prototypes);
+}
+
+// What a report is made of, and how often.
+class Reporting {
+  public:
+    explicit Reporting(const TraceOptions& options) : file_(options.report) {
+        if (file_) report_.emplace(options.question.place());
+    }
+    Report* report() { return report_ ? &*report_ : nullptr; }
+    // Of results there are moments, so that it shows them over time.
+    void set_interval(AttachOptions& attach) const {
+        if (report_ && !attach.interval) attach.interval = kReportSeconds;
+    }
+    void ended(const Summary& summary, Symbolizer& symbolizer) {
+        if (report_) report_->ended(summary_json(summary, symbolizer));
+    }
+    void write() const {
+        if (!report_) return;
+        report_->write(*file_);
+        say("report: {}\n", file_->string());
+    }
+
+  private:
+    static constexpr double kReportSeconds = 0.5;
+
+    const std::optional<std::filesystem::path>& file_;
+    std::optional<Report> report_;
+};
+
+ResultsSink make_sink(const TraceOptions& options, const TraceProgram& program, Report* report) {
+    TableStyle style = table_style(options, program);
+    if (report) report->set_results(results_name(style), style.unit);
+    const bool prints_between = !report || options.attach.interval;
+    return {std::move(style), options.top.value_or(kTop), prints_between, report};
+}
+
+int run_in_detour(const TraceOptions& options, const TraceProgram& program,
+                  const std::vector<djprobe_action>& actions) {
+    Reporting reporting(options);
+    ResultsSink sink = make_sink(options, program, reporting.report());
+    AttachOptions attach = options.attach;
+    reporting.set_interval(attach);
+    const int status = run_actions(options.question, actions, attach, sink,
+                                   [&](const Summary& summary, Symbolizer& symbolizer) {
+                                       reporting.ended(summary, symbolizer);
+                                   });
+    reporting.write();
+    return status;
+}
+
+int run_program(const TraceOptions& options, const TraceProgram& program,
+                const std::filesystem::path& object) {
+    Reporting reporting(options);
+    AttachOptions attach = attach_options(options, program, object);
+    Symbolizer symbolizer;
+    if (names_symbols(program.fields)) symbolizer.kallsyms();
+    Views views;
+    views.ended = [&](const Summary& summary, Symbolizer& symbols) {
+        reporting.ended(summary, symbols);
+    };
+    std::optional<ResultsSink> sink;
+    if (options.question.aggregation) {
+        sink.emplace(make_sink(options, program, reporting.report()));
+        reporting.set_interval(attach);
+        views.results = results_view(options, program, *sink);
+    } else {
+        views.records = records_view(options, program, symbolizer, reporting.report());
+    }
+    const int status = run_attach(attach, views);
+    reporting.write();
+    return status;
+}
+
+}  // namespace
 
 int run_trace(const TraceOptions& asked) {
     TraceOptions options = asked;
@@ -268,8 +385,15 @@ int run_trace(const TraceOptions& asked) {
         tell_of_emitted(options, program);
         return 0;
     }
+    const ActionChoice choice = choice_of(options);
+    if (options.explain) {
+        Output(STDOUT_FILENO).print(explain_choice(options.question, choice));
+        return 0;
+    }
     // Before a compiler is asked for.
     if (!options.emit) Device::open();
+    if (options.report) Report::check_file(*options.report);
+    if (choice.actions) return run_in_detour(options, program, *choice.actions);
     TempDir directory;
     const std::filesystem::path object =
         compiled(program.source, trace_header(types, program.types), trace_flags(types), directory);
@@ -278,12 +402,7 @@ int run_trace(const TraceOptions& asked) {
         tell_of_emitted(options, program);
         return 0;
     }
-    const AttachOptions attach = attach_options(options, program, object);
-    Symbolizer symbolizer;
-    if (names_symbols(program.fields)) symbolizer.kallsyms();
-    if (options.question.aggregation)
-        return run_attach(attach, {.results = results_view(options, program)});
-    return run_attach(attach, {.records = records_view(options, program, symbolizer)});
+    return run_program(options, program, object);
 }
 
 }  // namespace djprobe::loader

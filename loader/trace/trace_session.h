@@ -19,8 +19,11 @@ struct TraceOptions {
     std::optional<std::string> by;   ///< the aggregation's keys, unless it counts
     std::optional<std::size_t> top;  ///< so many results are shown (20)
     bool folded = false;
-    std::optional<std::filesystem::path> emit;  ///< write the program there, and run nothing
-    std::optional<std::string> debuginfo{};     ///< the file, or the folder that has it
+    TimeColumn times = TimeColumn::kBoot;
+    bool explain = false;                         ///< say how it would be done, and run nothing
+    std::optional<std::filesystem::path> report;  ///< an HTML file of all that came
+    std::optional<std::filesystem::path> emit;    ///< write the program there, and run nothing
+    std::optional<std::string> debuginfo{};       ///< the file, or the folder that has it
     std::filesystem::path types = "/sys/kernel/btf/vmlinux";
 };
 

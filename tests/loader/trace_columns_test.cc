@@ -30,13 +30,17 @@ struct Made {
         record.put<std::uint64_t>(40, 0xffffffff81000010);
         record.put<std::uint64_t>(48, 0xffffffff81000000).put<std::uint64_t>(56, 4096);
     }
-    std::string print(Style style, int times = 1) {
+    std::string print(Style style, int times = 1) { return print(ColumnsStyle{style}, times); }
+    Columns columns(ColumnsStyle style) {
         const std::vector<Field> fields = {
             {"time", "", "", Shape::kTime},     {"pid", "", ""},
             {"mask", "", "", Shape::kHex},      {"comm", "", ""},
             {"daddr", "", "", Shape::kAddress}, {"raw", "", "", Shape::kBytes},
             {"func", "", "", Shape::kSymbol},   {"kstack", "", "", Shape::kStack}};
-        Columns columns(*btf, fields, style, "vfs_read", symbols);
+        return {*btf, fields, style, "vfs_read", symbols};
+    }
+    std::string print(ColumnsStyle style, int times = 1) {
+        Columns columns = this->columns(style);
         Buffer out;
         for (int i = 0; i < times; ++i)
             columns.print(out, record.bytes());
@@ -77,6 +81,43 @@ TEST(TraceColumns, are_csv) {
               "time,pid,mask,comm,daddr,raw,func,kstack\n"
               "12.000345,42,0xff,\"a,\"\"b\"\"\",127.0.0.1,0aff0001,vfs_read+0x10,"
               "vfs_read+0x0;0x1000\n");
+}
+
+TEST(TraceColumns, have_the_times_that_are_asked_for) {
+    Made made;
+    const auto delta = nlohmann::json::parse(made.print({Style::kJson, TimeColumn::kDelta}));
+    EXPECT_EQ(delta["data"]["time"], 0) << "none came before";
+    EXPECT_THAT(made.print({Style::kColumns, TimeColumn::kDelta}, 2),
+                testing::HasSubstr("\n      0.000000      42"));
+    EXPECT_THAT(made.print({Style::kColumns, TimeColumn::kWall}),
+                testing::ContainsRegex("\n[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{6} "));
+    EXPECT_THAT(made.print({Style::kCsv, TimeColumn::kWall}),
+                testing::ContainsRegex("\n2[0-9]{3}-[0-9-]{5}T[0-9:.]{15}[+-][0-9]{4},42,"));
+    const auto wall = nlohmann::json::parse(made.print({Style::kJson, TimeColumn::kWall}));
+    EXPECT_TRUE(wall["data"]["time"].is_string());
+}
+
+TEST(TraceColumns, align_below_their_heads_with_colours_too) {
+    const std::string plain = Made().print(Style::kColumns);
+    std::string text = Made().print({Style::kColumns, TimeColumn::kBoot, true});
+    EXPECT_NE(text, plain);
+    EXPECT_THAT(text, testing::HasSubstr("\x1b[36ma,\"b\"\x1b[0m "));
+    for (std::size_t at = 0; (at = text.find('\x1b')) != std::string::npos;)
+        text.erase(at, text.find('m', at) - at + 1);
+    EXPECT_EQ(text, plain);
+}
+
+TEST(TraceColumns, tell_a_report_all_but_the_time_beside_it) {
+    Made made;
+    Columns columns = made.columns({});
+    std::string kinds;
+    for (const ReportColumn& column : columns.report_columns())
+        kinds += column.name + ":" + column.kind + " ";
+    EXPECT_EQ(kinds, "pid:number mask:text comm:text daddr:text raw:text func:text kstack:stack ");
+    const auto row = nlohmann::json::parse("[" + columns.report_row(made.record.bytes()) + "]");
+    EXPECT_EQ(row[0], 42);
+    EXPECT_EQ(row[6][0], "vfs_read+0x0");
+    EXPECT_EQ(columns.time(made.record.bytes()), 12'000'345'678U);
 }
 
 // A kernel's types and those of a module that stand on them, as files.

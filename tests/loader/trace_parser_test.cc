@@ -63,7 +63,7 @@ TEST(TraceParser, puts_the_caret_under_what_is_wrong) {
     EXPECT_EQ(refused("1.5"), "numbers are whole: no digits stand behind a point\n  1.5\n    ^");
     EXPECT_EQ(refused("a++"), "a trace changes nothing: there is no ++\n  a++\n   ^^");
     EXPECT_EQ(refused("a-- > 3"), "a trace changes nothing: there is no --\n  a-- > 3\n   ^^");
-    EXPECT_EQ(refused("a:"), "a form is a word: str, x, ip, hex, sym\n  a:\n    ^");
+    EXPECT_EQ(refused("a:"), "a form is a word: str, x, ip, hex, sym, kstack\n  a:\n    ^");
     EXPECT_EQ(refused("a:hex 0"), "a length is a number from 1 to 65535\n  a:hex 0\n        ^");
     EXPECT_EQ(refused("a\t@"), "no expression of C has this letter\n  a @\n    ^");
     EXPECT_THAT(refused(std::string(1000, '(')), testing::HasSubstr("nests too deep"));

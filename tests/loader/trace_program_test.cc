@@ -11,6 +11,7 @@
 #include "object/object.h"
 #include "session/targets.h"
 #include "temp_file.h"
+#include "trace/cgroup.h"
 #include "trace/compiled.h"
 #include "trace/header.h"
 #include "trace/program.h"
@@ -161,6 +162,57 @@ TEST_F(TraceProgramTest, filters_in_the_program) {
     EXPECT_THAT(text, testing::HasSubstr("if (bpf_get_smp_processor_id() != 1) return 0;"));
     EXPECT_THAT(text, testing::HasSubstr(R"(sizeof(task_comm), "a\042\0121") != 0) return 0;)"));
     expect_compiles(asked);
+}
+
+TEST_F(TraceProgramTest, filters_by_a_control_group_and_those_below_it) {
+    Question asked = question("vfs_read", "count");
+    asked.filters.cgroup = "/sys/fs/cgroup/none";
+    EXPECT_THAT(
+        source(asked),
+        testing::HasSubstr(
+            "if (bpf_get_current_ancestor_cgroup_id(cgroup_level) != cgroup_id) return 0;"));
+    EXPECT_EQ(attach_words(asked, false, "a.o"),
+              "--set cgroup_id=INODE --set cgroup_level=LEVEL a.o");
+    EXPECT_THAT(expect_error(ExitCode::kUsage, [] { find_cgroup("/proc"); }),
+                testing::StartsWith("--cgroup: /proc: is no folder of a cgroup file system"));
+    EXPECT_EQ(expect_error(ExitCode::kUsage, [] { find_cgroup("/none"); }),
+              "--cgroup: /none: No such file or directory");
+}
+
+TEST_F(TraceProgramTest, counts_in_equal_steps) {
+    Question asked = question("vfs_read");
+    asked.aggregation = {Aggregation::Kind::kHistogram, "count", "", Linear{0, 4096, 16}};
+    std::string text = source(asked);
+    EXPECT_THAT(text, testing::HasSubstr("--hist 'count:linear(0,4096,16)'"));
+    EXPECT_THAT(text, testing::HasSubstr("    __u64 slots[16]; /* of 256 each */\n"));
+    EXPECT_THAT(text, testing::HasSubstr(R"(
+    if (value >= (__u64)4096LL) {
+        ++result->above;
+    } else {
+        __u64 slot = ((__u64)value - 0ULL) / 256;
+
+        if (slot < 16) ++result->slots[slot];
+    }
+)"));
+    expect_compiles(asked);
+    asked.aggregation->linear->from = -5;
+    Types all = types();
+    EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { write_program(asked, all); }),
+                testing::StartsWith("this number has no sign: linear() begins at 0"));
+    asked.aggregation->value = "(int)count - 1";
+    EXPECT_THAT(source(asked), testing::HasSubstr("    if (value < (__s64)-5LL)\n"));
+    expect_compiles(asked);
+}
+
+TEST_F(TraceProgramTest, shows_kept_addresses_as_a_stack) {
+    const Question asked = question("vfs_read", "(unsigned long *)buf:kstack 8, pos:kstack");
+    EXPECT_THAT(source(asked), testing::HasSubstr("    unsigned long buf[8];\n"));
+    EXPECT_THAT(source(asked), testing::HasSubstr("    unsigned long pos[16];\n"));
+    expect_compiles(asked);
+    EXPECT_THAT(refused("vfs_read", "file:kstack"),
+                testing::StartsWith("a stack is an array of addresses: this is struct file *"));
+    EXPECT_THAT(refused("vfs_read", "pos:kstack 128"), testing::StartsWith("how many frames"));
+    EXPECT_THAT(refused("vfs_read", "count:linear"), testing::StartsWith("linear() is for --hist"));
 }
 
 TEST_F(TraceProgramTest, gives_no_name_twice) {

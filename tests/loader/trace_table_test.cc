@@ -91,6 +91,25 @@ TEST(TraceTable, draws_histograms) {
               "from,to,count,comm\n,-1,2,dd\n8,15,4,dd\n");
 }
 
+TEST(TraceTable, draws_equal_steps_and_what_is_outside) {
+    Result result{{}, 9, 0, 2};
+    result.slots = {4, 0, 2};
+    result.above = 1;
+    const TableStyle style{.kind = Kind::kHistogram, .linear = Linear{-10, 20, 3}};
+    const std::string text = table_text({result}, style);
+    EXPECT_THAT(text, testing::HasSubstr("    below -10: 2\n"));
+    EXPECT_THAT(text, testing::HasSubstr("         -10 -> -1                    4 |***"));
+    EXPECT_THAT(text, testing::HasSubstr("          10 -> 19                    2 |***"));
+    EXPECT_THAT(text, testing::HasSubstr("    20 and above: 1\n"));
+    TableStyle csv = style;
+    csv.style = Style::kCsv;
+    EXPECT_EQ(table_text({result}, csv), "from,to,count\n,-11,2\n-10,-1,4\n10,19,2\n20,,1\n");
+    const auto json = results_json({result}, style);
+    EXPECT_EQ(json[0]["above"], 1);
+    EXPECT_EQ(json[0]["slots"][1],
+              (nlohmann::ordered_json{{"from", 10}, {"to", 19}, {"count", 2}}));
+}
+
 TEST(TraceTable, shows_stacks_below_and_folds_them_from_the_outermost_frame) {
     const Result result{
         {part("comm", "dd"), part("kstack", "7", {"vfs_read+0x5", "ksys_read+0x6b"})}, 3};
@@ -135,6 +154,13 @@ TEST(TraceOptions, are_refused_where_they_would_be_ignored) {
     options = events;
     options.question.filters.cpu = 9999;
     EXPECT_EQ(refused(options), "--cpu: this machine has no CPU 9999");
+    options = results;
+    options.times = TimeColumn::kWall;
+    EXPECT_EQ(refused(options), "--times: is for events");
+    options = events;
+    options.report = "a.html";
+    options.emit = "a.bpf.c";
+    EXPECT_EQ(refused(options), "--report: is of a run, and --emit runs nothing");
 }
 
 // Of a kernel that does not run here.

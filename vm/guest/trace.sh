@@ -30,6 +30,11 @@ refused() {
 
 zeros='dd if=/dev/zero of=/dev/null bs=4321 count=3 2>/dev/null'
 
+# dd within a control group, and beside it.
+grouped="$zeros; echo \$\$ >/sys/fs/cgroup/ours/below/cgroup.procs; exec $zeros"
+page=
+[ -n "${TRACE_EMIT:-}" ] || page='--report /tmp/page.html'
+
 warm_up() {
     ask stack vfs_read count --kstack --comm dd -n 1 -c "$zeros"
 }
@@ -55,6 +60,12 @@ questions() {
     ask folded vfs_read --count-by comm --kstack --folded --comm dd --if 'count == 4321' -c "$zeros"
     ask module known:known_loops pid --csv --columns comm -c 'echo 4 >/sys/module/known/parameters/run'
     ask filtered vfs_read:return 'retval, latency' --comm nosuch -c "$zeros"
+    ask steps vfs_read --hist 'count:linear(0,5000,5)' --if 'count == 4321 || count == 9000' --comm dd --csv \
+        -c "$zeros; dd if=/dev/zero of=/dev/null bs=9000 count=2 2>/dev/null"
+    ask group vfs_read count --csv --columns comm --cgroup /sys/fs/cgroup/ours --if 'count == 4321' -c "$grouped"
+    ask wall vfs_read count --csv --comm dd --if 'count == 4321' --times wall --columns time -c "$zeros"
+    # shellcheck disable=SC2086 # two options, or none
+    ask page vfs_read:return 'retval, latency' --kstack --comm dd --if 'retval == 4321' $page -c "$zeros"
     ask headless vfs_read --count-by 'count, comm' --csv --comm nosuch -c "$zeros"
 }
 
@@ -75,6 +86,7 @@ export XDG_CACHE_HOME="$PWD/cache"
 nc -w 1 127.0.0.1 9 </dev/null 2>/dev/null || true
 warm_up
 insmod known/known.ko
+mkdir -p /sys/fs/cgroup/ours/below
 oracle_begin
 questions
 
@@ -119,6 +131,34 @@ expect_line '^dd;.*;(ksys_read|__x64_sys_read);.*vfs_read 3$' /tmp/folded
 [ "$(head -n 1 /tmp/headless)" = count,count_2,comm ] || fail "$(cat /tmp/headless)"
 
 expect_no_line 'on_entry' /tmp/filtered.err
+
+echo '* equal steps, control groups, the time of day'
+[ "$(cat /tmp/steps)" = 'from,to,count
+4000,4999,3
+5000,,2' ] || fail "$(cat /tmp/steps)"
+[ "$(cat /tmp/group)" = 'comm,count
+dd,4321
+dd,4321
+dd,4321' ] || fail "not the three in the group: $(cat /tmp/group)"
+expect_line "^$(date +%Y)-.*T[0-9:.]*[+-][0-9]{4},4321\$" /tmp/wall
+
+echo '* a report'
+expect_line '^report: /tmp/page.html$' /tmp/page.err
+expect_line '"place":"vfs_read:return"' /tmp/page.html
+expect_line '"total":3,' /tmp/page.html
+expect_line '\["vfs_read\+0x|\["(ksys_read|__x64_sys_read)\+0x' /tmp/page.html
+
+echo '* what the detour keeps itself, without a program, is what the program says'
+probeload trace vfs_read --hist count --if 'count > 4096' --explain >/tmp/explained
+expect_line "^vfs_read, --hist 'count': in the detour itself, by 2 actions: " /tmp/explained
+probeload trace vfs_read --hist count --if 'count == 4321' --csv -c "$zeros" >/tmp/detour 2>/tmp/detour.err
+expect_line '^4096,8191,3$' /tmp/detour
+probeload trace vfs_read --avg count --if 'count == 4321' --csv -c "$zeros" >/tmp/detour 2>/tmp/detour.err
+expect_line '^4321\.0,3$' /tmp/detour
+probeload trace 'vfs_r*' --count-by func --if 'rdx == 4321' -j -c "$zeros" >/tmp/detour 2>/tmp/detour.err
+expect_line '"key":\{"func":"vfs_read"\},"count":3\}' /tmp/detour
+probeload trace --latency --from ksys_read --to ksys_read:return -c "$zeros" >/tmp/detour 2>/tmp/detour.err ||
+    fail "$(cat /tmp/detour.err)"
 
 echo '* a module without types'
 expect_line '^sh,[0-9]+$' /tmp/module

@@ -12,7 +12,7 @@ esac
 BUILD_PACKAGES=(
     g++ "gcc-$GCC" "g++-$GCC" make cmake ninja-build pkgconf clang bpftool pahole
     libbpf-dev libelf-dev libdw-dev libdebuginfod-dev zlib1g-dev libzydis-dev libzycore-dev libcli11-dev libfmt-dev
-    nlohmann-json3-dev prometheus-cpp-dev kmod dpkg-dev
+    nlohmann-json3-dev prometheus-cpp-dev node-d3 kmod dpkg-dev
 )
 # To build the tests and to run the VM.
 VM_PACKAGES=(
