@@ -128,6 +128,8 @@ std::string linear_text(const Linear& linear, const TracePlan& plan) {
     std::string text = fmt::format(
         "if (value >= ({0}){2}LL) {{\n++result->above;\n}} else {{\n"
         "__u64 slot = ((__u64)value - {1}ULL) / {3};\n\n"
+        "/* The verifier does not divide, so clang must not drop the check. */\n"
+        "barrier_var(slot);\n"
         "if (slot < {4}) ++result->slots[slot];\n}}",
         number, static_cast<std::uint64_t>(linear.from), linear.to, linear.step(), linear.slots);
     const bool is_any_below = plan.value_is_signed || linear.from > 0;
