@@ -4,6 +4,9 @@
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 
+#include <cstring>
+#include <optional>
+
 #include "../harness/function_text.h"
 #include "../harness/observer.h"
 #include "kernel/kcore.h"
