@@ -14,6 +14,22 @@
 namespace djprobe::loader {
 namespace {
 
+// "--set cgroup_id=7 --set cgroup_level=2 "
+std::string set_words(const std::vector<std::string>& variables) {
+    return fmt::format("--set {} ", fmt::join(variables, " --set "));
+}
+
+// Of a group that is not here, or of any: whoever attaches the program knows the numbers.
+std::string any_cgroup() {
+    return set_words({fmt::format("{}=INODE", kCgroup), fmt::format("{}=LEVEL", kCgroupLevel)});
+}
+
+std::string words_to_attach(const Question& question, bool is_session, const std::string& cgroup,
+                            const std::string& file) {
+    const std::string where = question.is_glob() ? "--func '" + question.function() + "' " : "";
+    return fmt::format("{}{}{}{}", is_session ? "--session " : "", where, cgroup, file);
+}
+
 class Writer {
   public:
     Writer(const Question& question, const TracePlan& plan) : question_(question), plan_(plan) {
@@ -60,7 +76,8 @@ class Writer {
             what.replace(at, 2, "* /");
         lines("// SPDX-License-Identifier: GPL-2.0");
         line("/*\n * probeload trace {}\n *\n * Attach it with: probeload attach {}\n */", what,
-             attach_words(question_, is_session_, "FILE"));
+             words_to_attach(question_, is_session_, question_.filters.cgroup ? any_cgroup() : "",
+                             "FILE"));
         lines(
             "#include \"vmlinux.h\"\n\n#include <bpf/bpf_core_read.h>\n#include "
             "<bpf/bpf_helpers.h>\n#include <bpf/bpf_tracing.h>\n\n"
@@ -344,24 +361,19 @@ std::vector<std::string> cgroup_variables(const std::string& folder) {
 
 namespace {
 
-// Of a group that is not here whoever attaches the program knows the numbers.
 std::string cgroup_words(const Question& question) {
     if (!question.filters.cgroup) return "";
-    std::vector<std::string> variables = {fmt::format("{}=INODE", kCgroup),
-                                          fmt::format("{}=LEVEL", kCgroupLevel)};
     try {
-        variables = cgroup_variables(*question.filters.cgroup);
+        return set_words(cgroup_variables(*question.filters.cgroup));
     } catch (const Error&) {
+        return any_cgroup();
     }
-    return fmt::format("--set {} ", fmt::join(variables, " --set "));
 }
 
 }  // namespace
 
 std::string attach_words(const Question& question, bool is_session, const std::string& file) {
-    const std::string where = question.is_glob() ? "--func '" + question.function() + "' " : "";
-    return fmt::format("{}{}{}{}", is_session ? "--session " : "", where, cgroup_words(question),
-                       file);
+    return words_to_attach(question, is_session, cgroup_words(question), file);
 }
 
 namespace {
