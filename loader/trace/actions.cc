@@ -45,7 +45,7 @@ std::string why_not_results(const Aggregation& results) {
             results.keys);
     if (results.linear) return "a detour's histogram is by powers of two";
     if (results.kind == Kind::kLeast || results.kind == Kind::kMost)
-        return "no single instruction keeps a least or largest value";
+        return "a program keeps the least and the largest value";
     return "";
 }
 
