@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <span>
 
 #include "debuginfo/data_location.h"
@@ -36,11 +37,43 @@ class Reader {
     // out, stands only where the function is written. It hides the callers' of its name.
     void add_scope(std::size_t scope) {
         add_children(scopes_[scope], scope);
+        const std::optional<Dwarf_Die> origin = origin_of(scopes_[scope]);
+        if (!origin) return;
+        Dwarf_Die written = *origin;
+        add_children(written, scope);
+        std::set<Dwarf_Off> copied;
+        add_copied_blocks(scopes_[scope], copied);
+        hide_blocks(written, copied, scope);
+    }
+    static std::optional<Dwarf_Die> origin_of(Dwarf_Die& die) {
         Dwarf_Attribute attribute;
         Dwarf_Die origin;
-        if (dwarf_attr(&scopes_[scope], DW_AT_abstract_origin, &attribute) &&
-            dwarf_formref_die(&attribute, &origin))
-            add_children(origin, scope);
+        if (!dwarf_attr(&die, DW_AT_abstract_origin, &attribute)) return std::nullopt;
+        if (!dwarf_formref_die(&attribute, &origin)) return std::nullopt;
+        return origin;
+    }
+    static void add_copied_blocks(Dwarf_Die& of, std::set<Dwarf_Off>& copied) {
+        each_block(of, [&](Dwarf_Die& block) {
+            if (auto origin = origin_of(block)) copied.insert(dwarf_dieoffset(&*origin));
+            add_copied_blocks(block, copied);
+        });
+    }
+    // Of a block that the copy does not have nobody knows where it begins and ends.
+    void hide_blocks(Dwarf_Die& written, const std::set<Dwarf_Off>& copied, std::size_t scope) {
+        each_block(written, [&](Dwarf_Die& block) {
+            if (copied.contains(dwarf_dieoffset(&block))) return;
+            const std::size_t before = found_.size();
+            add_children(block, scope);
+            for (std::size_t i = before; i < found_.size(); ++i)
+                found_[i].location = no_location("optimized out here");
+            hide_blocks(block, copied, scope);
+        });
+    }
+    template <class Use>
+    static void each_block(Dwarf_Die& of, const Use& use) {
+        Dwarf_Die child;
+        for (int more = dwarf_child(&of, &child); more == 0; more = dwarf_siblingof(&child, &child))
+            if (dwarf_tag(&child) == DW_TAG_lexical_block) use(child);
     }
     void add_children(Dwarf_Die& of, std::size_t scope) {
         Dwarf_Die child;
