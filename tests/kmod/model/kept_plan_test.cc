@@ -43,10 +43,11 @@ class KeptPlanTest : public testing::TestWithParam<Case> {};
 
 TEST_P(KeptPlanTest, ExpandsToAllOfIt) {
     const Case& about = GetParam();
-    const x86::Snapshot snapshot = {.site = kText + about.site,
-                                    .function = {kText, {about.code.data(), about.code.size()}},
-                                    .no_jump_tables = true,
-                                    .tactics = x86::kAllTactics};
+    x86::Snapshot snapshot;
+    snapshot.site = kText + about.site;
+    snapshot.function = {kText, {about.code.data(), about.code.size()}};
+    snapshot.no_jump_tables = true;
+    snapshot.tactics = x86::kAllTactics;
     Plan plan;
     ASSERT_EQ(make_plan(snapshot, plan).reason, Reason::NONE);
     const KeptPlan kept(plan);
