@@ -7,8 +7,10 @@
 #include <cstring>
 #include <fstream>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
+#include "bench/bpf/bench.h"
 #include "object/libbpf_log.h"
 
 namespace djprobe::loader {
@@ -82,6 +84,27 @@ bpf_link* attach_link(const MechanismInfo& info, const BenchSite& site, bpf_prog
     return nullptr;
 }
 
+/// What the program of this body does, as a list of actions; none: the increment alone.
+std::vector<djprobe_action> actions_of(Body body) {
+    constexpr unsigned char kDi = 7;
+    djprobe_action action = {};
+    action.reg = kDi;
+    action.width = sizeof(std::uint64_t);
+    std::vector<djprobe_action> actions;
+    if (body == Body::kHistogram) {
+        action.operation = DJPROBE_ACTION_LOG2;
+        actions.push_back(action);
+    } else if (body == Body::kFilter) {
+        action.operation = DJPROBE_ACTION_IF_NE;
+        action.value = BENCH_NEVER;
+        actions.push_back(action);
+        djprobe_action count = {};
+        count.operation = DJPROBE_ACTION_COUNT;
+        actions.push_back(count);
+    }
+    return actions;
+}
+
 Probe attach_ours(const MechanismInfo& info, const BenchSite& site, const Programs& programs,
                   Body body, const Device* device) {
     if (device == nullptr) fail(ExitCode::kNotLoaded, "the module djprobe is not loaded");
@@ -89,10 +112,17 @@ Probe attach_ours(const MechanismInfo& info, const BenchSite& site, const Progra
     place.symbol = site.function;
     if (info.anywhere) place.offset = site.offset;
     Symbolizer symbolizer;
-    if (info.mechanism == BenchMechanism::kDjprobeCount)
+    if (info.mechanism == BenchMechanism::kDjprobeCount) {
+        const std::vector<djprobe_action> actions = actions_of(body);
         return device->attach(place,
-                              {programs.counters(), "", 0, DJPROBE_MODE_AUTO, DJPROBE_ATTACH_COUNT},
+                              {.prog_fd = programs.counters(body),
+                               .prog_name = "",
+                               .cookie = 0,
+                               .mode = DJPROBE_MODE_AUTO,
+                               .flags = DJPROBE_ATTACH_COUNT,
+                               .actions = actions},
                               symbolizer);
+    }
     const bpf_program* const program = programs.program(body);
     const djprobe_mode mode =
         info.mechanism == BenchMechanism::kDjprobeInt3 ? DJPROBE_MODE_INT3 : DJPROBE_MODE_AUTO;

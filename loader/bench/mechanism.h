@@ -41,9 +41,9 @@ struct MechanismInfo {
     bool anywhere;  ///< also in the middle of a function
     bool ours;
 
-    /// Whether it can do what the program does. One runs no program: it counts.
+    /// Whether it can do what the program does. One runs no program: it only counts.
     [[nodiscard]] bool does(Body body) const {
-        return mechanism != BenchMechanism::kDjprobeCount || body == Body::kCounter;
+        return mechanism != BenchMechanism::kDjprobeCount || counts(body);
     }
     /// Whether kprobes may be optimized while it is there.
     [[nodiscard]] bool optimized() const { return mechanism != BenchMechanism::kKprobeInt3; }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "bench/bpf/bench.h"
 #include "object/load_error.h"
 
 namespace djprobe::loader {
@@ -41,11 +42,29 @@ bpf_program* find_program(const bpf_object* object, ProgramKind kind, Body body)
     return bpf_object__find_program_by_name(object, name.c_str());
 }
 
+/// Of the counters under key 0, over all CPUs.
+std::uint64_t sum_of(int map, std::size_t counters) {
+    const int cpus = libbpf_num_possible_cpus();
+    if (cpus < 0) fail(ExitCode::kFailure, "counting the CPUs: {}", std::strerror(-cpus));
+    std::vector<std::uint64_t> values(static_cast<std::size_t>(cpus) * counters);
+    const __u32 key = 0;
+    if (bpf_map_lookup_elem(map, &key, values.data()) != 0)
+        fail(ExitCode::kFailure, "reading the counters: {}", std::strerror(errno));
+    return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
+}
+
 }  // namespace
 
 const char* body_name(Body body) {
-    constexpr std::array<const char*, 3> kNames = {"empty", "counter", "ringbuf"};
+    constexpr std::array kNames = {"empty", "counter", "filter", "histogram", "ringbuf"};
     return kNames[static_cast<std::size_t>(body)];
+}
+
+std::string body_names() {
+    std::string names;
+    for (const Body body : kBodies)
+        names += fmt::format("{}{}", names.empty() ? "" : ", ", body_name(body));
+    return names;
 }
 
 Programs Programs::load(ProgramKind kind, const std::string& function) {
@@ -73,6 +92,7 @@ Programs Programs::load(ProgramKind kind, const std::string& function) {
     if (const int error = bpf_object__load(object)) fail_load(log, -error);
     const bpf_map* const events = bpf_object__find_map_by_name(object, "events");
     programs.count_fd_ = bpf_object__find_map_fd_by_name(object, "count");
+    programs.slots_fd_ = bpf_object__find_map_fd_by_name(object, "slots");
     try {
         programs.ring_.emplace(bpf_map__fd(events), bpf_map__max_entries(events));
     } catch (const std::system_error& error) {
@@ -96,18 +116,12 @@ void Programs::drain() {
     });
 }
 
-std::uint64_t Programs::read_counter() const {
-    const int cpus = libbpf_num_possible_cpus();
-    if (cpus < 0) fail(ExitCode::kFailure, "counting the CPUs: {}", std::strerror(-cpus));
-    std::vector<std::uint64_t> values(static_cast<std::size_t>(cpus));
-    const __u32 key = 0;
-    if (bpf_map_lookup_elem(count_fd_, &key, values.data()) != 0)
-        fail(ExitCode::kFailure, "reading the counter: {}", std::strerror(errno));
-    return std::accumulate(values.begin(), values.end(), std::uint64_t{0});
+std::uint64_t Programs::read_counters() const {
+    return sum_of(count_fd_, 1) + sum_of(slots_fd_, BENCH_SLOTS);
 }
 
 std::uint64_t Programs::take_count() {
-    const std::uint64_t now = read_counter();
+    const std::uint64_t now = read_counters();
     const std::uint64_t counted = now - std::exchange(counted_, now);
     drain();
     return counted + std::exchange(received_, 0);

@@ -15,22 +15,31 @@
 namespace djprobe::loader {
 
 /// What a program does on a hit.
-enum class Body { kEmpty, kCounter, kRingbuf };
-inline constexpr std::array<Body, 3> kBodies = {Body::kEmpty, Body::kCounter, Body::kRingbuf};
+enum class Body { kEmpty, kCounter, kFilter, kHistogram, kRingbuf };
+inline constexpr std::array kBodies = {Body::kEmpty, Body::kCounter, Body::kFilter,
+                                       Body::kHistogram, Body::kRingbuf};
+/// Whether a list of actions can do it.
+constexpr bool counts(Body body) {
+    return body != Body::kEmpty && body != Body::kRingbuf;
+}
 const char* body_name(Body body);
+/// Their names, with commas.
+std::string body_names();
 
 /// How the kernel calls it.
 enum class ProgramKind { kKprobe, kMulti, kFentry, kFexit, kRawTracepoint };
 
-/// The three programs of one kind, loaded, with maps of their own.
+/// The programs of one kind, one for each body, loaded, with maps of their own.
 class Programs {
   public:
     /// `function`: what fentry and fexit are for. Throws Error with the kernel's reason.
     static Programs load(ProgramKind kind, const std::string& function);
 
     [[nodiscard]] bpf_program* program(Body body) const;
-    /// The map in which the counting program counts.
-    [[nodiscard]] int counters() const noexcept { return count_fd_; }
+    /// The map in which the counting program counts, or the slots of the histogram.
+    [[nodiscard]] int counters(Body body) const noexcept {
+        return body == Body::kHistogram ? slots_fd_ : count_fd_;
+    }
     /// Runs of the programs that can tell since the last call; reads the ring buffer empty.
     std::uint64_t take_count();
     /// Makes room in the ring buffer, without forgetting what it held.
@@ -44,12 +53,13 @@ class Programs {
     };
 
     Programs() = default;
-    [[nodiscard]] std::uint64_t read_counter() const;
+    [[nodiscard]] std::uint64_t read_counters() const;
 
     ProgramKind kind_ = ProgramKind::kKprobe;
     std::unique_ptr<bpf_object, Close> object_;
     std::optional<RingMapping> ring_;
     int count_fd_ = -1;
+    int slots_fd_ = -1;
     std::uint64_t counted_ = 0;
     std::uint64_t received_ = 0;
 };

@@ -29,7 +29,7 @@ constexpr std::uint64_t kMostCalls = 1'000'000;
 
 constexpr const char* kFooter = R"(Examples:
   probeload bench
-      every mechanism of this kernel and djprobe's five, with three programs
+      every mechanism of this kernel and djprobe's five, with five programs
   probeload bench --mechanism djprobe-jump,fentry --program counter
       two of them, and one program
   probeload bench --plot bench.svg
@@ -50,7 +50,7 @@ compared.
 
 Mechanisms:
   djprobe-jump, djprobe-int3       this project's
-  djprobe-count                    a counter in place of the program
+  djprobe-count                    actions in place of the programs that count
   djprobe-return, djprobe-shadow   the same at the function's returns, exact and
                                    shadow mode
   kprobe-optimized, kprobe-int3    the kernel's, with its optimization on or off
@@ -65,6 +65,8 @@ Mechanisms:
 Programs:
   empty      returns
   counter    adds 1 in a per-CPU array
+  filter     the same, if a register (an argument) is not a certain number
+  histogram  adds 1 in one of 65 slots, by the register's highest bit
   ringbuf    sends a record of 32 bytes through a ring buffer
 
 With --attach the times are those to attach all probes, to have all jumps in the
@@ -93,7 +95,7 @@ Body parse_body(const std::string& name) {
     for (const Body body : kBodies) {
         if (name == body_name(body)) return body;
     }
-    fail(ExitCode::kUsage, "--program: '{}' is none of: empty, counter, ringbuf", name);
+    fail(ExitCode::kUsage, "--program: '{}' is none of: {}", name, body_names());
 }
 
 // Before the measurement: it is not to be lost to a mistyped path.
@@ -174,7 +176,7 @@ Command add_bench(CLI::App& app) {
                                    for (const std::string& name : names)
                                        add_sorted(bench.bodies, parse_body(name));
                                },
-                               "Only these: empty, counter, ringbuf")
+                               "Only these: " + body_names())
                            ->type_name("NAME,...")
                            ->delimiter(',')
                            ->allow_extra_args(false));

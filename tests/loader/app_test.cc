@@ -403,7 +403,7 @@ TEST(App, bench_takes_lists_of_known_names) {
         "djprobe-int3, djprobe-return, djprobe-shadow, kprobe-optimized, "
         "kprobe-int3, kprobe-ftrace, kretprobe, kprobe-multi, fentry, fexit, raw-tracepoint");
     expect_usage_error({"bench", "--program", "full"},
-                       "--program: 'full' is none of: empty, counter, ringbuf");
+                       "--program: 'full' is none of: empty, counter, filter, histogram, ringbuf");
 }
 
 TEST(App, bench_wants_sane_numbers) {
