@@ -148,44 +148,48 @@ djprobe_action if_task(uint8_t field, uint64_t value, int operation = DJPROBE_AC
     return make(operation, 0, field, width, DJPROBE_ACTION_TASK, value);
 }
 
-// A thread of another number, and for half of the time of another name, calls as well.
+/// Three times, with names that differ in one half or the other: 10 calls of another thread, 7 of
+/// this one. Once a child calls.
+void call_under_names() {
+    constexpr const char* kName = "first of names";
+    for (const char* name : {kName, "first of nameS", "First of names"}) {
+        std::thread([&] {
+            prctl(PR_SET_NAME, name);
+            call_getpgid(10);
+        }).join();
+        prctl(PR_SET_NAME, name);
+        call_getpgid(7);
+    }
+    prctl(PR_SET_NAME, kName);
+    if (const pid_t child = fork()) {
+        waitpid(child, nullptr, 0);
+    } else {
+        call_getpgid(1);
+        _exit(0);
+    }
+}
+
 TEST_F(Action, OfTheTaskCountsItsHitsOnly) {
+    prctl(PR_SET_NAME, "first of names");
+    List task, process;
+    for (uint8_t field = 0; field < DJPROBE_TASK_FIELDS; ++field)
+        task.push_back(if_task(field, of_this_task(field)));
+    task.push_back(make(DJPROBE_ACTION_COUNT));
+    process = {task[0], make(DJPROBE_ACTION_COUNT),
+               if_task(DJPROBE_TASK_PID, of_this_task(DJPROBE_TASK_PID), DJPROBE_ACTION_IF_NE),
+               make(DJPROBE_ACTION_COUNT, 1)};
     for (const bool shared : {false, true})
-        for (const djprobe_mode mode : kBothModes) {
-            prctl(PR_SET_NAME, "first of names");
-            List list;
-            for (uint8_t field = 0; field < DJPROBE_TASK_FIELDS; ++field)
-                list.push_back(if_task(field, of_this_task(field)));
-            list.push_back(make(DJPROBE_ACTION_COUNT));
-            const List process = {
-                list[0], make(DJPROBE_ACTION_COUNT, 1),
-                if_task(DJPROBE_TASK_PID, of_this_task(DJPROBE_TASK_PID), DJPROBE_ACTION_IF_NE),
-                make(DJPROBE_ACTION_COUNT, 2)};
-            reset();
-            const Probe probe = must_attach(list, mode), other = must_attach(process, mode);
-            Probe with;
-            if (shared) with = device_.must_attach(at(kSite, 0, mode));
-            for (const char* name : {"first of names", "first of nameS", "First of names"}) {
-                std::thread([&] {
-                    prctl(PR_SET_NAME, name);
-                    call_getpgid(10);
-                }).join();
-                prctl(PR_SET_NAME, name);
-                for (int i = 0; i < 7; ++i)
-                    getpgid(0);
+        for (const djprobe_mode mode : kBothModes)
+            for (const bool whole : {false, true}) {
+                reset();
+                const Probe probe = must_attach(whole ? process : task, mode);
+                Probe with;
+                if (shared) with = device_.must_attach(at(kSite, 0, mode));
+                expect_mechanism(probe, mode);
+                call_under_names();
+                EXPECT_EQ(counters()[0], whole ? 3 * 17u : 7u);
+                EXPECT_EQ(counters()[1], whole ? 3 * 10u : 0u);
             }
-            prctl(PR_SET_NAME, "first of names");
-            if (const pid_t child = fork()) {
-                waitpid(child, nullptr, 0);
-            } else {
-                prctl(PR_SET_NAME, "first of names");
-                getpgid(0);
-                _exit(0);
-            }
-            EXPECT_EQ(counters()[0], 7u);
-            EXPECT_EQ(counters()[1], 3 * 17u);
-            EXPECT_EQ(counters()[2], 3 * 10u);
-        }
 }
 
 TEST_F(Action, KeepsTheLeastAndTheGreatestByAllMeans) {
@@ -203,6 +207,7 @@ TEST_F(Action, KeepsTheLeastAndTheGreatestByAllMeans) {
                     mode);
                 Probe program;
                 if (shared) program = device_.must_attach(at(kSite, 0, mode));
+                expect_mechanism(probe, mode);
                 uint64_t most = 0, least = 0;
                 for (const int call : calls) {
                     getpgid(call);
