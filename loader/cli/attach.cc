@@ -24,6 +24,9 @@
 namespace djprobe::loader {
 namespace {
 
+// The kernel's PID_MAX_LIMIT.
+constexpr std::uint64_t kMostTasks = 4'194'304;
+
 constexpr const char* kFooter = R"(Examples:
   probeload attach --func vfs_read vfs_read.bpf.o
       events of every vfs_read() call, until Ctrl-C
@@ -53,6 +56,12 @@ constexpr const char* kFooter = R"(Examples:
       a handler's source, or an object, from stdin
   probeload attach --func 'tcp_*' --ret -d 5 count.bpf.o
       their returns, those that only shadow mode sees included
+  probeload attach --pid 4242 --comm worker vfs_read.bpf.o
+      only hits of one process' threads of that name
+  probeload attach --folded -d 5 stacks.bpf.o | flamegraph.pl >stacks.svg
+      the stacks that the program keeps
+  probeload attach --type events=tool.h:'struct event' tool.bpf.o
+      events whose type the object does not name
 
 With --session the value (64 bits) that the entry's program returns is the
 call's cookie; of a call whose cookie is 0 the return is not seen. If that is so
@@ -60,8 +69,20 @@ of all calls, a line says it after two seconds, and at the end. The return's
 program finds the cookie as its first argument (PT_REGS_PARM1), the time of the
 entry (bpf_ktime_get_ns) as its second. Always in shadow mode.
 
-At the end the global variables that are not zero and the array, hash and stack
-maps are printed: all entries of a map with room for 16, of a larger one those
+--pid, --tid, --uid, --comm and --cgroup stand in front of all programs of FILE,
+in the kernel: of each option that is given one value must be that of the
+current task. Where not, the program returns 0 without having run: the hit
+counts as one. A program for user space sees all tasks, and a line says so.
+
+Frames of the kernel have function and offset, those of processes also file and
+build id, where it is known which process it is: from a member 'tgid' or 'pid'
+beside the stack, or by one --pid. Stacks are arrays of 64-bit numbers with
+'stack' in their name, and of struct bpf_stack_build_id. --folded adds up those
+in events, and hash maps whose key has a stack, or the number of one in a stack
+map ('kern_stack_id'); the first integer of the value is the count.
+
+At the end the global variables that are not zero and the array, hash, queue and
+stack maps are printed: all entries of a map with room for 16, of a larger one those
 that are not zero, 64 at most; beside events only those that hold numbers. An
 array 'slots' or 'hist' of counts is drawn as a histogram. Behind them the
 summary tells of hits, misses and lost events, and how COMMAND ended. That does
@@ -109,6 +130,56 @@ bool parse_others(std::string_view text) {
     if (text == "native") return true;
     if (text == "none") return false;
     fail(ExitCode::kUsage, "--others: '{}' is neither native nor none", text);
+}
+
+void add_numbers(CLI::App& command, const char* name, std::vector<std::uint32_t>& numbers,
+                 const char* about, std::uint64_t most) {
+    command
+        .add_option_function<std::vector<std::string>>(
+            name,
+            [&numbers](const std::vector<std::string>& texts) {
+                for (const std::string& text : texts)
+                    numbers.push_back(static_cast<std::uint32_t>(parse_unsigned(text).value()));
+            },
+            about)
+        ->type_name("N")
+        ->allow_extra_args(false)
+        ->check(whole_number(0, most));
+}
+
+// The kernel keeps so many letters.
+std::string task_name(const std::string& text) {
+    if (text.empty()) return "names no task";
+    return text.size() > 15 ? fmt::format("'{}': the kernel keeps 15 letters of a name", text) : "";
+}
+
+void add_filters(CLI::App& command, FilterOptions& filter) {
+    add_numbers(command, "--pid", filter.processes, "Only hits of this process; may be repeated",
+                kMostTasks);
+    add_numbers(command, "--tid", filter.tasks, "Only those of this thread; may be repeated",
+                kMostTasks);
+    add_numbers(command, "--uid", filter.users, "Only those of this user; may be repeated",
+                UINT32_MAX);
+    command
+        .add_option("--comm", filter.names,
+                    "Only those of threads of this name, no pattern; may be repeated")
+        ->type_name("NAME")
+        ->allow_extra_args(false)
+        ->check(task_name);
+    command
+        .add_option("--cgroup", filter.cgroups,
+                    "Only those in this control group (v2) and below; may be repeated")
+        ->type_name("PATH")
+        ->allow_extra_args(false)
+        ->check(not_empty);
+    filter.exclude = Exclude::kFeedback;
+    auto* const without = command.add_flag_callback(
+        "--exclude-self", [&filter] { filter.exclude = Exclude::kSelf; },
+        "Not those of probeload and of who reads its output; default for events into a pipe");
+    command
+        .add_flag_callback(
+            "--include-self", [&filter] { filter.exclude = Exclude::kNone; }, "Those, too")
+        ->excludes(without);
 }
 
 void add_options(CLI::App& command, AttachOptions& options) {
@@ -177,6 +248,7 @@ void add_options(CLI::App& command, AttachOptions& options) {
                     "A map's max_entries or value_size, before it is made; may be repeated")
         ->type_name("NAME.max_entries=N")
         ->allow_extra_args(false);
+    add_filters(command, options.filter);
     command
         .add_option_function<std::string>(
             "--cookie",
@@ -214,14 +286,29 @@ void add_options(CLI::App& command, AttachOptions& options) {
         ->check(buffer_size);
     add_number(command, "--top", options.top,
                "Of a GLOB's sites, tell of so many that were hit most (default 10)", 0, 1'000'000);
+    command
+        .add_option_function<std::vector<std::string>>(
+            "--type",
+            [&options](const std::vector<std::string>& texts) {
+                for (const std::string& text : texts)
+                    options.event_types.push_back(parse_event_type(text));
+            },
+            "Type of a map's events, from a header; may be repeated")
+        ->type_name("MAP=FILE.h:TYPE")
+        ->allow_extra_args(false);
+    auto* const folded =
+        command.add_flag("--folded", options.folded,
+                         "Stacks added up, for a flame graph, in place of events and maps");
     auto* const json = command.add_flag_callback(
         "-j,--json", [&options] { options.format = Format::kJson; },
         "Events and summary as NDJSON");
+    json->excludes(folded);
     command
         .add_flag_callback(
             "-r,--raw", [&options] { options.format = Format::kRaw; },
             "Events as the program wrote them, see below")
-        ->excludes(json);
+        ->excludes(json)
+        ->excludes(folded);
     command.add_flag("-v,--verbose", options.verbose, "Show what libbpf says");
     command
         .add_option_function<std::string>(

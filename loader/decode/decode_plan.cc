@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "decode/btf_util.h"
+#include "decode/stack_fields.h"
 
 namespace djprobe::loader {
 namespace {
@@ -32,6 +33,8 @@ class DecodePlanCompiler {
     DecodePlanCompiler(const btf& btf, Format format) : btf_(btf) { plan_.format_ = format; }
 
     DecodePlan run(std::uint32_t type_id, std::string_view head, std::string_view tail) {
+        if (const auto process = stack_fields_of(btf_, type_id, "").process)
+            plan_.process_at_ = process->offset;
         outermost_ = &type_at(btf_, skip_modifiers(btf_, type_id));
         const std::int64_t size = btf__resolve_size(&btf_, type_id);
         if (size < 0) {
@@ -183,6 +186,7 @@ class DecodePlanCompiler {
                 continue;
             }
             add_member_name(name, first);
+            member_ = name;
             const bool last =
                 place == Place::kMember && &type == outermost_ && i + 1 == btf_vlen(&type);
             if (last && is_flexible_array(resolved)) {
@@ -233,6 +237,10 @@ class DecodePlanCompiler {
         // Elements of no size show nothing, however many they are said to be.
         op.count = op.size == 0 ? 0 : count;
         check_bounds(offset, count == kToRecordEnd ? 0 : std::uint64_t{op.size} * count);
+        if (const auto kind = stack_kind(btf_, type, member_)) {
+            op.kind = *kind == StackKind::kBuildIds ? OpKind::kBuildIdStack : OpKind::kStack;
+            return add_leaf(op, Place::kInside);
+        }
         if (is_char(btf_, element)) {
             op.kind = OpKind::kString;
             return add_leaf(op, place);
@@ -253,6 +261,7 @@ class DecodePlanCompiler {
 
     const btf& btf_;
     const btf_type* outermost_ = nullptr;
+    std::string_view member_;  // the innermost that has a name
     int depth_ = 0;
     std::string pending_;
     bool has_head_ = false;

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -24,8 +25,10 @@ enum class OpKind : std::uint8_t {
     kPointer,  ///< hexadecimal
     kFloat,    ///< 4 or 8 bytes
     kString,   ///< char array, up to its NUL
-    kBytes,    ///< anything else (__int128, long double): hexadecimal, most significant byte first
-    kArray,    ///< the next `body` operations for each of `count` elements
+    kStack,    ///< addresses up to a zero, by name
+    kBuildIdStack,
+    kBytes,  ///< anything else (__int128, long double): hexadecimal, most significant byte first
+    kArray,  ///< the next `body` operations for each of `count` elements
 };
 
 constexpr std::uint16_t kNoColumn = UINT16_MAX;
@@ -41,7 +44,7 @@ struct Op {
     std::uint16_t column = kNoColumn;  ///< text: which column's width it shares
     std::uint32_t offset = 0;
     std::uint32_t size = 0;         ///< bytes of the value, or of one array element
-    std::uint32_t count = 0;        ///< kArray, kString: elements, or kToRecordEnd
+    std::uint32_t count = 0;        ///< of arrays: elements, or kToRecordEnd
     std::uint32_t body = 0;         ///< kArray: number of operations of one element
     std::uint32_t enumeration = 0;  ///< kEnum: index into DecodePlan's enumerations
     std::uint32_t literal_at = 0;
@@ -79,6 +82,8 @@ class DecodePlan {
     [[nodiscard]] bool accepts(std::size_t record_size) const noexcept {
         return flexible_ ? record_size >= size_ : record_size == size_;
     }
+    /// Where a value says of which process it is: a number of 32 or 64 bits.
+    [[nodiscard]] std::optional<std::uint32_t> process_at() const noexcept { return process_at_; }
     [[nodiscard]] std::span<const Op> ops() const noexcept { return ops_; }
     [[nodiscard]] std::uint16_t columns() const noexcept { return columns_; }
     [[nodiscard]] std::string_view literal(const Op& op) const noexcept {
@@ -96,6 +101,7 @@ class DecodePlan {
     std::uint32_t size_ = 0;
     bool flexible_ = false;
     std::uint32_t flexible_element_ = 0;
+    std::optional<std::uint32_t> process_at_;
     std::uint16_t columns_ = 0;
     std::vector<Op> ops_;
     std::string literals_;

@@ -120,6 +120,7 @@ void append_bytes(Buffer& out, const std::byte* from, std::uint32_t size, Format
 }  // namespace
 
 void Formatter::append(Buffer& out, std::span<const std::byte> record) {
+    record_ = record.data();
     record_end_ = record.data() + record.size();
     run(plan_.ops(), record.data(), out);
 }
@@ -166,6 +167,9 @@ void Formatter::append_value(const Op& op, const std::byte* base, Buffer& out) {
             const std::string_view text(reinterpret_cast<const char*>(from), room);
             return append_quoted(out, text.substr(0, text.find('\0')), format);
         }
+        case OpKind::kStack:
+        case OpKind::kBuildIdStack:
+            return append_stack(op, from, out);
         case OpKind::kBytes:
             return append_bytes(out, from, op.size, format);
     }
@@ -182,6 +186,33 @@ void Formatter::append_array(const Op& op, std::span<const Op> body, const std::
         if (i != 0) out.append(plan_.format() == Format::kJson ? ","sv : ", "sv);
         run(body, element, out);
     }
+}
+
+std::uint32_t Formatter::process() const {
+    std::uint32_t process = 0;
+    const auto size = static_cast<std::size_t>(record_end_ - record_);
+    if (const auto at = plan_.process_at(); at && *at + sizeof process <= size)
+        std::memcpy(&process, record_ + *at, sizeof process);
+    return process;
+}
+
+void Formatter::append_stack(const Op& op, const std::byte* from, Buffer& out) {
+    const StackKind kind = op.kind == OpKind::kStack ? StackKind::kAddresses : StackKind::kBuildIds;
+    const std::uint32_t process = this->process();
+    const auto room = static_cast<std::size_t>(record_end_ - from);
+    const std::size_t size =
+        op.count == kToRecordEnd ? room : std::min(room, std::size_t{op.size} * op.count);
+    const bool json = plan_.format() == Format::kJson;
+    out.push_back('[');
+    bool first = true;
+    for (const Frame& frame : frames_in(kind, {from, size})) {
+        if (!first) out.append(json ? ","sv : ", "sv);
+        first = false;
+        const std::string name =
+            names_ ? names_->full(frame, process) : fmt::format("{:#x}", frame.address);
+        json ? append_quoted(out, name, Format::kJson) : out.append(name);
+    }
+    out.push_back(']');
 }
 
 void Formatter::pad(const Op& op, std::size_t start, Buffer& out) {

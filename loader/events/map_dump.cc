@@ -14,6 +14,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "events/queue_dump.h"
 #include "events/stack_dump.h"
 #include "events/value_printer.h"
 
@@ -50,15 +51,15 @@ std::size_t possible_cpus() {
 
 class MapDumper {
   public:
-    MapDumper(const btf* btf, const bpf_map* map)
+    MapDumper(const btf* btf, const bpf_map* map, FrameNames& names)
         : map_(map),
           per_cpu_(layout(map) == Layout::kPerCpu),
           cpus_(per_cpu_ ? possible_cpus() : 1),
           size_(bpf_map__value_size(map)),
           // The kernel rounds each CPU's slot up to 8 bytes.
           stride_(per_cpu_ ? (size_ + 7) / 8 * 8 : size_),
-          keys_(btf, bpf_map__btf_key_type_id(map), bpf_map__key_size(map)),
-          values_(btf, bpf_map__btf_value_type_id(map), size_, bpf_map__name(map)) {}
+          keys_(btf, bpf_map__btf_key_type_id(map), bpf_map__key_size(map), "", &names),
+          values_(btf, bpf_map__btf_value_type_id(map), size_, bpf_map__name(map), &names) {}
 
     [[nodiscard]] bool counts() const { return values_.is_integer() && size_ <= 8; }
     [[nodiscard]] bool has_histograms() const { return values_.has_histograms(); }
@@ -176,13 +177,14 @@ class MapDumper {
 
 }  // namespace
 
-MapDump dump_maps(const bpf_object* object, MapValues values, Symbolizer& symbolizer) {
+MapDump dump_maps(const bpf_object* object, MapValues values, bool at_end, FrameNames& names) {
     MapDump dump;
     const bpf_map* map = nullptr;
     bpf_object__for_each_map(map, object) {
-        if (bpf_map__type(map) == BPF_MAP_TYPE_STACK_TRACE) dump_stacks(map, symbolizer, dump);
+        if (bpf_map__type(map) == BPF_MAP_TYPE_STACK_TRACE) dump_stacks(map, names, dump);
+        if (is_queue(map)) dump_queue(bpf_object__btf(object), map, at_end, names, dump);
         if (bpf_map__is_internal(map) || layout(map) == Layout::kOther) continue;
-        MapDumper dumper(bpf_object__btf(object), map);
+        MapDumper dumper(bpf_object__btf(object), map, names);
         if (values == MapValues::kAny || dumper.counts() || dumper.has_histograms())
             dumper.dump(dump);
     }

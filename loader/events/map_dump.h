@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "kernel/symbolizer.h"
+#include "decode/frame.h"
 
 namespace djprobe::loader {
 
@@ -46,7 +46,8 @@ enum class MapValues { kAny, kCounters };
 /// The entries of the program's own array and hash maps, per-CPU ones included: integers summed
 /// over the CPUs, other values as a list of one per CPU. A map with room for more than 16 shows
 /// only what is not zero, of a hash map the largest numbers first, and no more than 64. And the
-/// traces of its stack maps.
-MapDump dump_maps(const bpf_object* object, MapValues values, Symbolizer& symbolizer);
+/// traces of its stack maps. What is in a queue or a stack can only be taken out: that is done
+/// `at_end`, and before it only the next one is seen.
+MapDump dump_maps(const bpf_object* object, MapValues values, bool at_end, FrameNames& names);
 
 }  // namespace djprobe::loader

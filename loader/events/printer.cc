@@ -8,7 +8,6 @@
 
 #include "base/say.h"
 #include "decode/hexdump.h"
-#include "decode/record_type.h"
 
 namespace djprobe::loader {
 namespace {
@@ -19,17 +18,25 @@ constexpr std::size_t kPerfPadding = 7;
 
 RecordPrinter::RecordPrinter(const btf* btf, std::string map_name, bool is_only_event_map,
                              RecordStyle style)
+    : RecordPrinter(btf, map_name,
+                    style.format == Format::kRaw
+                        ? std::nullopt
+                        : find_record_type(btf, map_name, is_only_event_map),
+                    style) {}
+
+RecordPrinter::RecordPrinter(const btf* btf, std::string map_name,
+                             const std::optional<RecordType>& type, RecordStyle style)
     : map_name_(std::move(map_name)), style_(style), has_btf_(btf != nullptr) {
     const Format format = style.format;
-    if (btf == nullptr || format == Format::kRaw) return;
-    const auto type = find_record_type(btf, map_name_, is_only_event_map);
-    if (!type) return;
+    if (!type || format == Format::kRaw) return;
     type_name_ = type->name;
     if (format == Format::kJson) {
         const std::string head = fmt::format(R"({{"type":"event","name":"{}","data":)", type->name);
-        formatter_.emplace(DecodePlan::compile(*btf, type->type_id, format, head, "}\n"));
+        formatter_.emplace(DecodePlan::compile(*btf, type->type_id, format, head, "}\n"),
+                           style.names);
     } else {
-        formatter_.emplace(DecodePlan::compile(*btf, type->type_id, format, type->name, "\n"));
+        formatter_.emplace(DecodePlan::compile(*btf, type->type_id, format, type->name, "\n"),
+                           style.names);
     }
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/output.h"
 #include "decode/formatter.h"
+#include "decode/record_type.h"
 
 namespace djprobe::loader {
 
@@ -25,7 +26,8 @@ enum class RecordSize {
 struct RecordStyle {
     Format format = Format::kText;
     RecordSize size = RecordSize::kExact;
-    std::uint32_t number = 0;  ///< raw: of the map
+    std::uint32_t number = 0;     ///< raw: of the map
+    FrameNames* names = nullptr;  ///< for stacks in records
 };
 
 /// What precedes each record with Format::kRaw, in the machine's byte order (little-endian). The
@@ -39,6 +41,9 @@ class RecordPrinter {
   public:
     /// Finds the record's type by the convention of record_type.h and compiles its plan.
     RecordPrinter(const btf* btf, std::string map_name, bool is_only_event_map, RecordStyle style);
+    /// The type is known, or is known to be none.
+    RecordPrinter(const btf* btf, std::string map_name, const std::optional<RecordType>& type,
+                  RecordStyle style);
 
     /// Appends one record. Text and JSON: a line, decoded, or as a hexdump when the type is unknown
     /// or does not fit; the first time with a line on stderr that says what to add.

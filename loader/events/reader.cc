@@ -15,11 +15,6 @@ constexpr std::size_t kPerfBuffer = 64 * kPage;
 // A burst of so many times what came last must still fit.
 constexpr std::size_t kBurst = 16;
 
-bool carries_events(const bpf_map* map) {
-    const bpf_map_type type = bpf_map__type(map);
-    return type == BPF_MAP_TYPE_RINGBUF || type == BPF_MAP_TYPE_PERF_EVENT_ARRAY;
-}
-
 std::vector<bpf_map*> event_maps(const bpf_object* object) {
     std::vector<bpf_map*> maps;
     bpf_map* map = nullptr;
@@ -31,6 +26,19 @@ std::vector<bpf_map*> event_maps(const bpf_object* object) {
 
 }  // namespace
 
+bool carries_events(const bpf_map* map) {
+    const bpf_map_type type = bpf_map__type(map);
+    return type == BPF_MAP_TYPE_RINGBUF || type == BPF_MAP_TYPE_PERF_EVENT_ARRAY;
+}
+
+bool carries_events(const bpf_object* object) {
+    const bpf_map* map = nullptr;
+    bpf_object__for_each_map(map, object) {
+        if (carries_events(map)) return true;
+    }
+    return false;
+}
+
 void set_ring_sizes(const bpf_object* object, std::size_t bytes) {
     bpf_map* map = nullptr;
     bpf_object__for_each_map(map, object) {
@@ -40,7 +48,7 @@ void set_ring_sizes(const bpf_object* object, std::size_t bytes) {
 }
 
 EventReader::EventReader(bpf_object* object, Format format, Output& output, const StopSignals& stop,
-                         std::optional<std::size_t> buffer, const PrintRecord& print)
+                         std::optional<std::size_t> buffer, const MakePrinter& make)
     : output_(output), stop_(stop) {
     const std::vector<bpf_map*> maps = event_maps(object);
     for (bpf_map* map : maps) {
@@ -49,10 +57,8 @@ EventReader::EventReader(bpf_object* object, Format format, Output& output, cons
         const RecordStyle style{.format = format,
                                 .size = is_ring ? RecordSize::kExact : RecordSize::kPadded,
                                 .number = static_cast<std::uint32_t>(sources_.size())};
-        Source& source = sources_.emplace_back(Source{
-            this, name,
-            print ? print : RecordPrinter(bpf_object__btf(object), name, maps.size() == 1, style),
-            std::nullopt});
+        Source& source = sources_.emplace_back(
+            Source{this, name, make(name, maps.size() == 1, style), std::nullopt});
         is_ring ? add_ring(map, source)
                 : add_perf(map, source, buffer.value_or(kPerfBuffer) / kPage);
     }

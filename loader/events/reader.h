@@ -23,16 +23,24 @@ namespace djprobe::loader {
 /// Before the object is loaded: the size of its ring buffers, a power of two from 4096 on.
 void set_ring_sizes(const bpf_object* object, std::size_t bytes);
 
+/// Whether the map carries events.
+bool carries_events(const bpf_map* map);
+/// True if the object has such a map.
+bool carries_events(const bpf_object* object);
+
 /// Appends one record, with its line's end.
 using PrintRecord = std::function<void(Buffer& out, std::span<const std::byte> record)>;
+/// Makes that of a map's records; `is_only`: no other map carries events.
+using MakePrinter =
+    std::function<PrintRecord(const std::string& map, bool is_only, const RecordStyle& style)>;
 
 /// Reads every ring buffer and perf event array of a loaded object and prints their records.
 class EventReader {
   public:
     /// Throws Error when a map cannot be read.
-    /// `buffer`: bytes for each CPU, of perf event arrays. `print`: in place of our own printing.
+    /// `buffer`: bytes for each CPU, of perf event arrays.
     EventReader(bpf_object* object, Format format, Output& output, const StopSignals& stop,
-                std::optional<std::size_t> buffer = std::nullopt, const PrintRecord& print = {});
+                std::optional<std::size_t> buffer, const MakePrinter& make);
     EventReader(const EventReader&) = delete;
     EventReader& operator=(const EventReader&) = delete;
 

@@ -10,20 +10,15 @@ namespace djprobe::loader {
 namespace {
 
 constexpr std::size_t kMostShown = 64;
-// The upper half of the addresses is the kernel's.
-constexpr std::uint64_t kKernel = std::uint64_t{1} << 63;
-
-MapEntry describe(const std::string& map, __u32 id, const std::vector<std::uint64_t>& frames,
-                  Symbolizer& symbolizer) {
+MapEntry describe(const std::string& map, __u32 id, const std::vector<Frame>& frames,
+                  FrameNames& names) {
     MapEntry entry;
     entry.map = map;
     entry.key = id;
     entry.key_text = fmt::to_string(id);
     entry.value = nlohmann::ordered_json::array();
-    for (const std::uint64_t frame : frames) {
-        if (frame == 0) break;
-        const std::string name =
-            frame >= kKernel ? symbolizer.describe(frame) : fmt::format("{:#x}", frame);
+    for (const Frame& frame : frames) {
+        const std::string name = names.full(frame, 0);
         entry.value.push_back(name);
         entry.chart += "    " + name + '\n';
     }
@@ -41,10 +36,20 @@ bool has_stacks(const bpf_object* object) {
     return false;
 }
 
-void dump_stacks(const bpf_map* map, Symbolizer& symbolizer, MapDump& out) {
+StackKind kind_of(const bpf_map* map) {
+    const bool by_build = (bpf_map__map_flags(map) & BPF_F_STACK_BUILD_ID) != 0;
+    return by_build ? StackKind::kBuildIds : StackKind::kAddresses;
+}
+
+std::optional<std::vector<Frame>> find_stack(const bpf_map* map, __u32 id) {
+    std::vector<std::byte> frames(bpf_map__value_size(map));
+    if (bpf_map_lookup_elem(bpf_map__fd(map), &id, frames.data()) != 0) return std::nullopt;
+    return frames_in(kind_of(map), frames);
+}
+
+void dump_stacks(const bpf_map* map, FrameNames& names, MapDump& out) {
     const std::string name = bpf_map__name(map);
     const int fd = bpf_map__fd(map);
-    std::vector<std::uint64_t> frames(bpf_map__value_size(map) / sizeof(std::uint64_t));
     __u32 id = 0, next = 0;
     std::size_t seen = 0;
     // Identifiers ascend, so that the walk ends.
@@ -52,8 +57,8 @@ void dump_stacks(const bpf_map* map, Symbolizer& symbolizer, MapDump& out) {
         id = next;
         previous = &id;
         if (seen >= kMostShown) continue;
-        if (bpf_map_lookup_elem(fd, &id, frames.data()) == 0)
-            out.entries.push_back(describe(name, id, frames, symbolizer));
+        if (const auto frames = find_stack(map, id))
+            out.entries.push_back(describe(name, id, *frames, names));
     }
     if (seen > kMostShown) out.left_out.push_back({name, seen - kMostShown, false});
 }

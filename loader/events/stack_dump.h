@@ -2,16 +2,21 @@
 // Stack traces as results.
 #pragma once
 
+#include <optional>
+#include <vector>
+
+#include "decode/frame.h"
 #include "events/map_dump.h"
-#include "kernel/symbolizer.h"
 
 namespace djprobe::loader {
 
 /// Whether the object keeps stack traces.
 bool has_stacks(const bpf_object* object);
 
-/// The traces of a stack map, 64 at most: the kernel's frames by name, those of user space by
-/// address.
-void dump_stacks(const bpf_map* map, Symbolizer& symbolizer, MapDump& out);
+/// The trace of this number in a stack map.
+std::optional<std::vector<Frame>> find_stack(const bpf_map* map, __u32 id);
+
+/// The traces of a stack map, 64 at most.
+void dump_stacks(const bpf_map* map, FrameNames& names, MapDump& out);
 
 }  // namespace djprobe::loader

@@ -8,20 +8,20 @@
 namespace djprobe::loader {
 
 ValuePrinter::ValuePrinter(const btf* btf, std::uint32_t type_id, std::size_t size,
-                           std::string_view name) {
+                           std::string_view name, FrameNames* names) {
     if (btf == nullptr || type_id == 0) return;
     try {
-        compile(*btf, type_id, size, name);
+        compile(*btf, type_id, size, name, names);
     } catch (const Error&) {
     }
 }
 
 void ValuePrinter::compile(const btf& btf, std::uint32_t type_id, std::size_t size,
-                           std::string_view name) {
+                           std::string_view name, FrameNames* names) {
     DecodePlan text = DecodePlan::compile(btf, type_id, Format::kText);
     if (!text.accepts(size)) return;
-    text_.emplace(std::move(text));
-    json_.emplace(DecodePlan::compile(btf, type_id, Format::kJson));
+    text_.emplace(std::move(text), names);
+    json_.emplace(DecodePlan::compile(btf, type_id, Format::kJson), names);
     const btf_type& type = type_at(btf, skip_modifiers(btf, type_id));
     histograms_ = histograms_in(btf, type_id, name);
     is_integer_ = btf_is_int(&type);

@@ -23,9 +23,9 @@ namespace djprobe::loader {
 class ValuePrinter {
   public:
     /// `btf` may be null, and the type 0. `name` is that of the value, by which a histogram is
-    /// known.
+    /// known; `names` are for stacks.
     ValuePrinter(const btf* btf, std::uint32_t type_id, std::size_t size,
-                 std::string_view name = "");
+                 std::string_view name = "", FrameNames* names = nullptr);
 
     [[nodiscard]] bool is_integer() const { return is_integer_; }
     [[nodiscard]] bool is_signed() const { return is_signed_; }
@@ -37,7 +37,8 @@ class ValuePrinter {
     [[nodiscard]] std::string charts(std::span<const std::byte> value) const;
 
   private:
-    void compile(const btf& btf, std::uint32_t type_id, std::size_t size, std::string_view name);
+    void compile(const btf& btf, std::uint32_t type_id, std::size_t size, std::string_view name,
+                 FrameNames* names);
 
     bool is_integer_ = false;
     bool is_signed_ = false;

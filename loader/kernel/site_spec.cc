@@ -40,8 +40,8 @@ bool is_source_place(std::string_view symbol) {
 void reject_source_place(std::string_view text) {
     if (!is_source_place(text.substr(0, text.find('+')))) return;
     fail(ExitCode::kUsage,
-         "'{}' is a place in a source file, which probeload does not know: write FUNC, FUNC+OFFSET "
-         "or MODULE:FUNC",
+         "'{0}' is a place in a source file, which 'probeload trace {0}' knows ('probeload lines "
+         "FUNC' lists a function's); here write FUNC, FUNC+OFFSET or MODULE:FUNC",
          text);
 }
 

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "base/child.h"
 #include "base/error.h"
@@ -19,6 +20,7 @@
 #include "base/ticker.h"
 #include "events/reader.h"
 #include "events/stack_dump.h"
+#include "events/stack_names.h"
 #include "kernel/device.h"
 #include "object/assign.h"
 #include "object/object.h"
@@ -26,9 +28,11 @@
 #include "session/choice.h"
 #include "session/command.h"
 #include "session/event_loop.h"
+#include "session/filtering.h"
 #include "session/loss_watch.h"
 #include "session/numbers_watch.h"
 #include "session/others.h"
+#include "session/record_printers.h"
 #include "session/results.h"
 #include "session/running.h"
 #include "session/site_names.h"
@@ -106,6 +110,16 @@ std::vector<Program> programs_of(const std::vector<Target>& targets,
     return programs;
 }
 
+// Whose user frames are meant, where a program does not say.
+std::uint32_t the_only(const std::vector<std::uint32_t>& processes) {
+    return processes.size() == 1 ? processes.front() : 0;
+}
+
+MakePrinter printing(PrintRecord print) {
+    return
+        [print = std::move(print)](const std::string&, bool, const RecordStyle&) { return print; };
+}
+
 int exit_status(const AttachOptions& options, const Summary& summary) {
     if (options.strict && !is_complete(summary)) return static_cast<int>(ExitCode::kIncomplete);
     return command_exit_status(summary.command_status, options.exit_status);
@@ -127,6 +141,7 @@ int run_attach(const AttachOptions& options, const Views& views) {
     Symbolizer symbolizer;
 
     // Cheap and certain errors first: the command line, the file, then the kernel.
+    Filtering filtering(options.filter);
     Object object = Object::open(options.file, options.verbose);
     const Choice choice = choose_programs(options, object);
     const std::vector<Target> targets = choose_targets(options, choice.probes);
@@ -142,13 +157,16 @@ int run_attach(const AttachOptions& options, const Views& views) {
     const std::vector<Program> others = aim_others(options, choice.others, symbolizer);
     object.take(programs_of(targets, others));
     if (options.buffer) set_ring_sizes(object.handle(), *options.buffer);
+    filtering.prepare(object.handle(), others);
     object.load();
 
+    StackNames frame_names(symbolizer, the_only(options.filter.processes));
+    RecordPrinters printers(options, object, frame_names);
     EventReader events(object.handle(), options.format, output, stop, options.buffer,
-                       views.records ? views.records(*object.types()) : PrintRecord());
+                       views.records ? printing(views.records(*object.types())) : printers.maker());
     if (options.format == Format::kRaw) check_raw(events, output);
     // What probeload reads for their frames would else be hits of its own.
-    if (has_stacks(object.handle())) symbolizer.kallsyms();
+    if (options.folded || has_stacks(object.handle())) symbolizer.kallsyms();
     if (options.limit != 0) events.set_limit(options.limit);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     Running running(options, targets, others, device, symbolizer, stop);
@@ -169,13 +187,15 @@ int run_attach(const AttachOptions& options, const Views& views) {
         Summary now;
         now.seconds = std::chrono::duration<double>(Clock::now() - since).count();
         now.attachments = running.snapshot(symbolizer);
-        add_results(object, events, running, symbolizer, true, now);
+        add_results(object, events, running, now);
+        if (!options.folded) add_maps(object, events, false, frame_names, now);
         return now;
     };
     const auto show = [&] {
         const bool ticked = ticker.take(), wished = wish.take();
         if (!ticked && !wished) return;
         if (views.results) return views.results(object.handle(), output, symbolizer, false);
+        if (options.folded) print_folded(printers.folded().all(), output);
         print_summary(snapshot(), options.format, output, symbolizer);
         if (ticked && options.clear) clear_results(object.handle());
     };
@@ -195,7 +215,9 @@ int run_attach(const AttachOptions& options, const Views& views) {
     running.sessions().end();
     running.detach();
     if (views.results) views.results(object.handle(), output, symbolizer, true);
-    add_results(object, events, running, symbolizer, !views.results, summary);
+    add_results(object, events, running, summary);
+    if (options.folded) print_folded(printers.folded().all(), output);
+    if (!views.results && !options.folded) add_maps(object, events, true, frame_names, summary);
     if (views.numbers) views.numbers(summary);
     if (views.ended) views.ended(summary, symbolizer);
     print_summary(summary, options.format, output, symbolizer);

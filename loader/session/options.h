@@ -13,12 +13,27 @@
 #include "djprobe.h"
 #include "kernel/return_mode.h"
 #include "kernel/site_spec.h"
+#include "object/event_type.h"
 #include "session/place_option.h"
 
 namespace djprobe::loader {
 
 /// How many sites a summary shows, unless the user asks for more: what fits a screen.
 inline constexpr std::size_t kTopSites = 10;
+
+/// Whose hits do not reach the programs.
+enum class Exclude {
+    kNone,
+    kSelf,      ///< this process', and those of who reads its output
+    kFeedback,  ///< the same, where their hits would come back as events through a pipe
+};
+
+/// Whose hits do. A list that is empty lets all pass.
+struct FilterOptions {
+    std::vector<std::uint32_t> processes, tasks, users;
+    std::vector<std::string> names, cgroups;
+    Exclude exclude = Exclude::kNone;
+};
 
 struct AttachOptions {
     std::filesystem::path file;
@@ -29,7 +44,8 @@ struct AttachOptions {
     bool skip_unsupported = false;     ///< where a part of the object cannot run, the others do
     std::vector<std::string> globals;  ///< NAME=VALUE
     std::vector<std::string> maps;     ///< NAME.max_entries=N, NAME.value_size=N
-    bool at_returns = false;           ///< also where the section does not say so
+    FilterOptions filter;
+    bool at_returns = false;  ///< also where the section does not say so
     std::optional<ReturnMode> return_mode;
     bool session = false;            ///< programs at entry and return of a function belong together
     bool tells_of_no_return = true;  ///< where the program at the entry selects none
@@ -44,7 +60,9 @@ struct AttachOptions {
     bool strict = false;                ///< an incomplete result has an exit status of its own
     std::optional<std::size_t> buffer;  ///< bytes of each buffer for events
     Format format = Format::kText;
-    std::optional<std::string> metrics;  ///< "IP:PORT" that serves them
+    bool folded = false;                       ///< stacks added up, in place of events and maps
+    std::vector<EventTypeOption> event_types;  ///< of maps whose records the object has no type for
+    std::optional<std::string> metrics;        ///< "IP:PORT" that serves them
     std::optional<std::filesystem::path> metrics_file;
     std::size_t top = kTopSites;  ///< of a pattern's sites so many are told of
     bool verbose = false;

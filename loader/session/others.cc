@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/say.h"
+#include "object/filter_handlers.h"
 #include "session/place_option.h"
 
 namespace djprobe::loader {
@@ -46,17 +47,30 @@ void leave_out(const AttachOptions& options, ExitCode code, const std::string& w
     say("probeload: left out: {}\n", why);
 }
 
-void aim(const Program& program) {
-    if (program.places.empty() || is_user_place(program.places.front())) return;
+bool set_target(const Program& program) {
+    return bpf_program__set_attach_target(program.handle, 0, target_of(program).c_str()) == 0;
+}
+
+void check_place(const Program& program) {
     if (!is_typed(program))
         fail(ExitCode::kUsage, "--at {}=...: {} cannot be bound to another place", program.name,
              title(program));
     if (program.places.size() > 1)
         fail(ExitCode::kUsage, "--at {}=...: {} has one place, not {}", program.name,
              title(program), program.places.size());
-    const std::string& target = program.places.front();
-    if (bpf_program__set_attach_target(program.handle, 0, target.c_str()) != 0)
-        fail(ExitCode::kNoSuchSite, "{}: the kernel's types have no '{}'", title(program), target);
+}
+
+// False where the kernel's types have no such place.
+bool aim(const Program& program) {
+    const std::string target = target_of(program);
+    if (is_user_place(target)) return true;
+    if (!program.places.empty()) {
+        check_place(program);
+        return set_target(program);
+    }
+    // Behind a filter libbpf leaves it to us to say where these go.
+    const bool is_ours = is_filtered_section(type_of_section(program.section));
+    return !is_typed(program) || !is_ours || target.empty() || set_target(program);
 }
 
 bpf_link* attach_in_user_space(const Program& program, const std::string& place) {
@@ -101,8 +115,12 @@ std::vector<Program> aim_others(const AttachOptions& options, const std::vector<
                                   title(program), target_of(program), program.name));
             continue;
         }
-        aim(program);
-        aimed.push_back(program);
+        if (aim(program))
+            aimed.push_back(program);
+        else
+            leave_out(options, ExitCode::kNoSuchSite,
+                      fmt::format("{}: the kernel's types have no '{}'", title(program),
+                                  target_of(program)));
     }
     return aimed;
 }

@@ -36,16 +36,19 @@ Loss find_loss(const Object& object, const EventReader& events, std::uint64_t hi
 }  // namespace
 
 void add_results(const Object& object, const EventReader& events, const Running& running,
-                 Symbolizer& symbolizer, bool with_maps, Summary& summary) {
+                 Summary& summary) {
     for (const OtherProgram& other : running.others())
         summary.others.push_back(other.program);
     summary.received = events.received();
     if (events.has_sources())
         summary.loss = find_loss(object, events, total_hits(summary.attachments));
-    if (!with_maps) return;
+}
+
+void add_maps(const Object& object, const EventReader& events, bool at_end, FrameNames& names,
+              Summary& summary) {
     summary.variables = dump_variables(object.handle());
-    summary.maps = dump_maps(
-        object.handle(), events.has_sources() ? MapValues::kCounters : MapValues::kAny, symbolizer);
+    const MapValues values = events.has_sources() ? MapValues::kCounters : MapValues::kAny;
+    summary.maps = dump_maps(object.handle(), values, at_end, names);
 }
 
 Losses count_losses(const Object& object, const EventReader& events, const Running& running) {

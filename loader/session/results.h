@@ -10,10 +10,13 @@
 
 namespace djprobe::loader {
 
-/// All but the attachments, which must be there already, and how the command ended. `with_maps`:
-/// also what maps and variables hold.
+/// All but the attachments, which must be there already, how the command ended, and the maps.
 void add_results(const Object& object, const EventReader& events, const Running& running,
-                 Symbolizer& symbolizer, bool with_maps, Summary& summary);
+                 Summary& summary);
+
+/// What maps and variables hold; `at_end`: nobody looks at them any more.
+void add_maps(const Object& object, const EventReader& events, bool at_end, FrameNames& names,
+              Summary& summary);
 
 /// What is known to be lost or missed by now.
 Losses count_losses(const Object& object, const EventReader& events, const Running& running);

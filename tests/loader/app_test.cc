@@ -349,8 +349,8 @@ TEST(App, numbers_are_decimal_whatever_they_begin_with) {
 
 TEST(App, source_lines_are_told_wherever_a_place_is_named) {
     const std::string line =
-        "'fs/open.c:9' is a place in a source file, which probeload does not "
-        "know: write FUNC, FUNC+OFFSET or MODULE:FUNC";
+        "'fs/open.c:9' is a place in a source file, which 'probeload trace fs/open.c:9' knows "
+        "('probeload lines FUNC' lists a function's); here write FUNC, FUNC+OFFSET or MODULE:FUNC";
     expect_usage_error({"attach", "--func", "fs/open.c:9", "f.o"}, line);
     expect_usage_error({"explain", "fs/open.c:9"}, line);
     expect_usage_error({"survey", "--functions", "fs/open.c:9"}, line);

@@ -62,9 +62,11 @@ TEST(SiteSpec, source_lines_are_no_functions_of_modules) {
     for (const char* text : {"fs/read_write.c:470", "read_write.c:vfs_read", "vfs_read:470",
                              "./fs/read_write.c:470+3", "fs/read_write.c:470:9"}) {
         const std::string message = expect_error(ExitCode::kUsage, [&] { parse_function(text); });
-        EXPECT_EQ(message, fmt::format("'{}' is a place in a source file, which probeload does not "
-                                       "know: write FUNC, FUNC+OFFSET or MODULE:FUNC",
-                                       text));
+        EXPECT_EQ(message,
+                  fmt::format("'{0}' is a place in a source file, which 'probeload trace {0}' "
+                              "knows ('probeload lines FUNC' lists a function's); here "
+                              "write FUNC, FUNC+OFFSET or MODULE:FUNC",
+                              text));
     }
     EXPECT_EQ(parse_function("ext4:f.isra.0").symbol, "ext4:f.isra.0");
     EXPECT_TRUE(parse_function("*:[[:digit:]]*").is_glob());

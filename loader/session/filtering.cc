@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/filtering.h"
+
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "base/error.h"
+#include "base/say.h"
+#include "decode/quote.h"
+#include "events/reader.h"
+#include "kernel/own_number.h"
+#include "session/pipe_readers.h"
+
+namespace djprobe::loader {
+namespace {
+
+std::string name_of(pid_t process) {
+    std::string name;
+    std::ifstream file(fmt::format("/proc/{}/comm", process));
+    std::getline(file, name);
+    return name;
+}
+
+// Who may not expect to be.
+void tell(const std::vector<pid_t>& readers) {
+    std::vector<std::string> names;
+    names.reserve(readers.size());
+    for (const pid_t reader : readers)
+        names.push_back(printable(name_of(reader)));
+    say("probeload: hits of probeload and of {}, which {} its output, are left out "
+        "(--include-self)\n",
+        fmt::join(names, " and "), names.size() == 1 ? "reads" : "read");
+}
+
+// By the numbers that programs see.
+std::vector<std::uint32_t> self_and_readers() {
+    std::vector<std::uint32_t> numbers = {static_cast<std::uint32_t>(getpid())};
+    if (!is_pipe(STDOUT_FILENO)) return numbers;
+    const std::vector<pid_t> readers = pipe_readers(STDOUT_FILENO);
+    for (const pid_t reader : readers)
+        numbers.push_back(static_cast<std::uint32_t>(reader));
+    if (!readers.empty()) tell(readers);
+    return numbers;
+}
+
+Exclude decide(Exclude wanted) {
+    if (wanted == Exclude::kFeedback && (!is_pipe(STDOUT_FILENO) || !own_number()))
+        return Exclude::kNone;
+    if (wanted == Exclude::kSelf && !own_number())
+        fail(ExitCode::kFailure,
+             "--exclude-self: this process is in a PID namespace, and cannot know the numbers that "
+             "programs see: run it outside of the container, or leave the option out");
+    return wanted;
+}
+
+void check_numbers(const FilterOptions& options) {
+    if ((options.processes.empty() && options.tasks.empty()) || own_number()) return;
+    say("probeload: --pid and --tid are the machine's own numbers, not those of this PID "
+        "namespace\n");
+}
+
+}  // namespace
+
+Filtering::Filtering(const FilterOptions& options) : exclude_(decide(options.exclude)) {
+    check_numbers(options);
+    filter_.processes = options.processes;
+    filter_.tasks = options.tasks;
+    filter_.users = options.users;
+    filter_.names = options.names;
+    if (!options.cgroups.empty()) {
+        cgroups_ = make_cgroup_map(options.cgroups);
+        filter_.cgroups = options.cgroups.size();
+        filter_.cgroup_map = cgroups_.get();
+    }
+    if (exclude_ != Exclude::kNone || !filter_.lets_all_pass()) handlers_.emplace(filter_);
+}
+
+void Filtering::prepare(const bpf_object* object, const std::vector<Program>& others) {
+    const bool asked = exclude_ == Exclude::kSelf || !filter_.lets_all_pass();
+    const bool feeds_back = exclude_ == Exclude::kFeedback && carries_events(object);
+    if (exclude_ == Exclude::kSelf || feeds_back) filter_.excluded = self_and_readers();
+    for (const Program& program : others)
+        if (asked && !is_filtered_section(type_of_section(program.section)))
+            say("probeload: program '{}' (SEC \"{}\") sees all tasks: programs of its kind are not "
+                "filtered\n",
+                program.name, program.section);
+}
+
+}  // namespace djprobe::loader
