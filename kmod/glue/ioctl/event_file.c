@@ -5,6 +5,7 @@
 #include "event_file.h"
 
 #include <linux/anon_inodes.h>
+#include <linux/compat.h>
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fcntl.h>
@@ -104,6 +105,35 @@ static long event_ioctl(struct file *file, unsigned int command, unsigned long a
 	return group ? djk_group_ioctl(group, file, command, argument) : -ENOTTY;
 }
 
+#ifdef CONFIG_COMPAT
+/* Of PERF_EVENT_IOC_ID the number has the size of a pointer in it. */
+static unsigned int native_command(unsigned int command)
+{
+	const unsigned int id = _IOC(_IOC_READ, _IOC_TYPE(PERF_EVENT_IOC_ID),
+				     _IOC_NR(PERF_EVENT_IOC_ID), sizeof(compat_uptr_t));
+
+	return command == id ? PERF_EVENT_IOC_ID : command;
+}
+
+static long event_compat_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	return event_ioctl(file, native_command(command), (unsigned long)compat_ptr(argument));
+}
+#endif
+
+/* As a perf event whose program has it count nothing, which tools' programs do: they return 0. */
+static ssize_t event_read(struct file *file, char __user *to, size_t size, loff_t *position)
+{
+	const struct event *event = file->private_data;
+	const u64 count = 0;
+
+	if (event->link)
+		return -EINVAL;
+	if (size < sizeof(count))
+		return -ENOSPC;
+	return copy_to_user(to, &count, sizeof(count)) ? -EFAULT : sizeof(count);
+}
+
 /* As a perf event without a buffer. */
 static __poll_t event_poll(struct file *file, struct poll_table_struct *table)
 {
@@ -133,10 +163,13 @@ static int event_release(struct inode *inode, struct file *file)
 static const struct file_operations event_operations = {
 	.owner = THIS_MODULE,
 	.release = event_release,
+	.read = event_read,
 	.poll = event_poll,
 	.show_fdinfo = event_show_fdinfo,
 	.unlocked_ioctl = event_ioctl,
-	.compat_ioctl = compat_ptr_ioctl,
+#ifdef CONFIG_COMPAT
+	.compat_ioctl = event_compat_ioctl,
+#endif
 };
 
 static struct file *event_file(bool link)
