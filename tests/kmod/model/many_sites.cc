@@ -25,7 +25,7 @@ struct ManySites::All {
 ManySites::ManySites(size_t count, u64 begin, u64 distance)
     : all_(new All{.begin = begin, .distance = distance, .sites = Array<Site*>(count)}) {
     for (size_t i = 0; i < count; ++i) {
-        Site* const site = all_->sites[i] = Box<Site>::create().release();
+        Site* const site = all_->sites[i] = new Site;
         site->trap.address = all_->address(i);
         site->trap.site = &site->hit;
         all_->table->insert(*site);
@@ -40,7 +40,7 @@ ManySites::~ManySites() {
 
 void ManySites::remove(size_t site) {
     all_->table->remove(*all_->sites[site]);
-    Box<Site>::adopt(all_->sites[site]).reset();
+    delete all_->sites[site];
     all_->sites[site] = nullptr;
 }
 

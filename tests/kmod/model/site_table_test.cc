@@ -10,7 +10,7 @@ namespace {
 
 TEST(SiteTable, FindsEachOfManyAndForgetsEach) {
     const Session session(1);
-    constexpr size_t kCount = 20'000;
+    constexpr size_t kCount = 10'000;
     ManySites sites(kCount, 0x100000, 96);
     for (size_t i = 0; i < kCount; i += 2)
         sites.remove(i);
