@@ -15,7 +15,7 @@ struct event {
 
 const struct event* unused_event __attribute__((unused));
 
-struct key {
+struct call_key {
     __u32 pid;
     __s32 kern_stack_id;
     __s32 user_stack_id;
@@ -37,7 +37,7 @@ struct {
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(max_entries, 1024);
-    __type(key, struct key);
+    __type(key, struct call_key);
     __type(value, __u64);
 } calls SEC(".maps");
 
@@ -73,7 +73,7 @@ static void send(void* ctx) {
 }
 
 static void add(void* ctx) {
-    struct key key = {};
+    struct call_key key = {};
     __u64 one = 1;
     __u64* count;
 
