@@ -60,11 +60,12 @@ struct Scene {
         x86::Snapshot all = snapshot(site_offset);
         const Refusal refusal = x86::make_plan(all, plan);
         std::vector<x86::Insn> insns(function.size());
-        all.function.decoded = Span(insns.data(), insns.size())
-                                   .first(decode_ahead(all.function, {insns.data(), insns.size()}));
+        all.function.decoded =
+            Span(insns.data(), insns.size())
+                .first(x86::decode_ahead(all.function, {insns.data(), insns.size()}));
         std::vector<u64> targets(function.size() / 64 + 1);
         x86::FunctionMemo memo;
-        if (find_targets(all.function, {targets.data(), targets.size()}))
+        if (x86::find_targets(all.function, {targets.data(), targets.size()}))
             memo.targets = {targets.data(), targets.size()};
         all.memo = &memo;
         for (int i = 0; i < 2; ++i) {
