@@ -18,7 +18,8 @@ bool is_stack_name(std::string_view name) {
     const auto same = [](char a, char b) {
         return std::tolower(static_cast<unsigned char>(a)) == b;
     };
-    return std::ranges::search(name, kWord, same).begin() != name.end();
+    // clang 14, which builds the fuzzers, does not compile the search in std::ranges of gcc 12.
+    return std::search(name.begin(), name.end(), kWord.begin(), kWord.end(), same) != name.end();
 }
 
 bool is_size(std::string_view name) {
