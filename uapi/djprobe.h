@@ -479,7 +479,7 @@ struct djprobe_switch {
  * One in place of a perf event answers perf's ioctls as an event does that has a program and no
  * buffer, which run the program whatever they say: PERF_EVENT_IOC_ENABLE, DISABLE and RESET do
  * nothing; PERF_EVENT_IOC_ID gives its number (EFAULT: unwritable). These need no capability.
- * read() gives the count 0, poll() tells POLLHUP. DJPROBE_IOC_QUERY and its like: ENOTTY while it holds no probe.
+ * read() gives 0, poll() tells POLLHUP. DJPROBE_IOC_QUERY and its like: ENOTTY without a probe.
  */
 enum djprobe_event_kind {
 	DJPROBE_EVENT_PERF = 0, /* in place of a perf event */

@@ -12,6 +12,7 @@ milliseconds() { awk '{ print int($1 * 1000) }' /proc/uptime; }
 probeload count 'vfs_*' -c true >/tmp/out 2>&1 # the warm-up
 slab=$(used Slab) available=$(used MemAvailable)
 begin=$(milliseconds)
+# shellcheck disable=SC2086  # no word where there is no option
 probeload count $how "$glob" \
     -c "sed -n 's/^\(Slab\|MemAvailable\): *\([0-9]*\) kB/\1 \2/p' /proc/meminfo" >/tmp/out 2>&1 || true
 end=$(milliseconds)
