@@ -18,7 +18,7 @@ struct RunOptions {
     bool json = false;
     bool to_kernel = false;  ///< djprobe takes nothing; for a comparison
     bool bench = false;      ///< compare the cost on a workload
-    std::string workload;    ///< a command for the shell; "": system calls
+    std::string workload{};  ///< a command for the shell; "": system calls
 };
 
 }  // namespace djprobe::loader
