@@ -16,8 +16,8 @@
  * at the register's address plus a displacement: of that the lowest 1, 2, 4 or 8 bytes, extended to
  * 64 bits by zeros or, with DJPROBE_ACTION_SIGNED, by its sign.
  *
- * Memory is read only where that cannot fault: those bytes that the probed instruction itself reads
- * or writes by the same register and displacement, without an index; and up to 8 bytes at `sp` in
+ * Memory is read only where that cannot fault: those bytes that the probed instruction itself
+ * reads, by the same register and displacement, without an index; and up to 8 bytes at `sp` in
  * what a compiler has made. A site for which that does not hold is refused (OPERAND_MAY_FAULT). A
  * register of a device may change by being read: the instruction reads it then for the second time.
  */

@@ -99,9 +99,10 @@ void collect(void* context, unsigned int kind, u64 source, u64 target) {
         search.out->add({static_cast<Reason>(kind), source, target});
 }
 
-/// A displaced branch is no longer in the text, but it still runs in a detour.
-void find_displaced_branches(Range targets, const OwnText& ours, Landings& out) {
-    ours.for_each_displaced([&](const x86::Insn& insn) {
+/// A displaced branch is no longer in the text, but it still runs in a detour. Only the module's
+/// own text branches into it.
+void find_displaced_branches(Range module, Range targets, const OwnText& ours, Landings& out) {
+    ours.for_each_displaced(module, [&](const x86::Insn& insn) {
         if (insn.rel_size && targets.contains(insn.target))
             out.add({Reason::BRANCH_INTO_REGION, insn.address, insn.target});
         if (targets.contains(insn.taken))
@@ -160,7 +161,7 @@ Refusal find_in_module(Range module, Range targets, const OwnText& ours, ModuleI
                        Landings& out) {
     const ModuleIndex* index = nullptr;
     if (const Refusal refusal = ensure_module_index(module, modules, index)) return refusal;
-    find_displaced_branches(targets, ours, out);
+    find_displaced_branches(module, targets, ours, out);
     // Without the lock, what an optimized kprobe hides while the text is read could be back in the
     // text by the time that kprobes are asked for, and be missed twice.
     KernelText unchanged;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // Probes get onto their sites and away from them, many at a time.
+#include "../sites/operand_checks.h"
 #include "registry.h"
 
 namespace djprobe::kmod {
@@ -35,7 +36,8 @@ Refusal Registry::check(const djp_probe& probe) {
     const Box<x86::Plan> plan = Box<x86::Plan>::create();
     if (!plan) return Refusal{Reason::NO_MEMORY};
     if (!djk_pin_target(probe.address)) return Refusal{Reason::MODULE_LEAVING};
-    const Refusal refusal = sites_.plan_for(probe.address, *plan);
+    Refusal refusal = sites_.plan_for(probe.address, *plan);
+    if (!refusal) refusal = check_operands(probe.handler, *plan);
     djk_unpin_target(probe.address);
     return refusal;
 }

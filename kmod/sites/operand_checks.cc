@@ -16,9 +16,11 @@ bool is_on_stack(const x86::Action& action, u64 site) {
 }
 
 bool is_readable(const x86::Action& action, const x86::Plan& plan) {
+    // Below the stack pointer the detour keeps words of its own.
+    if (action.reg == DJPROBE_REG_SP && x86::displacement_of(action) < 0) return false;
     // An instruction with an exception-table entry is no site.
-    return x86::touches_memory({plan.first_bytes, plan.first.length}, action.reg,
-                               x86::displacement_of(action), action.width) ||
+    return x86::reads_memory({plan.first_bytes, plan.first.length}, action.reg,
+                             x86::displacement_of(action), action.width) ||
            is_on_stack(action, plan.site);
 }
 

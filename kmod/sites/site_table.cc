@@ -119,9 +119,9 @@ void SiteTable::for_each_board(Range range, FunctionRef<void(Range)> use) const 
     });
 }
 
-void SiteTable::for_each_displaced(FunctionRef<void(const x86::Insn&)> use) const {
+void SiteTable::for_each_displaced(Range text, FunctionRef<void(const x86::Insn&)> use) const {
     for (const Site* site = first(); site; site = site->next) {
-        if (!site->plan.region.leads) continue;
+        if (!site->plan.region.leads || !text.contains(site->address())) continue;
         const x86::Plan plan = site->plan.expand();
         for (const x86::Insn& insn : plan.region.all())
             use(insn);

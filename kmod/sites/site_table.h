@@ -53,7 +53,7 @@ class SiteTable final : public OwnText {
 
     void restore(FunctionCopy& copy) const override;
     void for_each_board(Range range, FunctionRef<void(Range)> use) const override;
-    void for_each_displaced(FunctionRef<void(const x86::Insn&)> use) const override;
+    void for_each_displaced(Range text, FunctionRef<void(const x86::Insn&)> use) const override;
 
   private:
     template <class Use>

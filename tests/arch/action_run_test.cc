@@ -193,10 +193,10 @@ TEST_P(ActionTest, ReadsTheStackOfTheSite) {
     EXPECT_EQ(counters_at(Reach::Far)[0], 0x1234'5679u);
 }
 
-TEST_P(ActionTest, AComparisonWithMemoryCosts2) {
+TEST_P(ActionTest, AComparisonWithMemoryCosts3) {
     const Action field =
-        make(DJPROBE_ACTION_IF_EQ, 12, 4, DJPROBE_ACTION_MEMORY, 0x18, 0xffff'ffff);
-    EXPECT_EQ(cost(Reach::Near, true, {field, count()}, kNothingLive), 3u);
+        make(DJPROBE_ACTION_IF_EQ, 12, 4, DJPROBE_ACTION_MEMORY, 0x18, 0x7fff'ffff);
+    EXPECT_EQ(cost(Reach::Near, true, {field, count()}, kNothingLive), 4u);
     EXPECT_EQ(cost(Reach::Near, true, {log2(kDi, 4)}, kNothingLive), 4u);
     EXPECT_EQ(
         cost(Reach::Near, true, {make(DJPROBE_ACTION_LOG2, kDi, 4, DJPROBE_ACTION_MEMORY, 0, 0x18)},

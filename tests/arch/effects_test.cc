@@ -172,35 +172,36 @@ TEST(EffectsTest, WhatChangesAcOrDf) {
 }
 
 /// Of rdi.
-bool touches(const Bytes& code, i32 displacement, u32 size, u8 base = kRdi) {
-    return touches_memory(test::view(code), base, displacement, size);
+bool reads(const Bytes& code, i32 displacement, u32 size, u8 base = kRdi) {
+    return reads_memory(test::view(code), base, displacement, size);
 }
 
-TEST(TouchesMemoryTest, TheBytesOfItsOperandByItsRegister) {
+TEST(ReadsMemoryTest, TheBytesOfItsOperandByItsRegister) {
     const Bytes load = CODE("mov eax, [rdi + 0x18]");
-    EXPECT_TRUE(touches(load, 0x18, 4));
-    EXPECT_TRUE(touches(load, 0x1a, 2));
-    EXPECT_FALSE(touches(load, 0x18, 8));
-    EXPECT_FALSE(touches(load, 0x17, 4));
-    EXPECT_FALSE(touches(load, 0x1c, 1));
-    EXPECT_FALSE(touches(load, 0x18, 4, kRsi));
+    EXPECT_TRUE(reads(load, 0x18, 4));
+    EXPECT_TRUE(reads(load, 0x1a, 2));
+    EXPECT_FALSE(reads(load, 0x18, 8));
+    EXPECT_FALSE(reads(load, 0x17, 4));
+    EXPECT_FALSE(reads(load, 0x1c, 1));
+    EXPECT_FALSE(reads(load, 0x18, 4, kRsi));
     for (const Bytes& code :
-         {CODE("mov [rdi - 8], rax"), CODE("cmp qword ptr [rdi - 8], 5"), CODE("push [rdi - 8]"),
+         {CODE("add [rdi - 8], rax"), CODE("cmp qword ptr [rdi - 8], 5"), CODE("push [rdi - 8]"),
           CODE("call [rdi - 8]"), CODE("lock xadd [rdi - 8], rcx"), CODE("imul rax, [rdi - 8]"),
           CODE("test byte ptr [rdi - 8], 1; nop")})
-        EXPECT_TRUE(touches(code, -8, 1));
-    EXPECT_TRUE(touches(CODE("mov rax, [r12]"), 0, 8, 12));
-    EXPECT_TRUE(touches(CODE("mov rax, [rsp + 0x20]"), 0x20, 8, 4));
+        EXPECT_TRUE(reads(code, -8, 1));
+    EXPECT_TRUE(reads(CODE("mov rax, [r12]"), 0, 8, 12));
+    EXPECT_TRUE(reads(CODE("mov rax, [rsp + 0x20]"), 0x20, 8, 4));
 }
 
-TEST(TouchesMemoryTest, NotWhatItOnlyNamesOrMayLeaveAlone) {
+TEST(ReadsMemoryTest, NotWhatItOnlyNamesOrMayLeaveAlone) {
     for (const Bytes& code :
          {CODE("lea rax, [rdi]"), CODE("prefetcht0 [rdi]"), CODE("nop dword ptr [rdi]"),
           CODE("rep movsb"), CODE("stosq"), CODE("mov rax, gs:[rdi]"), CODE("mov rax, fs:[rdi]"),
           CODE("mov rax, [rdi + rcx]"), CODE("mov rax, [edi]"), CODE("mov rax, rdi"),
-          CODE("bt [rdi], rax"), CODE("invlpg [rdi]"), CODE("clflush [rdi]"),
-          CODE("mov rax, [rip]"), CODE("pop rax"), Bytes{0x48, 0x8b}})
-        EXPECT_FALSE(touches(code, 0, 1)) << int{code[0]};
+          CODE("mov [rdi], rax"), CODE("mov dword ptr [rdi], 1"), CODE("bt [rdi], rax"),
+          CODE("invlpg [rdi]"), CODE("clflush [rdi]"), CODE("mov rax, [rip]"), CODE("pop rax"),
+          Bytes{0x48, 0x8b}})
+        EXPECT_FALSE(reads(code, 0, 1)) << int{code[0]};
 }
 
 bool is_same(const Effects& a, const Effects& b) {

@@ -43,8 +43,10 @@ class SnapshotSurroundings {
     Refusal indirect_jump() const {
         FunctionMemo* const memo = snapshot_.memo;
         if (!memo) return find_indirect_jump(snapshot_);
-        if (!memo->knows_indirect_jump) memo->indirect_jump = find_indirect_jump(snapshot_);
+        if (!memo->knows_indirect_jump || memo->no_jump_tables != snapshot_.no_jump_tables)
+            memo->indirect_jump = find_indirect_jump(snapshot_);
         memo->knows_indirect_jump = true;
+        memo->no_jump_tables = snapshot_.no_jump_tables;
         return memo->indirect_jump;
     }
 

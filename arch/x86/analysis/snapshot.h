@@ -45,6 +45,8 @@ struct IndirectThunks {
 /// What several sites of one function share, as long as its bytes stay the same.
 struct FunctionMemo {
     bool knows_indirect_jump = false;
+    /// What the answer rests on beside the function's bytes: a module's index may come later.
+    bool no_jump_tables = false;
     Refusal indirect_jump;  ///< find_indirect_jump()'s answer, once it is known
     /// Where the function's own direct branches lead: a bit for each of its bytes. Empty: not
     /// known.

@@ -36,9 +36,10 @@ bool is_far(const Action& action, i64 counter) {
 }
 
 /// Whether a comparison of 4 bytes of memory with 4 bytes of the value tells what one of all 8
-/// would: if neither was extended, or both in the same way.
+/// would: if neither was extended, or both in the same way. Only of the task's memory: what a site
+/// reads may be a device, and a hypervisor that emulates the access knows plain loads.
 bool compares_in_memory(const Action& action) {
-    if (!is_of_task(action) && !is_in_memory(action)) return false;
+    if (!is_of_task(action)) return false;
     const auto value = static_cast<i64>(action.value);
     if (action.width == 8) return true;
     if (action.width != 4) return false;
@@ -122,8 +123,7 @@ class CounterOperand {
 size_t ActionWriter::scratches(const Action& action, i64 counter, bool rax_is_operand) {
     const size_t loaded = needs_load(action) ? 1 : 0;
     const size_t far = is_far(action, counter) ? 1 : 0;
-    const bool stays = is_in_memory(action) && compares_in_memory(action);
-    if (compares(action)) return (stays ? 0 : loaded) + (is_immediate(action) ? 0 : 1);
+    if (compares(action)) return loaded + (is_immediate(action) ? 0 : 1);
     if (action.operation == DJPROBE_ACTION_LOG2) return 1 + (loaded | far);
     if (!is_extreme(action)) return loaded + far;
     const size_t key = loaded || is_turned(action) ? 1 : 0;
@@ -137,7 +137,14 @@ void ActionWriter::operand(u8 reg, const Source& source) {
     out_.imm32(source.displacement);
 }
 
-/// From a register or memory. Whole registers stay as they are.
+/// movl, from memory.
+u8 ActionWriter::load_half(const Source& from, u8 to) {
+    out_.code(without_w(rex(to, 0, from.reg)), 0x8b);
+    operand(to, from);
+    return to;
+}
+
+/// From a register or memory, which plain loads read. Whole registers stay as they are.
 void ActionWriter::extend(const Action& action, const Source& from, u8 to) {
     const u8 wide = rex(to, 0, from.reg);
     switch (action.width) {
@@ -148,6 +155,10 @@ void ActionWriter::extend(const Action& action, const Source& from, u8 to) {
             out_.code(wide, 0x0f, is_signed(action) ? 0xbf : 0xb7);
             break;
         case 4:  // movslq, or movl, which clears the upper half
+            if (is_signed(action) && from.is_memory) {
+                extend(action, {load_half(from, to), false, 0}, to);
+                return;
+            }
             is_signed(action) ? out_.code(wide, 0x63) : out_.code(without_w(wide), 0x8b);
             break;
         default:

@@ -58,6 +58,7 @@ class ActionWriter {
 
     /// ModRM and what follows it.
     void operand(u8 reg, const Source& source);
+    u8 load_half(const Source& from, u8 to);
     void extend(const Action& action, const Source& from, u8 to);
     u8 take() { return registers_.scratch[taken_++]; }
 

@@ -122,7 +122,7 @@ void add_flags(const Raw& raw, Effects& out) {
 }
 
 /// They read or write all of their operand in memory, each time.
-bool touches_operand(ZydisMnemonic mnemonic) {
+bool uses_operand(ZydisMnemonic mnemonic) {
     switch (mnemonic) {
         case ZYDIS_MNEMONIC_MOV:
         case ZYDIS_MNEMONIC_MOVZX:
@@ -155,6 +155,9 @@ bool touches_operand(ZydisMnemonic mnemonic) {
 bool holds(const ZydisDecodedOperand& operand, u8 base, i64 first, i64 last) {
     if (operand.type != ZYDIS_OPERAND_TYPE_MEMORY || operand.mem.type != ZYDIS_MEMOP_TYPE_MEM)
         return false;
+    // Where an instruction only writes, a read would be a new one: a device, or memory that is
+    // known to be damaged, may answer it with a fault.
+    if (!(operand.actions & ZYDIS_OPERAND_ACTION_READ)) return false;
     const bool plain = operand.mem.segment != ZYDIS_REGISTER_FS &&
                        operand.mem.segment != ZYDIS_REGISTER_GS &&
                        operand.mem.index == ZYDIS_REGISTER_NONE &&
@@ -166,9 +169,9 @@ bool holds(const ZydisDecodedOperand& operand, u8 base, i64 first, i64 last) {
 
 }  // namespace
 
-bool touches_memory(Span<const u8> bytes, u8 base, i32 displacement, u32 size) {
+bool reads_memory(Span<const u8> bytes, u8 base, i32 displacement, u32 size) {
     Raw raw;
-    if (!decode_raw(bytes, raw) || !touches_operand(raw.insn.mnemonic)) return false;
+    if (!decode_raw(bytes, raw) || !uses_operand(raw.insn.mnemonic)) return false;
     for (u8 i = 0; i < raw.insn.operand_count_visible; ++i)
         if (holds(raw.operands[i], base, displacement, i64{displacement} + size)) return true;
     return false;

@@ -47,11 +47,11 @@ struct Effects {
 /// "Flags Affected", as Zydis' tables hold them; where vendors differ, what holds on all.
 Effects find_effects(const Insn& insn, Span<const u8> bytes);
 
-/// Whether the instruction reads or writes the `size` bytes at `displacement` from a general
-/// register, by that register and without an index, whatever else holds. So they can be read right
-/// before it without a fault that it would not have itself. Instructions that are not known to
-/// touch their whole operand, and fs and gs, are a no.
-bool touches_memory(Span<const u8> bytes, u8 base, i32 displacement, u32 size);
+/// Whether the instruction reads the `size` bytes at `displacement` from a general register, by
+/// that register and without an index, whatever else holds. So they can be read right before it
+/// without a fault that it would not have itself. Instructions that only write, or are not known to
+/// use their whole operand, and fs and gs, are a no.
+bool reads_memory(Span<const u8> bytes, u8 base, i32 displacement, u32 size);
 
 /// Remembers effects by the bytes of the instruction, on which alone they depend: the same few
 /// hundred make most of a kernel. Not for several CPUs at a time.

@@ -151,5 +151,19 @@ TEST_F(ActionMemory, WhatTheInstructionDoesNotTouchIsRefused) {
     EXPECT_EQ(attach(add(DJPROBE_REG_SP, 4, 4), "vfs_read", 0, DJPROBE_MODE_AUTO).error, 0);
 }
 
+TEST_F(ActionMemory, IsRefusedWhileAllProbesAreOffToo) {
+    const auto set = [&](uint32_t on) {
+        djprobe_switch request = {};
+        request.size = sizeof request;
+        request.change = DJPROBE_SWITCH_PROBES;
+        request.on = on;
+        EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_SWITCH, &request), 0);
+    };
+    set(0);
+    const ManyAnswer answer = attach(add(7, 0), "vfs_read", 0, DJPROBE_MODE_AUTO);
+    set(DJPROBE_SWITCH_PROBES);
+    EXPECT_EQ(answer.error, -EACCES);
+}
+
 }  // namespace
 }  // namespace djprobe::vm
