@@ -82,9 +82,9 @@ in events, and hash maps whose key has a stack, or the number of one in a stack
 map ('kern_stack_id'); the first integer of the value is the count.
 
 At the end the global variables that are not zero and the array, hash, queue and
-stack maps are printed: all entries of a map with room for 16, of a larger one those
-that are not zero, 64 at most; beside events only those that hold numbers. An
-array 'slots' or 'hist' of counts is drawn as a histogram. Behind them the
+stack maps are printed: all entries of a map with room for 16, of a larger one
+those that are not zero, 64 at most; beside events only those that hold numbers.
+An array 'slots' or 'hist' of counts is drawn as a histogram. Behind them the
 summary tells of hits, misses and lost events, and how COMMAND ended. That does
 not change the exit status, but for 126 and 127, by which a shell says that it
 could not run a command. With --exit-status it is COMMAND's, 128 and the number

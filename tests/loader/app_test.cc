@@ -178,9 +178,10 @@ TEST(App, trace_says_what_does_not_go_together) {
                        "+0x4");
     expect_usage_error({"trace", "vfs_read+4", "--latency"},
                        "vfs_read+0x4: --latency is of calls of a whole function");
-    expect_usage_error({"trace", "vfs_read", "--debuginfo", "."},
-                       "--debuginfo: is for FILE:LINE, FUNC:+LINE and FUNC+OFFSET: vfs_read is a "
-                       "whole function");
+    expect_usage_error(
+        {"trace", "vfs_read", "--debuginfo", "."},
+        "--debuginfo: is for FILE:LINE, FUNC:+LINE, FUNC+OFFSET and --inline: vfs_read is a "
+        "whole function");
 }
 
 TEST(App, values_and_what_stands_behind_two_dashes_are_no_options) {

@@ -98,10 +98,10 @@ TEST(DecodeArray, flexible_tail_reaches_to_the_end_of_the_record) {
     const int u32 = btf.u32();
     const int type = btf.structure("event", 8);
     btf.member("n", u32, 0);
-    btf.member("stack", tail, 8);
-    EXPECT_EQ(to_json_text(btf, type, Record(8)), R"({"n":0,"stack":[]})");
+    btf.member("tail", tail, 8);
+    EXPECT_EQ(to_json_text(btf, type, Record(8)), R"({"n":0,"tail":[]})");
     const Record record = Record(24).put(8, std::uint64_t{1}).put(16, std::uint64_t{2});
-    EXPECT_EQ(to_json_text(btf, type, record), R"({"n":0,"stack":[1,2]})");
+    EXPECT_EQ(to_json_text(btf, type, record), R"({"n":0,"tail":[1,2]})");
 }
 
 // The type has 16 bytes, of which the array's first elements are the last 7.

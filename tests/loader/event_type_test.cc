@@ -45,7 +45,7 @@ TEST(EventType, comes_from_a_header_that_relies_on_others) {
               "--type: 'pid_t' is no struct and no union");
     testing::internal::CaptureStderr();
     expect_error(ExitCode::kCompile, [&] { read_event_type({"events", path, "struct none"}); });
-    EXPECT_NE(testing::internal::GetCapturedStderr().find("incomplete type"), std::string::npos);
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("never completed"), std::string::npos);
     EXPECT_EQ(expect_error(ExitCode::kBadFile,
                            [] {
                                read_event_type({"e", "/no/such.h", "t"});

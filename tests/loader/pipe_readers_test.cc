@@ -51,14 +51,17 @@ class Reader {
 TEST(PipeReaders, are_found_along_the_pipeline) {
     const Pipe first, second, other;
     EXPECT_TRUE(is_pipe(first.ends[1]));
-    const Reader reader(first.ends[0], second.ends[1]), last(second.ends[0], STDERR_FILENO);
-    const Reader stranger(other.ends[0], STDERR_FILENO);
+    // Our own output may be a pipe, too, which another process reads.
+    const int nowhere = open("/dev/null", O_WRONLY);
+    const Reader reader(first.ends[0], second.ends[1]), last(second.ends[0], nowhere);
+    const Reader stranger(other.ends[0], nowhere);
     std::vector<pid_t> expected = {reader.stopped(), last.stopped()};
     stranger.stopped();
     std::vector<pid_t> found = pipe_readers(first.ends[1]);
     std::ranges::sort(expected);
     std::ranges::sort(found);
     EXPECT_EQ(found, expected);
+    close(nowhere);
 }
 
 TEST(PipeReaders, none_of_what_is_no_pipe) {

@@ -460,7 +460,7 @@ TEST_F(TraceProgramTest, takes_variables_from_wherever_they_are) {
     const std::string text = source(asked);
     EXPECT_THAT(text, testing::HasSubstr("SEC(\"kprobe/vfs_read\")\nint begin_vfs_read("));
     EXPECT_THAT(text, testing::HasSubstr("__u64 frame = ctx->sp + 32;"));
-    EXPECT_THAT(text, testing::HasSubstr("long first = given->di;"));
+    EXPECT_THAT(text, testing::HasSubstr("long int first = given->di;"));
     EXPECT_THAT(text, testing::HasSubstr("unsigned long when_words[2] = {ctx->ax, ctx->dx};"));
     EXPECT_THAT(text, testing::HasSubstr("extern const void _text __ksym;"));
     Types all = types();

@@ -163,8 +163,8 @@ bool holds(const ZydisDecodedOperand& operand, u8 base, i64 first, i64 last) {
                        operand.mem.index == ZYDIS_REGISTER_NONE &&
                        ZydisRegisterGetClass(operand.mem.base) == ZYDIS_REGCLASS_GPR64;
     const i64 begin = operand.mem.disp.value;
-    return plain && ZydisRegisterGetId(operand.mem.base) == base && begin <= first &&
-           last <= begin + operand.size / 8;
+    return plain && static_cast<u8>(ZydisRegisterGetId(operand.mem.base)) == base &&
+           begin <= first && last <= begin + operand.size / 8;
 }
 
 }  // namespace
