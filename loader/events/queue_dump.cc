@@ -5,8 +5,12 @@
 #include <fmt/format.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
+#include "decode/declared_value.h"
 #include "events/value_printer.h"
 
 namespace djprobe::loader {
@@ -21,6 +25,14 @@ bool take(const bpf_map* map, bool out_of_it, std::vector<std::byte>& value) {
     return error == 0;
 }
 
+std::uint32_t value_type(const btf* btf, const std::string& map) {
+    try {
+        return btf == nullptr ? 0 : declared_value_type(*btf, map);
+    } catch (const Error&) {
+        return 0;
+    }
+}
+
 }  // namespace
 
 bool is_queue(const bpf_map* map) {
@@ -31,7 +43,7 @@ void dump_queue(const btf* btf, const bpf_map* map, bool at_end, FrameNames& nam
     const std::string name = bpf_map__name(map);
     const bool empties = at_end && !bpf_map__is_pinned(map);
     std::vector<std::byte> value(bpf_map__value_size(map));
-    ValuePrinter printer(btf, bpf_map__btf_value_type_id(map), value.size(), name, &names);
+    ValuePrinter printer(btf, value_type(btf, name), value.size(), name, &names);
     const std::size_t most = empties ? bpf_map__max_entries(map) : 1;
     std::size_t seen = 0;
     for (; seen < most && take(map, empties, value); ++seen) {
