@@ -83,6 +83,9 @@ void on_stop(int signal, siginfo_t*, void* raw) {
     if (!(stored & 2)) std::memset(stop.fx.bytes + kFxXmm, 0, kFxVectorsEnd - kFxXmm);
     context.gregs[REG_RIP] = static_cast<greg_t>(test::exit_address());
     context.gregs[REG_EFL] = 0x202;
+    // Some machines cannot go on with a stack pointer that is no address: the way out would fault
+    // again, for ever.
+    context.gregs[REG_RSP] = reinterpret_cast<greg_t>(box + kStackOffset);
 }
 
 void set_up() {
