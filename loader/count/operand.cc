@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <cstdint>
 #include <iterator>
 #include <optional>
 #include <string>
@@ -53,8 +55,8 @@ std::optional<Operand> find_memory(std::string_view text) {
     const auto base = find_register(text.substr(open + 2, close - open - 2));
     const auto displacement = parse_displacement(text.substr(0, open));
     const std::string_view width = text.substr(close + 1);
-    const auto bytes = width.empty() ? 8 : parse_unsigned(width.substr(1));
-    const bool known = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+    const std::optional<std::uint64_t> bytes = width.empty() ? 8 : parse_unsigned(width.substr(1));
+    const bool known = bytes && *bytes <= 8 && std::has_single_bit(*bytes);
     if (!base || base->width != 8 || !displacement || !known ||
         (!width.empty() && !width.starts_with(':')))
         fail(ExitCode::kUsage,

@@ -95,6 +95,7 @@ std::string draw_bars(const std::vector<NamedBar>& bars) {
 
 std::string draw_bars(const std::vector<Bar>& bars) {
     std::vector<NamedBar> named;
+    named.reserve(bars.size());
     for (const Bar& bar : bars)
         named.push_back({fmt::to_string(bar.from), fmt::to_string(bar.to), bar.count});
     return draw_bars(named);

@@ -78,8 +78,8 @@ std::vector<std::vector<Frame>> FoldedStacks::stacks_of(const StackFields& field
         stacks.push_back(kept_stack(number_at(id, value)));
     std::erase_if(stacks, [](const auto& frames) { return frames.empty(); });
     // The kernel was called by the process' code.
-    std::ranges::stable_partition(stacks,
-                                  [](const auto& frames) { return !is_kernel(frames.front()); });
+    std::stable_partition(stacks.begin(), stacks.end(),
+                          [](const auto& frames) { return !is_kernel(frames.front()); });
     return stacks;
 }
 

@@ -16,7 +16,7 @@ constexpr std::size_t kPerfPadding = 7;
 
 }  // namespace
 
-RecordPrinter::RecordPrinter(const btf* btf, std::string map_name, bool is_only_event_map,
+RecordPrinter::RecordPrinter(const btf* btf, const std::string& map_name, bool is_only_event_map,
                              RecordStyle style)
     : RecordPrinter(btf, map_name,
                     style.format == Format::kRaw

@@ -40,7 +40,8 @@ struct RawHeader {
 class RecordPrinter {
   public:
     /// Finds the record's type by the convention of record_type.h and compiles its plan.
-    RecordPrinter(const btf* btf, std::string map_name, bool is_only_event_map, RecordStyle style);
+    RecordPrinter(const btf* btf, const std::string& map_name, bool is_only_event_map,
+                  RecordStyle style);
     /// The type is known, or is known to be none.
     RecordPrinter(const btf* btf, std::string map_name, const std::optional<RecordType>& type,
                   RecordStyle style);

@@ -29,6 +29,7 @@ class Code {
         add({BPF_ALU64 | BPF_MOV | BPF_K, to, 0, 0, value});
     }
     void set_wide(std::uint8_t to, std::uint64_t value, std::uint8_t meaning = 0) {
+        // NOLINTNEXTLINE(misc-redundant-expression): two of these are 0
         add({BPF_LD | BPF_DW | BPF_IMM, to, meaning, 0, static_cast<std::int32_t>(value)});
         add({0, 0, 0, 0, static_cast<std::int32_t>(value >> 32)});
     }
@@ -104,6 +105,7 @@ void compare_name(Code& code, const std::string& name, Jumps& differ) {
 void require_name(Code& code, const HitFilter& filter, Jumps& out) {
     if (filter.names.empty()) return;
     code.move(BPF_REG_1, BPF_REG_10);
+    // NOLINTNEXTLINE(misc-redundant-expression): two of these are 0
     code.add({BPF_ALU64 | BPF_ADD | BPF_K, BPF_REG_1, 0, 0, kNameAt});
     code.set(BPF_REG_2, -kNameAt);
     code.call(BPF_FUNC_get_current_comm);
@@ -169,6 +171,7 @@ std::vector<bpf_insn> filter_code(const HitFilter& filter) {
 
 UniqueFd make_cgroup_map(const std::vector<std::string>& folders) {
     std::vector<UniqueFd> groups;
+    groups.reserve(folders.size());
     for (const std::string& folder : folders)
         groups.push_back(open_cgroup(folder));
     UniqueFd map(bpf_map_create(BPF_MAP_TYPE_CGROUP_ARRAY, "cgroups", sizeof(__u32), sizeof(__u32),

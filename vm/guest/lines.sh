@@ -33,7 +33,7 @@ questions() {
     ask counted "known:values_sum:+$(($(line end) - begin))" \
         --sum 'time.tv_nsec' --by n --csv --debuginfo "$known"
     ask given -j "known:known.c:$(line end)" 'odd, n' --debuginfo "$known"
-    ask pair -j "known:known.c:$(line pair)" 'pair, pair.high, n' --debuginfo "$known"
+    ask pair -j "known:known.c:$(line pair)" 'pair, pair.tv_nsec, n' --debuginfo "$known"
     ask inlined -j --inline known:values_add 'base, step, n' --debuginfo "$known"
     ask dead -j "known:argument_lasts+$offset" rdi
 }
@@ -71,7 +71,7 @@ for n in 0 1 2 3; do
 
     echo "* what follows from what the function was given, and what is in two registers: $n"
     expect_line "\"odd\":$([ $((n % 2)) = 1 ] && echo true || echo false),\"n\":$n\}" /tmp/given
-    expect_line "\"pair\":\{\"low\":$((n + 11)),\"high\":$((5 * n))\},\"high\":$((5 * n)),\"n\":$n\}" /tmp/pair
+    expect_line "\"pair\":\{\"tv_sec\":$((n + 11)),\"tv_nsec\":$((5 * n))\},\"tv_nsec\":$((5 * n)),\"n\":$n\}" /tmp/pair
 
     echo "* where a function was inlined: $n"
     expect_line "\"base\":$n,\"step\":1,\"n\":$n\}" /tmp/inlined
@@ -98,7 +98,7 @@ refused() {
     expect_exit "$expected" probeload trace "$@" --debuginfo "$known" 2>/tmp/refused
     expect_line "$message" /tmp/refused
 }
-refused 2 '^probeload: .gone.: optimized out here.*; alive at values_sum' "known:known.c:$(line end)" gone
+refused 2 '^probeload: .first.: optimized out here.*; alive at values_sum' "known:known.c:$(line gone)" first
 refused 9 'no statement begins there: the next line on which one does is .*known\.c:[0-9]+$' \
     "known:known.c:$((begin - 1))"
 refused 9 'has no code of a file nosuch.c' known:nosuch.c:3

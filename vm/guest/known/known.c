@@ -137,15 +137,11 @@ static noinline __noclone unsigned long values_sum(unsigned long n, const char *
 	return first + second + always;
 }
 
-struct values_pair {
-	unsigned long low, high;
-};
-
 /* Its argument lies in two registers, and in no memory. */
-static noinline __noclone unsigned long values_pair(struct values_pair pair, unsigned long n)
+static noinline __noclone unsigned long values_pair(struct timespec64 pair, unsigned long n)
 {
-	marks = pair.low; /* VALUES: pair */
-	return pair.high + n;
+	marks = pair.tv_sec; /* VALUES: pair */
+	return pair.tv_nsec + n;
 }
 
 static int run_set(const char *value, const struct kernel_param *param)
@@ -156,7 +152,7 @@ static int run_set(const char *value, const struct kernel_param *param)
 	for (i = 0; !error && i < n; i++)
 		sink += known_loops(i) + known_switch(i) + known_returns(i) + argument_lasts(i) +
 			values_sum(i, "word", i & 1) +
-			values_pair((struct values_pair){ i + 11, 5 * i }, i);
+			values_pair((struct timespec64){ i + 11, 5 * i }, i);
 	return error;
 }
 
