@@ -152,8 +152,10 @@ class Lines:
         elif kind == "histogram":
             fields = fields_of(self.page.sections["hist"].split("a line of `histogram`")[1])
             slot = {name: fields.pop(name) for name in ["from", "to", "count"]}
+            extremes = ["min", "max", "uncompared"] if line["total"] else []
             self.check("histogram", line,
-                       {name: fields[name] for name in ["seconds", "total", "slots"]}, ["type"])
+                       {name: fields[name] for name in ["seconds", "total", "slots", *extremes]},
+                       ["type"])
             for entry in line["slots"]:
                 self.check("a slot of histogram", entry, slot)
         elif kind == "latency":
