@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 
+#include "../harness/crowd.h"
 #include "../harness/fixture.h"
 #include "../harness/function_text.h"
 #include "../harness/kprobe_event.h"
@@ -55,6 +56,7 @@ class KprobeTruth : public ProbeTest {
     std::vector<FunctionText> functions_;
 
   private:
+    static void wait_for_all(const Probe& probes, uint32_t count);
     void add_bytes(const djprobe_query& query, std::set<uint64_t>& bytes) const;
 
     const Setting fast_grace_periods_{"/sys/kernel/rcu_expedited", 1};
@@ -72,13 +74,28 @@ void KprobeTruth::add_bytes(const djprobe_query& query, std::set<uint64_t>& byte
     if (explained.answer.board) add(explained.answer.board, kJump);
 }
 
+/// Until each site has what it will keep. The kernel takes the jump of a kprobe back some time
+/// after that kprobe has left; a site that meets it stays at int3, and tries again a second later.
+void KprobeTruth::wait_for_all(const Probe& probes, uint32_t count) {
+    const bool all_have = wait_until([&] {
+        probes.settle();
+        for (uint32_t i = 0; i < count; ++i) {
+            const djprobe_query query = probes.query(i);
+            if (query.state == DJPROBE_STATE_OPTIMIZING) return false;
+            if (query.reason == DJPROBE_REASON_TEXT_CHANGED) return false;
+        }
+        return true;
+    });
+    EXPECT_TRUE(all_have);
+}
+
 KprobeTruth::Ours KprobeTruth::attach(std::vector<djprobe_site> sites, djprobe_mode mode) {
     Ours ours;
     ManyAnswer answer = device_.attach_many(sites, counter(), mode);
     EXPECT_EQ(answer.error, 0) << describe(static_cast<djprobe_reason>(answer.request.reason));
     if (answer.error) return ours;
     ours.probes = std::move(answer.probes);
-    ours.probes.settle();
+    wait_for_all(ours.probes, sites.size());
     for (uint32_t i = 0; i < sites.size(); ++i) {
         const djprobe_query query = ours.probes.query(i);
         add_bytes(query, ours.bytes);
