@@ -14,7 +14,7 @@ Findings examine_kernel(const Machine& machine);
 Findings examine_module(const Machine& machine);
 /// What the kernel lets this process do: capabilities, lockdown, addresses (permissions.cc).
 Findings examine_permissions(const Machine& machine);
-/// Packages that some verbs use: clang, headers, debug symbols (packages.cc).
+/// Packages that some verbs use: clang, headers, DKMS, debug symbols (packages.cc).
 Findings examine_packages(const Machine& machine);
 
 }  // namespace djprobe::loader::doctor

@@ -2,7 +2,9 @@
 #include <fmt/core.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
+#include <system_error>
 
 #include "doctor/examine.h"
 
@@ -33,6 +35,25 @@ Finding examine_headers(const Machine& machine) {
             "apt install linux-headers-" + release};
 }
 
+// DKMS has a folder for each version of the module, and in it one for each kernel. Only a build
+// that succeeded leaves module/ there.
+Finding examine_dkms(const Machine& machine) {
+    const std::string& release = machine.release();
+    bool known = false;
+    std::error_code error;
+    for (const auto& version :
+         std::filesystem::directory_iterator(machine.at("/var/lib/dkms/djprobe"), error)) {
+        known = true;
+        if (std::filesystem::exists(version.path() / release / "x86_64/module", error))
+            return {
+                "DKMS", Health::Ok,
+                fmt::format("has built {} for this kernel", version.path().filename().string())};
+    }
+    if (!known) return {"DKMS", Health::Ok, "the module is not built by it (package djprobe-dkms)"};
+    return {"DKMS", Health::Note, "has not built the module for this kernel",
+            "dkms autoinstall -k " + release};
+}
+
 Finding examine_debug_symbols(const Machine& machine) {
     const std::string& release = machine.release();
     for (const char* path :
@@ -47,7 +68,8 @@ Finding examine_debug_symbols(const Machine& machine) {
 }  // namespace
 
 Findings examine_packages(const Machine& machine) {
-    return {examine_clang(machine), examine_headers(machine), examine_debug_symbols(machine)};
+    return {examine_clang(machine), examine_headers(machine), examine_dkms(machine),
+            examine_debug_symbols(machine)};
 }
 
 }  // namespace djprobe::loader::doctor

@@ -121,6 +121,17 @@ TEST_F(Doctor, user_without_rights_is_told_how_to_get_them) {
     EXPECT_EQ(find(examine_permissions(machine()), "rights").health, Health::Ok);
 }
 
+TEST_F(Doctor, dkms_that_has_not_built_for_this_kernel_is_told) {
+    EXPECT_EQ(find(examine_packages(machine()), "DKMS").health, Health::Ok);
+    write("/var/lib/dkms/djprobe/0.1.0/6.1.0-55-amd64/x86_64/module/djprobe.ko", "");
+    write("/var/lib/dkms/djprobe/0.1.0/6.1.0-56-amd64/x86_64/log/make.log", "error");
+    const Finding missing = find(examine_packages(machine()), "DKMS");
+    EXPECT_EQ(missing.health, Health::Note);
+    EXPECT_EQ(missing.command, "dkms autoinstall -k 6.1.0-56-amd64");
+    write("/var/lib/dkms/djprobe/0.1.0/6.1.0-56-amd64/x86_64/module/djprobe.ko", "");
+    EXPECT_EQ(find(examine_packages(machine()), "DKMS").text, "has built 0.1.0 for this kernel");
+}
+
 TEST_F(Doctor, packages_are_named_by_the_kernel) {
     EXPECT_EQ(find(examine_packages(machine()), "headers").command,
               "apt install linux-headers-6.1.0-56-amd64");
