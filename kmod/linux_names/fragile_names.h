@@ -174,6 +174,7 @@ static const char* const djprobe_fragile_leaves[] = {
     /* They print that something is wrong, or a debugging message. */
     "_printk",
     "__warn_printk",
+    "dump_stack",
     "__dynamic_pr_debug",
     "kasan_report",
     "lockdep_rcu_suspicious",
@@ -202,6 +203,8 @@ static const char* const djprobe_fragile_never[] = {
     "debug_locks_off",
     /* It runs for a user's task that has asked for it, not for the idle task that goes. */
     "task_work_add",
+    /* It looks for one CPU of many, for callers that do not say which. A CPU that goes says it. */
+    "sched_numa_find_nth_cpu",
     /* It runs once, at boot, and finds out how to call Xen. */
     "__xen_hypercall_setfunc",
     /* Boot makes nops of the calls to it. */

@@ -3,6 +3,7 @@
 #ifndef DJPROBE_KMOD_ACTIONS_H
 #define DJPROBE_KMOD_ACTIONS_H
 
+#include <linux/percpu.h>
 #include <linux/refcount.h>
 #include <linux/types.h>
 

@@ -47,18 +47,43 @@ static bool fill(void *memory, size_t size)
 	return true;
 }
 
+/* The flags of a kernel address' page, 0 when none is mapped there. */
+static unsigned long page_flags(const void *address)
+{
+	unsigned int level;
+	const pte_t *const entry = lookup_address((unsigned long)address, &level);
+
+	return entry && (pte_flags(*entry) & _PAGE_PRESENT) ? pte_flags(*entry) : 0;
+}
+
+static bool may_only_be_run(const void *memory)
+{
+	const unsigned long flags = page_flags(memory);
+
+	return flags && !(flags & (_PAGE_RW | _PAGE_NX));
+}
+
+/* Read-only before executable: never both writable and executable. What a cache of executable
+ * memory has handed out is both already, and may be part of a large page that must stay one. */
+static bool make_code(void *memory, size_t size)
+{
+	const int pages = size / PAGE_SIZE;
+
+	if (may_only_be_run(memory))
+		return true;
+	return !djk_int(djk_call2(set_memory_ro, memory, pages)) &&
+	       !djk_int(djk_call2(set_memory_x, memory, pages));
+}
+
 void *djk_exec_alloc(size_t size)
 {
 	/* The JIT's allocator keeps its name across kernels and serves the +-2 GiB that we need. */
 	void *memory = (void *)djk_call1(bpf_jit_alloc_exec, size);
-	const int pages = size / PAGE_SIZE;
 
 	if (!memory)
 		return NULL;
 	reset_when_freed(memory, size);
-	/* Read-only before executable: never both writable and executable. */
-	if (!fill(memory, size) || djk_int(djk_call2(set_memory_ro, memory, pages)) ||
-	    djk_int(djk_call2(set_memory_x, memory, pages))) {
+	if (!fill(memory, size) || !make_code(memory, size)) {
 		djk_call1(bpf_jit_free_exec, memory);
 		return NULL;
 	}
@@ -77,20 +102,9 @@ void djk_exec_free(void *memory, size_t size)
 		free_exec(memory);
 }
 
-/* The flags of a kernel address' page, 0 when none is mapped there. */
-static unsigned long page_flags(const void *address)
-{
-	unsigned int level;
-	const pte_t *const entry = lookup_address((unsigned long)address, &level);
-
-	return entry && (pte_flags(*entry) & _PAGE_PRESENT) ? pte_flags(*entry) : 0;
-}
-
 static bool is_code(const void *memory)
 {
-	const unsigned long flags = page_flags(memory);
-
-	return flags && !(flags & (_PAGE_RW | _PAGE_NX)) && !memchr_inv(memory, 0xcc, PAGE_SIZE);
+	return may_only_be_run(memory) && !memchr_inv(memory, 0xcc, PAGE_SIZE);
 }
 
 /* Whether the freed page is an ordinary page of the kernel again, or a cache keeps it as code. */

@@ -116,6 +116,33 @@ static bool is_of_its_kind(const unsigned long *field)
 	return text || *field == djk_imports._etext || *field == djk_imports._einittext;
 }
 
+static int resolve_optional(struct djk_doubt *doubt)
+{
+	static const struct {
+		const char *name, *instead;
+		unsigned long *field;
+	} optional[] = {
+#define OPTIONAL(name, instead) { #name, #instead, &djk_imports.name },
+		DJK_OPTIONAL_IMPORTS(OPTIONAL)
+#undef OPTIONAL
+	};
+	size_t i;
+
+	for (i = 0; i < ARRAY_SIZE(optional); i++) {
+		const size_t count = djk_lookup_all(optional[i].name, optional[i].field, 1);
+		unsigned long other;
+
+		if (count == 1 && is_of_its_kind(optional[i].field))
+			continue;
+		if (!count && !djk_lookup_all(optional[i].instead, &other, 1))
+			continue;
+		djk_doubt(doubt, "this kernel has %s %s; it is not supported",
+			  count ? "an unknown" : "no", optional[i].name);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
 int djk_resolve_imports(struct djk_doubt *doubt)
 {
 	static const char *const names[] = {
@@ -153,5 +180,5 @@ int djk_resolve_imports(struct djk_doubt *doubt)
 			  is_data(&field[i]) ? "code" : "data");
 		return -EOPNOTSUPP;
 	}
-	return 0;
+	return resolve_optional(doubt);
 }

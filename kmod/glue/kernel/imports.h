@@ -28,7 +28,6 @@
 	X(within_kprobe_blacklist)                                                                 \
 	X(jump_label_lock)                                                                         \
 	X(jump_label_unlock)                                                                       \
-	X(alternatives_text_reserved)                                                              \
 	X(ftrace_location)                                                                         \
 	X(ftrace_location_range)                                                                   \
 	X(find_bug)                                                                                \
@@ -62,12 +61,21 @@
 	X(bpf_stats_enabled_key)                                                                   \
 	X(kallsyms_show_value)                                                                     \
 	X(find_vm_area)
+/*
+ * Y(name, instead): 0 where the kernel has none. The module does not load where the kernel has
+ * `instead`, which does what only the function knows of.
+ */
+#define DJK_OPTIONAL_IMPORTS(Y)                                                                    \
+	Y(alternatives_text_reserved, alternatives_enable_smp)
 /* clang-format on */
 
 struct djk_imports {
 #define DJK_IMPORT_FIELD(name) unsigned long name;
 	DJK_IMPORTS(DJK_IMPORT_FIELD)
 #undef DJK_IMPORT_FIELD
+#define DJK_OPTIONAL_FIELD(name, instead) unsigned long name;
+	DJK_OPTIONAL_IMPORTS(DJK_OPTIONAL_FIELD)
+#undef DJK_OPTIONAL_FIELD
 };
 extern struct djk_imports djk_imports;
 
