@@ -11,6 +11,8 @@ case $DEBIAN in
 12) KERNELS=(6.1 6.12 6.12-rt) ;;
 *) KERNELS=(6.12 6.12-rt) ;;
 esac
+# Fetched by `vm/setup --kernel ALIAS` only. "7" is the newest of Debian 13's backports.
+MORE_KERNELS=(6.1-generic 6.12-generic 7)
 
 # What programs print is read here; what is made here is for all users of the guest; a user's PATH
 # need not have modprobe.

@@ -19,9 +19,10 @@ bzimage_release() {
 #   KERNEL_HEADERS  what its modules are built with
 resolve_kernel() {
     local name=$1
-    if [[ " ${KERNELS[*]} debug " == *" $name "* ]]; then
+    if [[ " ${KERNELS[*]} ${MORE_KERNELS[*]} debug " == *" $name "* ]]; then
         local dir=$BUILD/kernels/$name setup=vm/setup
         [[ $name != debug ]] || setup='vm/setup --debug-kernel'
+        [[ " ${MORE_KERNELS[*]} " != *" $name "* ]] || setup="vm/setup --kernel $name"
         [[ -r $dir/release ]] || die "the kernel $name is not here yet: run $setup"
         KERNEL_KEY=$name
         KERNEL_IMAGE=$dir/vmlinuz
@@ -29,7 +30,7 @@ resolve_kernel() {
         KERNEL_ROOT=$dir/root
         KERNEL_HEADERS=$dir/headers
     else
-        [[ -r $name ]] || die "no kernel $name: neither one of ${KERNELS[*]} debug nor a readable file"
+        [[ -r $name ]] || die "no kernel $name: neither one of ${KERNELS[*]} ${MORE_KERNELS[*]} debug nor a readable file"
         KERNEL_RELEASE=$(bzimage_release "$name") || die "$name is not a bzImage"
         KERNEL_KEY=$KERNEL_RELEASE
         KERNEL_IMAGE=$name
