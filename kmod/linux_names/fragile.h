@@ -42,8 +42,10 @@ Refusal walk_calls(const Code& code, djprobe_walk walk, Span<const u64> marks, V
 
 /// Whether find_closure() does not follow the calls of a function; and whether it is no member
 /// either.
-bool is_fragile_leaf(const char* name);
-bool is_never_fragile(const char* name);
+template <class Kernel>
+bool is_fragile_leaf(const Kernel& kernel, const char* name);
+template <class Kernel>
+bool is_never_fragile(const Kernel& kernel, const char* name);
 
 }  // namespace djprobe::x86
 
@@ -51,18 +53,24 @@ bool is_never_fragile(const char* name);
 
 namespace djprobe::x86 {
 
-inline bool is_never_fragile(const char* name) {
+template <class Kernel>
+bool is_never_fragile(const Kernel& kernel, const char* name) {
+    u64 any;
     for (const char* never : djprobe_fragile_never)
         if (names::equal(name, never)) return true;
+    for (const auto& never : djprobe_fragile_never_with)
+        if (names::equal(name, never.name))
+            return kernel.addresses_of(never.with, Span<u64>{&any, 1}) > 0;
     return false;
 }
 
-inline bool is_fragile_leaf(const char* name) {
+template <class Kernel>
+bool is_fragile_leaf(const Kernel& kernel, const char* name) {
     for (const char* leaf : djprobe_fragile_leaves)
         if (names::equal(name, leaf)) return true;
     for (const char* prefix : djprobe_fragile_leaf_prefixes)
         if (names::begins(name, prefix)) return true;
-    return is_never_fragile(name);
+    return is_never_fragile(kernel, name);
 }
 
 namespace fragile {
@@ -118,7 +126,7 @@ struct Functions {
     bool function_at(u64 address, Code& out) const { return kernel.function_at(address, out); }
     bool start_of(u64 address, u64& start) const { return kernel.start_of(address, start); }
     bool is_leaf(const Code& code) const {
-        return is_among(own, code.address) || is_fragile_leaf(kernel.name_of(code.address));
+        return is_among(own, code.address) || is_fragile_leaf(kernel, kernel.name_of(code.address));
     }
 };
 
@@ -225,7 +233,7 @@ Refusal find_fragile(const Kernel& kernel, Span<const djprobe_root> roots, Fragi
         add_function(start);
     for (size_t i = 0; i < members; ++i)
         if (!fragile::is_among(own.first(text.own_count), text.members[i]) &&
-            !is_never_fragile(kernel.name_of(text.members[i])))
+            !is_never_fragile(kernel, kernel.name_of(text.members[i])))
             add_function(text.members[i]);
     return refusal;
 }

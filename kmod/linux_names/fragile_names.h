@@ -211,6 +211,17 @@ static const char* const djprobe_fragile_never[] = {
     "__fentry__",
 };
 
+/* Nor do these, where the kernel has the symbol `with`. */
+static const struct {
+    const char* name;
+    const char* with;
+} djprobe_fragile_never_with[] = {
+    /* What has a way without the FPU asks irq_fpu_usable() first. With that symbol it says no from
+     * where a CPU goes until fpu__init_cpu(): the checksum of microcode is made before that. */
+    {"kernel_fpu_begin_mask", "kernel_fpu_allowed"},
+    {"kernel_fpu_end", "kernel_fpu_allowed"},
+};
+
 /* Leaves as well: tracepoints, whose handlers are not called on a CPU that is not online; reports
  * of checks that the compiler puts in. */
 static const char* const djprobe_fragile_leaf_prefixes[] = {
