@@ -32,7 +32,7 @@ copy_sources() {
 # The backports of a Debian that has been made, beside its own suites.
 add_backports() {
     local suite
-    suite=$(. "$1/etc/os-release" && echo "$VERSION_CODENAME")
+    suite=$(sed -n 's/^VERSION_CODENAME=//p' "$1/etc/os-release")
     printf 'deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] %s %s-backports main\n' \
         "$(debian_archive)" "$suite" >"$1/etc/apt/sources.list.d/backports.list"
 }

@@ -5,7 +5,7 @@
 #
 # build/kernels/ALIAS/: release, vmlinuz, modules, headers, vmlinux, and root/,
 # the unpacked packages that the first ones point into. Where its modules must be built in another
-# Debian, debian points to that.
+# Debian, debian points to that. Where optional is there, only the target kernel-ALIAS builds them.
 
 # newest_6_12 FLAVOUR: of Debian 12's backports, or Debian 13's. The signed image has no suffix;
 # -unsigned and -dbg do not end so.
@@ -129,6 +129,7 @@ fetch_kernel() {
         ln -s "root/lib/modules/$release/vmlinuz" "$new/vmlinuz"
     fi
     [[ -z $FOREIGN ]] || ln -s "../../deps/${FOREIGN##*/}" "$new/debian"
+    [[ " ${MORE_KERNELS[*]} " != *" $alias "* ]] || touch "$new/optional"
     ln -s "root/lib/modules/$release" "$new/modules"
     ln -s "root/usr/src/linux-headers-$release" "$new/headers"
     relocate_headers "$new/headers"

@@ -52,10 +52,11 @@ module_of_kernel() {
         quietly "$BUILD/log/kmod-$KERNEL_KEY.log" "$TOP/kmod/build" --kdir "$KERNEL_HEADERS" \
             --out "$out" --zydis "$BUILD/deps/zydis" || die "djprobe.ko does not build for $KERNEL_RELEASE"
     fi
-    require_product "$out/djprobe.ko"
+    require_product "$out/djprobe.ko" "$([[ ! -e ${KERNEL_IMAGE%/*}/optional ]] || echo " --target kernel-$KERNEL_KEY")"
     printf '%s\n' "$out/djprobe.ko"
 }
 
+# require_product FILE [OPTIONS]: of the build that makes it.
 require_product() {
-    [[ -r $1 ]] || die "${1#"$TOP/"} is not built: run cmake -S . -B build -G Ninja && cmake --build build"
+    [[ -r $1 ]] || die "${1#"$TOP/"} is not built: run cmake -S . -B build -G Ninja && cmake --build build${2:-}"
 }
