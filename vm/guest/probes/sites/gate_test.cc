@@ -22,11 +22,16 @@ using x86::Insn;
 
 /// Prints; ends all; does nothing with preemption off; says itself what RCU is to know; does not
 /// run in the idle task (task_work_add); is a weak function that another one stands for
-/// (__fentry__).
+/// (__fentry__); chooses a CPU for who has named none (sched_numa_find_nth_cpu); has not got the
+/// FPU yet (kernel_fpu_begin_mask, kernel_fpu_end).
 constexpr std::string_view kLeaves[] = {"start_secondary",
                                         "_printk",
                                         "__warn_printk",
                                         "__dynamic_pr_debug",
+                                        "dump_stack",
+                                        "sched_numa_find_nth_cpu",
+                                        "kernel_fpu_begin_mask",
+                                        "kernel_fpu_end",
                                         "panic",
                                         "sev_es_terminate",
                                         "debug_locks_off",
@@ -39,8 +44,9 @@ constexpr std::string_view kLeaves[] = {"start_secondary",
                                         "rcu_report_dead",
                                         "rcutree_report_cpu_dead",
                                         "__fentry__",
-                                        "__stack_chk_fail",
-                                        "__ubsan_handle_out_of_bounds"};
+                                        "__stack_chk_fail"};
+/// Tracepoints; reports of checks that the compiler puts in.
+constexpr std::string_view kLeafPrefixes[] = {"__SCT__tp_func_", "__ubsan_handle_"};
 /// Until it calls one of them a CPU is not RCU's, and from one of those on.
 constexpr std::string_view kCounted[] = {"rcu_cpu_starting", "rcutree_report_cpu_starting"};
 constexpr std::string_view kUncounted[] = {"rcu_report_dead", "rcutree_report_cpu_dead"};
@@ -88,15 +94,20 @@ class Text {
         return std::ranges::any_of(
             names, [&](std::string_view name) { return address_of(name) == start; });
     }
+    [[nodiscard]] bool is_leaf(u64 start) const {
+        const std::string name = name_of(start);
+        return is_one_of(start, kLeaves) ||
+               std::ranges::any_of(kLeafPrefixes, [&](std::string_view prefix) {
+                   return name.starts_with(prefix);
+               });
+    }
     /// The roots and all that they lead to, but through leaves; those themselves not.
     [[nodiscard]] std::vector<u64> reach(const std::vector<u64>& roots, size_t most) const {
         std::vector<u64> members;
         std::set<u64> seen;
         std::deque<u64> next(roots.begin(), roots.end());
         for (; !next.empty() && members.size() < most; next.pop_front()) {
-            if (!seen.insert(next.front()).second || is_one_of(next.front(), kLeaves) ||
-                name_of(next.front()).starts_with("__SCT__tp_func_"))
-                continue;
+            if (!seen.insert(next.front()).second || is_leaf(next.front())) continue;
             members.push_back(next.front());
             for (const u64 callee : callees(next.front()))
                 next.push_back(callee);
