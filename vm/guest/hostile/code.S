@@ -297,7 +297,7 @@ END lock_skipped
 FUNCTION prefix_segment
 	mov	%rdi, %rax
 	mov	%gs:this_cpu_off(%rip), %rcx
-	mov	%gs:0, %ecx
+	mov	%gs:this_cpu_off, %ecx		/* no base: an absolute address */
 	.byte	0x3e
 	add	scratch(%rip), %edx
 	.byte	0x2e

@@ -289,8 +289,8 @@ std::vector<uint64_t> bug_addresses() {
     return found;
 }
 
-/// Whether an ud1 or ud2 stands there. Newer kernels call a function that has it, and name the
-/// instruction behind the one that loads the entry's address.
+/// Whether an ud1 or ud2 stands there. Newer kernels name the instruction behind the one that loads
+/// the entry's address; the trap, which boot makes of a static call, comes some instructions later.
 bool is_trap(uint64_t address) {
     const std::vector<uint8_t> bytes = loader::Kcore().read(address, 4);
     const auto opcode = std::ranges::find(bytes, 0x0f);
