@@ -103,8 +103,8 @@ static unsigned int patched_by_kernel(unsigned long begin, unsigned long end)
 {
 	if (djk_call2(ftrace_location_range, begin, end - 1))
 		return DJPROBE_REASON_FTRACE_SITE;
-	/* Unlike the other functions, this one takes the end as exclusive. A kernel that keeps its lock
-	 * prefixes whatever the number of CPUs has none. */
+	/* Unlike the other functions, this one takes the end as exclusive. A kernel that keeps its
+	 * lock prefixes whatever the number of CPUs has none. */
 	if (djk_imports.alternatives_text_reserved &&
 	    djk_int(djk_call2(alternatives_text_reserved, begin, end)))
 		return DJPROBE_REASON_ALTERNATIVE;
