@@ -260,6 +260,7 @@ void add_options(CLI::App& command, AttachOptions& options) {
             "--mode", [&options](const std::string& text) { options.mode = parse_mode(text); },
             "auto: a jump where it is safe (default); int3: never a jump")
         ->type_name("auto|int3");
+    add_backend(command, options.backend);
     command.add_option("-d,--duration", options.seconds, "Stop after so many seconds")
         ->type_name("SECONDS")
         ->check(positive);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "cli/checks.h"
 #include "cli/latency.h"
+#include "cli/modes.h"
 #include "cli/number_option.h"
 #include "latency/latency_session.h"
 #include "trace/trace_session.h"
@@ -279,6 +280,7 @@ void add_run(CLI::App& command, AttachOptions& attach) {
             "Bytes of the ring buffer: 64K, 1M (default 256K)")
         ->type_name("SIZE")
         ->check(buffer_size);
+    add_backend(command, attach.backend);
     command.add_flag("-v,--verbose", attach.verbose, "Show what libbpf says");
 }
 

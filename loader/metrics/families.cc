@@ -85,6 +85,16 @@ struct ProbeFamilies {
                                                               &djprobe_query::mechanism)));
     }
 
+    // The kernel counts the runs of a program, not of each place.
+    void add_kernel_report(const KernelReport& report) {
+        const Labels labels = {{"program", report.program},
+                               {"site", report.places},
+                               {"at", report.at_returns ? "return" : "entry"}};
+        if (report.hits) hits.add(labels, static_cast<double>(*report.hits));
+        missed.add(with(labels, "cause", "kernel"), static_cast<double>(report.missed));
+        probes.add(with(labels, "mechanism", report.mechanism), static_cast<double>(report.probes));
+    }
+
     static constexpr std::array<std::pair<const char*, djprobe_mechanism>, 3> kMechanisms = {
         {{"jump", DJPROBE_MECHANISM_JUMP},
          {"int3", DJPROBE_MECHANISM_INT3},
@@ -160,6 +170,8 @@ std::vector<MetricFamily> metric_families(const Summary& summary) {
     ProbeFamilies probes;
     for (const AttachmentReport& report : summary.attachments)
         probes.add_report(report);
+    for (const KernelReport& report : summary.kernel)
+        probes.add_kernel_report(report);
     std::vector<MetricFamily> families = {probes.hits.take(), probes.missed.take(),
                                           probes.probes.take()};
     add_events(summary, families);

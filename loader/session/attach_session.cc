@@ -25,6 +25,7 @@
 #include "object/assign.h"
 #include "object/object.h"
 #include "session/attachment.h"
+#include "session/backend.h"
 #include "session/choice.h"
 #include "session/command.h"
 #include "session/event_loop.h"
@@ -96,6 +97,11 @@ UniqueFd keep_module_names(const std::vector<Attachment>& attachments, Symbolize
     return keep_names(names);
 }
 
+void tell_what_is_off(const Device& device) {
+    for (const std::string& line : what_is_off(device.set_switches(0, 0)))
+        say("probeload: {}\n", line);
+}
+
 std::optional<int> end_of(std::optional<Child>& child, bool ended, EventReader& events) {
     if (!child) return std::nullopt;
     return ended ? child->wait() : child->end([&events] { events.drain(); });
@@ -151,11 +157,15 @@ int run_attach(const AttachOptions& options, const Views& views) {
         assign_map(object.handle(), text);
     for (const std::string& line : choice.left_out)
         say("probeload: {}\n", line);
-    const Device device = Device::open();
-    note_untested_kernel();
+    const std::optional<Device> device = open_device(options.backend, options.session);
+    if (device)
+        note_untested_kernel();
+    else if (options.backend == Backend::kAuto)
+        say("probeload: djprobe is not loaded: the kernel's own probes take its place\n");
     stop.check();
     const std::vector<Program> others = aim_others(options, choice.others, symbolizer);
     object.take(programs_of(targets, others));
+    if (!device) aim_at_kernel(targets);
     if (options.buffer) set_ring_sizes(object.handle(), *options.buffer);
     filtering.prepare(object.handle(), others);
     object.load();
@@ -169,14 +179,13 @@ int run_attach(const AttachOptions& options, const Views& views) {
     if (options.folded || has_stacks(object.handle())) symbolizer.kallsyms();
     if (options.limit != 0) events.set_limit(options.limit);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
-    Running running(options, targets, others, device, symbolizer, stop);
+    Running running(options, targets, others, device ? &*device : nullptr, symbolizer, stop);
     const std::vector<Attachment>& attachments = running.attachments();
     // Events come already, and the reader of stdout may take none.
     if (options.seconds) stop.request_after(*options.seconds + kSettled);
     print_attached(attachments, events, output, stop, symbolizer);
     const UniqueFd names = keep_module_names(attachments, symbolizer);
-    for (const std::string& line : what_is_off(device.set_switches(0, 0)))
-        say("probeload: {}\n", line);
+    if (device) tell_what_is_off(*device);
 
     if (options.command && stop.requested()) fail_before_command(options, stop);
     if (options.command) child.emplace(start_command(*options.command));

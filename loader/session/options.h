@@ -35,6 +35,13 @@ struct FilterOptions {
     Exclude exclude = Exclude::kNone;
 };
 
+/// Who carries the probes.
+enum class Backend {
+    kAuto,     ///< djprobe; without the module, or where it refuses a site, the kernel
+    kDjprobe,  ///< or it is an error
+    kKernel,
+};
+
 struct AttachOptions {
     std::filesystem::path file;
     std::vector<SiteSpec> sites;        ///< empty: the sites that the programs' sections name
@@ -51,6 +58,7 @@ struct AttachOptions {
     bool tells_of_no_return = true;  ///< where the program at the entry selects none
     std::uint64_t cookie = 0;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
+    Backend backend = Backend::kAuto;
     std::optional<double> seconds;
     std::optional<double> interval;  ///< seconds from one snapshot to the next
     bool clear = false;              ///< after each of them

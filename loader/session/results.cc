@@ -8,11 +8,16 @@
 namespace djprobe::loader {
 namespace {
 
-std::uint64_t total_hits(const std::vector<AttachmentReport>& reports) {
-    return std::accumulate(reports.begin(), reports.end(), std::uint64_t{0},
-                           [](std::uint64_t hits, const AttachmentReport& report) {
-                               return hits + report.total.hits;
-                           });
+// None where the kernel does not let us count those of its own probes.
+std::optional<std::uint64_t> total_hits(const Summary& summary) {
+    std::uint64_t hits = 0;
+    for (const AttachmentReport& report : summary.attachments)
+        hits += report.total.hits;
+    for (const KernelReport& report : summary.kernel) {
+        if (!report.hits) return std::nullopt;
+        hits += *report.hits;
+    }
+    return hits;
 }
 
 std::uint64_t missed(const djprobe_total& total) {
@@ -26,11 +31,12 @@ std::optional<std::uint64_t> known_loss(const Object& object, const EventReader&
     return std::nullopt;
 }
 
-Loss find_loss(const Object& object, const EventReader& events, std::uint64_t hits) {
+Loss find_loss(const Object& object, const EventReader& events, std::optional<std::uint64_t> hits) {
     if (const auto known = known_loss(object, events)) return Loss{*known, 0};
     // What has not run has lost nothing.
     if (hits == 0) return Loss{events.lost_by_perf(), 0};
-    return Loss{std::nullopt, hits > events.received() ? hits - events.received() : 0};
+    const std::uint64_t known_hits = hits.value_or(0);
+    return Loss{std::nullopt, known_hits > events.received() ? known_hits - events.received() : 0};
 }
 
 }  // namespace
@@ -39,9 +45,9 @@ void add_results(const Object& object, const EventReader& events, const Running&
                  Summary& summary) {
     for (const OtherProgram& other : running.others())
         summary.others.push_back(other.program);
+    summary.kernel = running.kernel().reports();
     summary.received = events.received();
-    if (events.has_sources())
-        summary.loss = find_loss(object, events, total_hits(summary.attachments));
+    if (events.has_sources()) summary.loss = find_loss(object, events, total_hits(summary));
 }
 
 void add_maps(const Object& object, const EventReader& events, bool at_end, FrameNames& names,
@@ -56,14 +62,19 @@ Losses count_losses(const Object& object, const EventReader& events, const Runni
     if (events.has_sources()) losses.lost = known_loss(object, events).value_or(0);
     for (const Attachment& attachment : running.attachments())
         losses.missed += missed(attachment.total());
+    for (const KernelReport& report : running.kernel().reports())
+        losses.missed += report.missed;
     return losses;
 }
 
 bool is_complete(const Summary& summary) {
     const bool lost = summary.loss && (summary.loss->exact.value_or(summary.loss->at_most) != 0);
-    return !lost && std::ranges::all_of(summary.attachments, [](const AttachmentReport& report) {
-        return missed(report.total) == 0;
-    });
+    const bool kernel_missed = std::ranges::any_of(
+        summary.kernel, [](const KernelReport& report) { return report.missed != 0; });
+    return !lost && !kernel_missed &&
+           std::ranges::all_of(summary.attachments, [](const AttachmentReport& report) {
+               return missed(report.total) == 0;
+           });
 }
 
 }  // namespace djprobe::loader

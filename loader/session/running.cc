@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "base/say.h"
+#include "session/backend.h"
 
 namespace djprobe::loader {
 namespace {
@@ -22,6 +23,14 @@ void leave_out(const Error& error, const Target& target, const AttachOptions& op
          error.what(), target.program.name, target.program.name);
 }
 
+// Of a pattern, and of returns, djprobe refuses for other reasons.
+bool may_serve(const Error& error, const Target& target, const AttachOptions& options,
+               const Device& device) {
+    return error.code() == ExitCode::kRefusedSite && options.backend == Backend::kAuto &&
+           !target.site.is_glob() && !target.at_returns &&
+           is_safe_for_kprobe(device.judge(target.site, 0).reason);
+}
+
 // By its name and by its address it is one place, and each hit would count twice.
 bool is_twin(const AttachmentReport& one, const AttachmentReport& other) {
     return one.covers == Covers::kSite && other.covers == Covers::kSite &&
@@ -32,23 +41,46 @@ bool is_twin(const AttachmentReport& one, const AttachmentReport& other) {
 }  // namespace
 
 Running::Running(const AttachOptions& options, const std::vector<Target>& targets,
-                 const std::vector<Program>& others, const Device& device, Symbolizer& symbolizer,
+                 const std::vector<Program>& others, const Device* device, Symbolizer& symbolizer,
                  const StopSignals& stop)
     : sessions_(options.session && options.tells_of_no_return) {
     attachments_.reserve(targets.size());
     for (const Target& target : targets)
         attach(target, options, device, symbolizer, stop);
     others_ = attach_others(options, others);
-    if (attachments_.empty() && others_.empty())
+    if (attachments_.empty() && kernel_.empty() && others_.empty())
         fail(ExitCode::kNoSuchSite, "{}: nothing is left to attach", options.file.string());
 }
 
-void Running::attach(const Target& target, const AttachOptions& options, const Device& device,
+void Running::attach(const Target& target, const AttachOptions& options, const Device* device,
                      Symbolizer& symbolizer, const StopSignals& stop) {
+    try {
+        if (device) return attach_by_djprobe(target, options, *device, symbolizer, stop);
+        stop.check();
+        kernel_.attach(target, options, symbolizer);
+    } catch (const Error& error) {
+        leave_out(error, target, options);
+    }
+}
+
+void Running::attach_instead(const Error& why, const Target& target, const AttachOptions& options,
+                             Symbolizer& symbolizer) {
+    try {
+        kernel_.attach(target, options, symbolizer);
+    } catch (const Error& error) {
+        fail(why.code(), "{}; {}", why.what(), error.what());
+    }
+    say("probeload: {}: the kernel's own probe takes its place\n", why.what());
+}
+
+void Running::attach_by_djprobe(const Target& target, const AttachOptions& options,
+                                const Device& device, Symbolizer& symbolizer,
+                                const StopSignals& stop) {
     try {
         attachments_.push_back(Attachment::attach(target, options, device, symbolizer, stop));
     } catch (const Error& error) {
-        return leave_out(error, target, options);
+        if (!may_serve(error, target, options, device)) throw;
+        return attach_instead(error, target, options, symbolizer);
     }
     const AttachmentReport last = attachments_.back().report();
     for (std::size_t i = 0; i + 1 < attachments_.size(); ++i) {
@@ -72,6 +104,7 @@ std::vector<AttachmentReport> Running::stop(Symbolizer& symbolizer) {
         reports.push_back(attachment.report());
     for (const Attachment& attachment : attachments_)
         attachment.disable();
+    kernel_.detach();
     for (OtherProgram& other : others_)
         other.link.reset();
     run_out();

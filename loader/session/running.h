@@ -4,8 +4,10 @@
 
 #include <vector>
 
+#include "base/error.h"
 #include "object/object.h"
 #include "session/attachment.h"
+#include "session/kernel_probes.h"
 #include "session/others.h"
 #include "session/session_watch.h"
 
@@ -15,13 +17,14 @@ namespace djprobe::loader {
 class Running {
   public:
     /// Throws Error. With --skip-unsupported what has no place, or one that is refused, is told and
-    /// left out, unless it is all.
+    /// left out, unless it is all. Without a device the kernel's own probes serve all targets.
     Running(const AttachOptions& options, const std::vector<Target>& targets,
-            const std::vector<Program>& others, const Device& device, Symbolizer& symbolizer,
+            const std::vector<Program>& others, const Device* device, Symbolizer& symbolizer,
             const StopSignals& stop);
 
     [[nodiscard]] const std::vector<Attachment>& attachments() const { return attachments_; }
     [[nodiscard]] const std::vector<OtherProgram>& others() const { return others_; }
+    [[nodiscard]] const KernelProbes& kernel() const { return kernel_; }
     SessionWatch& sessions() { return sessions_; }
     /// State and counters now, with all names.
     [[nodiscard]] std::vector<AttachmentReport> snapshot(Symbolizer& symbolizer) const;
@@ -31,10 +34,15 @@ class Running {
     void detach() { attachments_.clear(); }
 
   private:
-    void attach(const Target& target, const AttachOptions& options, const Device& device,
+    void attach(const Target& target, const AttachOptions& options, const Device* device,
                 Symbolizer& symbolizer, const StopSignals& stop);
+    void attach_by_djprobe(const Target& target, const AttachOptions& options, const Device& device,
+                           Symbolizer& symbolizer, const StopSignals& stop);
+    void attach_instead(const Error& why, const Target& target, const AttachOptions& options,
+                        Symbolizer& symbolizer);
 
     std::vector<Attachment> attachments_;
+    KernelProbes kernel_;
     std::vector<OtherProgram> others_;
     SessionWatch sessions_;  // looks at attachments
 };

@@ -23,6 +23,8 @@ std::string summary_text(const Summary& summary, Symbolizer& symbolizer) {
                             more.cut ? ", and some that were not read" : "");
     for (const AttachmentReport& report : summary.attachments)
         text += report_text(report, symbolizer);
+    for (const KernelReport& report : summary.kernel)
+        text += kernel_report_text(report);
     if (summary.loss) {
         text += fmt::format("events: {} received, {}\n", summary.received, summary.loss->str());
     }
@@ -37,6 +39,8 @@ nlohmann::ordered_json summary_json(const Summary& summary, Symbolizer& symboliz
     json["probes"] = nlohmann::ordered_json::array();
     for (const AttachmentReport& report : summary.attachments)
         json["probes"].push_back(report_json(report, symbolizer));
+    for (const KernelReport& report : summary.kernel)
+        json["probes"].push_back(kernel_report_json(report));
     for (const Program& other : summary.others)
         json["others"].push_back({{"program", other.name}, {"section", other.section}});
     if (summary.loss) {

@@ -15,6 +15,7 @@
 #include "events/variables.h"
 #include "kernel/symbolizer.h"
 #include "object/program.h"
+#include "session/kernel_probes.h"
 #include "session/report.h"
 
 namespace djprobe::loader {
@@ -22,7 +23,8 @@ namespace djprobe::loader {
 struct Summary {
     std::optional<double> seconds;  ///< of a snapshot: since the probes were in
     std::vector<AttachmentReport> attachments;
-    std::vector<Program> others;  ///< that libbpf has attached
+    std::vector<KernelReport> kernel;  ///< what the kernel's own probes serve
+    std::vector<Program> others;       ///< that libbpf has attached
     std::uint64_t received = 0;
     std::optional<Loss> loss;  ///< none: the object has no event map
     std::vector<Variable> variables;

@@ -26,6 +26,7 @@
 #include "kernel/reason.h"
 #include "report/report.h"
 #include "session/attach_session.h"
+#include "session/backend.h"
 #include "trace/action_session.h"
 #include "trace/actions.h"
 #include "trace/beside.h"
@@ -231,8 +232,10 @@ std::optional<std::string> debug_file(const TraceOptions& options) {
 
 // What the module says of a site; of another kernel nothing is known.
 Judgement judgement_of(const TraceOptions& options) {
-    if (options.emit) return {[](const SiteSpec&) -> std::optional<std::string> { return {}; }};
-    const auto device = std::make_shared<Device>(Device::open());
+    std::optional<Device> opened;
+    if (!options.emit) opened = open_device(options.attach.backend, false);
+    if (!opened) return {[](const SiteSpec&) -> std::optional<std::string> { return {}; }};
+    const auto device = std::make_shared<Device>(std::move(*opened));
     const auto symbolizer = std::make_shared<Symbolizer>();
     const auto judge = [=](const SiteSpec& site) -> std::optional<std::string> {
         const djprobe_explain answer = device->judge(site, 0);
@@ -391,9 +394,10 @@ int run_trace(const TraceOptions& asked) {
         return 0;
     }
     // Before a compiler is asked for.
-    if (!options.emit) Device::open();
+    const bool by_djprobe =
+        options.emit || open_device(options.attach.backend, program.is_session).has_value();
     if (options.report) Report::check_file(*options.report);
-    if (choice.actions) return run_in_detour(options, program, *choice.actions);
+    if (choice.actions && by_djprobe) return run_in_detour(options, program, *choice.actions);
     TempDir directory;
     const std::filesystem::path object =
         compiled(program.source, trace_header(types, program.types), trace_flags(types), directory);

@@ -174,7 +174,9 @@ TraceOptions other_kernels(const char* place) {
 TEST(TraceRun, needs_the_module_before_a_compiler) {
     const std::string path = std::getenv("PATH");
     setenv("PATH", "/none", 1);
-    EXPECT_EQ(expect_error(ExitCode::kNotLoaded, [] { run_trace(other_kernels("vfs_read")); }),
+    TraceOptions options = other_kernels("vfs_read");
+    options.attach.backend = Backend::kDjprobe;
+    EXPECT_EQ(expect_error(ExitCode::kNotLoaded, [&] { run_trace(options); }),
               "no /dev/djprobe: load the module first (modprobe djprobe, or insmod djprobe.ko)");
     setenv("PATH", path.c_str(), 1);
 }

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/backend.h"
+
+#include "base/error.h"
+
+namespace djprobe::loader {
+
+std::optional<Device> open_device(Backend backend, bool session) {
+    if (backend == Backend::kKernel && session)
+        fail(ExitCode::kUsage,
+             "--backend kernel: it has no probe that joins a call's entry with its return (a "
+             "session): leave it out");
+    if (backend == Backend::kKernel) return std::nullopt;
+    try {
+        return Device::open();
+    } catch (const Error& error) {
+        if (error.code() != ExitCode::kNotLoaded || backend != Backend::kAuto || session) throw;
+        return std::nullopt;
+    }
+}
+
+// The kernel single-steps or emulates a copy there, and takes its faults to the table; at the call
+// of ftrace it goes by ftrace. All other reasons hold for its int3 as well as for ours.
+bool is_safe_for_kprobe(std::uint32_t reason) {
+    return reason == DJPROBE_REASON_FTRACE_SITE || reason == DJPROBE_REASON_EXTABLE_INSN;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0
+// Who carries the probes: djprobe, or the kernel's own mechanisms.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "kernel/device.h"
+#include "session/options.h"
+
+namespace djprobe::loader {
+
+/// None: the kernel's own probes are to serve. Throws Error as Device::open() does, where they are
+/// not wanted or do not serve: they have no session. kUsage where that is asked for.
+std::optional<Device> open_device(Backend backend, bool session);
+
+/// Whether a place that djprobe refuses for this reason (enum djprobe_reason) is safe for a kprobe
+/// of the kernel, which has other limits.
+bool is_safe_for_kprobe(std::uint32_t reason);
+
+}  // namespace djprobe::loader

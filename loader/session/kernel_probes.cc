@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "session/kernel_probes.h"
+
+#include <bpf/bpf.h>
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "base/plural.h"
+#include "base/say.h"
+#include "kernel/reason.h"
+#include "kernel/rights.h"
+#include "kernel/traceable.h"
+
+namespace djprobe::loader {
+namespace {
+
+bool is_multi(const Program& program) {
+    return bpf_program__expected_attach_type(program.handle) == BPF_TRACE_KPROBE_MULTI;
+}
+
+std::string mechanism_of(const Target& target) {
+    return std::string(target.at_returns ? "kretprobe" : "kprobe") +
+           (is_multi(target.program) ? ".multi" : "");
+}
+
+[[noreturn]] void fail_to_attach(const Target& target, int error) {
+    const std::string what =
+        fmt::format("{}: the kernel's {}", target.site.str(), mechanism_of(target));
+    if (error == ENOENT || error == ESRCH)
+        fail(ExitCode::kNoSuchSite, "{}: there is no such place", what);
+    if (error == EILSEQ)
+        fail(ExitCode::kNoSuchSite, "{}: not the first byte of an instruction", what);
+    if (error == EPERM || error == EACCES)
+        fail(ExitCode::kNoPermission, "{}: not permitted: {}", what,
+             why_denied(Capability::kSysAdmin));
+    if (error == EOPNOTSUPP && is_multi(target.program))
+        fail(ExitCode::kRefusedSite,
+             "{}: this kernel is built without it (CONFIG_FPROBE): name each function", what);
+    fail(ExitCode::kRefusedSite, "{}: refused: {}", what, std::strerror(error));
+}
+
+[[noreturn]] void refuse(const Target& target, djprobe_reason reason, Symbolizer& symbolizer) {
+    throw refusal(target.site, target.program.name, {reason, {}}, ENOENT, symbolizer);
+}
+
+// An offset that is too large the kernel takes for a place in the next function.
+void check_offset(const Target& target, const Symbol& function, Symbolizer& symbolizer) {
+    const Symbol* const in =
+        symbolizer.kallsyms().at_or_below(function.address + target.site.offset);
+    if (!in || in->address != function.address) refuse(target, DJPROBE_REASON_PAST_END, symbolizer);
+}
+
+// Nothing where the kernel hides its symbols: it looks for the name itself then.
+std::optional<std::uint64_t> address_of(const Target& target, Symbolizer& symbolizer) {
+    const SiteSpec& site = target.site;
+    if (site.symbol.empty()) return site.address;
+    const Kallsyms& kallsyms = symbolizer.kallsyms();
+    if (kallsyms.symbols().empty()) return std::nullopt;
+    const std::vector<Symbol> found = kallsyms.find(site.symbol);
+    if (found.empty()) refuse(target, DJPROBE_REASON_NO_SUCH_SYMBOL, symbolizer);
+    if (found.size() > 1) refuse(target, DJPROBE_REASON_AMBIGUOUS_SYMBOL, symbolizer);
+    if (kallsyms.are_hidden()) return std::nullopt;
+    check_offset(target, found.front(), symbolizer);
+    return found.front().address + site.offset;
+}
+
+bpf_link* link_one(const Target& target, const AttachOptions& options,
+                   std::optional<std::uint64_t> address) {
+    const SiteSpec& site = target.site;
+    // The kernel looks for names without their module.
+    const char* const name = address ? nullptr : site.symbol.c_str();
+    LIBBPF_OPTS(bpf_kprobe_opts, opts, .bpf_cookie = options.cookie,
+                .offset = address.value_or(site.offset), .retprobe = target.at_returns);
+    return bpf_program__attach_kprobe_opts(target.program.handle, name, &opts);
+}
+
+bpf_link* link_many(const Target& target, const AttachOptions& options,
+                    const std::vector<unsigned long>& functions) {
+    const std::vector<__u64> cookies(functions.size(), options.cookie);
+    LIBBPF_OPTS(bpf_kprobe_multi_opts, opts, .addrs = functions.data(),
+                .cookies = options.cookie ? cookies.data() : nullptr, .cnt = functions.size(),
+                .retprobe = target.at_returns);
+    return bpf_program__attach_kprobe_multi_opts(target.program.handle, nullptr, &opts);
+}
+
+// One of those that a program for patterns has beside them.
+std::vector<unsigned long> whole_function(const Target& target, Symbolizer& symbolizer) {
+    const auto address = address_of(target, symbolizer);
+    if (target.site.offset != 0 || !address)
+        fail(ExitCode::kRefusedSite,
+             "{}: the kernel's kprobe.multi, which program '{}' needs for its pattern, takes whole "
+             "functions only",
+             target.site.str(), target.program.name);
+    return {*address};
+}
+
+std::vector<unsigned long> functions_of(const Target& target, Symbolizer& symbolizer) {
+    if (target.site.is_glob()) return traceable_like(symbolizer, target.site.symbol);
+    return whole_function(target, symbolizer);
+}
+
+std::string place_of(const Target& target, std::size_t count) {
+    if (!target.site.is_glob()) return target.site.str();
+    return fmt::format("{} like '{}'", plural(count, "function"), target.site.str());
+}
+
+bpf_prog_info info_of(const Program& program) {
+    bpf_prog_info info = {};
+    __u32 size = sizeof info;
+    bpf_obj_get_info_by_fd(program.fd(), &info, &size);
+    return info;
+}
+
+}  // namespace
+
+std::string kernel_report_text(const KernelReport& report) {
+    const std::string hits = report.hits ? std::to_string(*report.hits) : "not counted";
+    return fmt::format("{}: hits {}, missed {}, by {}\n", report.places, hits, report.missed,
+                       report.mechanism);
+}
+
+nlohmann::ordered_json kernel_report_json(const KernelReport& report) {
+    nlohmann::ordered_json json;
+    json["kind"] = "kernel";
+    json["places"] = report.places;
+    json["program"] = report.program;
+    json["mechanism"] = report.mechanism;
+    json["hits"] = nullptr;
+    if (report.hits) json["hits"] = *report.hits;
+    json["missed"] = report.missed;
+    return json;
+}
+
+void aim_at_kernel(const std::vector<Target>& targets) {
+    for (const Target& target : targets)
+        if (target.site.is_glob())
+            bpf_program__set_expected_attach_type(target.program.handle, BPF_TRACE_KPROBE_MULTI);
+}
+
+void KernelProbes::note(const Target& target, const std::string& place, std::size_t probes) {
+    const std::string mechanism = mechanism_of(target);
+    say("attached {} by {}\n", place, mechanism);
+    const auto known = std::ranges::find_if(
+        entries_, [&](const Entry& entry) { return entry.report.program == target.program.name; });
+    if (known == entries_.end())
+        return entries_.push_back(
+            {target.program,
+             {target.program.name, place, mechanism, target.at_returns, probes, {}}});
+    known->report.places += ", " + place;
+    known->report.probes += probes;
+}
+
+// By its name and by its address it is one place, and each hit would count twice.
+bool KernelProbes::is_twin(const Target& target, std::optional<std::uint64_t> address) {
+    if (!address || known_.emplace(target.program.name, *address).second) return false;
+    say("probeload: {} is given twice: attached once\n", target.site.str());
+    return true;
+}
+
+void KernelProbes::attach(const Target& target, const AttachOptions& options,
+                          Symbolizer& symbolizer) {
+    // Without it the kernel does not count the runs.
+    if (!statistics_) statistics_ = UniqueFd(bpf_enable_stats(BPF_STATS_RUN_TIME));
+    bpf_link* link = nullptr;
+    std::size_t probes = 1;
+    if (is_multi(target.program)) {
+        const std::vector<unsigned long> functions = functions_of(target, symbolizer);
+        probes = functions.size();
+        link = link_many(target, options, functions);
+    } else {
+        const auto address = address_of(target, symbolizer);
+        if (is_twin(target, address)) return;
+        link = link_one(target, options, address);
+    }
+    if (!link) fail_to_attach(target, errno);
+    links_.emplace_back(link);
+    note(target, place_of(target, probes), probes);
+}
+
+std::vector<KernelReport> KernelProbes::reports() const {
+    std::vector<KernelReport> reports;
+    for (const Entry& entry : entries_) {
+        const bpf_prog_info info = info_of(entry.program);
+        reports.push_back(entry.report);
+        if (statistics_) reports.back().hits = info.run_cnt;
+        reports.back().missed = info.recursion_misses;
+    }
+    return reports;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0
+// Targets that the kernel's own mechanisms serve: without the module, or where it refuses a site.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/unique_fd.h"
+#include "kernel/symbolizer.h"
+#include "session/others.h"
+#include "session/targets.h"
+
+namespace djprobe::loader {
+
+/// One program, wherever it is attached: the kernel counts the runs of programs, not of places.
+struct KernelReport {
+    std::string program;
+    std::string places;     ///< "vfs_read, 41 functions like 'vfs_*'"
+    std::string mechanism;  ///< "kprobe", "kretprobe", "kprobe.multi", "kretprobe.multi"
+    bool at_returns = false;
+    std::size_t probes = 0;             ///< how many functions or instructions
+    std::optional<std::uint64_t> hits;  ///< none where the kernel does not let us count
+    std::uint64_t missed = 0;           ///< as the kernel counts them
+};
+
+/// "vfs_read: hits 3, missed 0, by kprobe".
+std::string kernel_report_text(const KernelReport& report);
+nlohmann::ordered_json kernel_report_json(const KernelReport& report);
+
+/// Before the programs are loaded: those for patterns must be of the kernel's type for that. All
+/// places of such a program are attached so.
+void aim_at_kernel(const std::vector<Target>& targets);
+
+/// Attached as long as it lives.
+class KernelProbes {
+  public:
+    /// Attaches and says so. Throws Error: kNoSuchSite, kRefusedSite, kNoPermission.
+    void attach(const Target& target, const AttachOptions& options, Symbolizer& symbolizer);
+
+    [[nodiscard]] bool empty() const { return links_.empty(); }
+    [[nodiscard]] std::vector<KernelReport> reports() const;
+    /// A program that has begun may still run, see run_out().
+    void detach() { links_.clear(); }
+
+  private:
+    bool is_twin(const Target& target, std::optional<std::uint64_t> address);
+    void note(const Target& target, const std::string& place, std::size_t probes);
+
+    struct Entry {
+        Program program;
+        KernelReport report;
+    };
+
+    UniqueFd statistics_;  // the kernel counts as long as it is open
+    std::vector<Entry> entries_;
+    std::set<std::pair<std::string, std::uint64_t>> known_;  // programs and addresses
+    std::vector<std::unique_ptr<bpf_link, Unlink>> links_;
+};
+
+}  // namespace djprobe::loader

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0
+// Who carries the probes where djprobe does not, and what is told of them.
+#include "session/backend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "expect_error.h"
+#include "kernel/traceable.h"
+#include "metrics/families.h"
+#include "session/kernel_probes.h"
+
+namespace djprobe::loader {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+TEST(Backend, kernel_has_no_sessions) {
+    EXPECT_FALSE(open_device(Backend::kKernel, false));
+    EXPECT_THAT(expect_error(ExitCode::kUsage, [] { (void)open_device(Backend::kKernel, true); }),
+                HasSubstr("--backend kernel: "));
+}
+
+TEST(Backend, takes_no_place_that_traps_on_each_trap) {
+    EXPECT_TRUE(is_safe_for_kprobe(DJPROBE_REASON_FTRACE_SITE));
+    EXPECT_TRUE(is_safe_for_kprobe(DJPROBE_REASON_EXTABLE_INSN));
+    EXPECT_FALSE(is_safe_for_kprobe(DJPROBE_REASON_TRAP_PATH));
+    EXPECT_FALSE(is_safe_for_kprobe(DJPROBE_REASON_BLACKLISTED));
+}
+
+TEST(KernelReport, hits_that_are_not_counted_are_no_number) {
+    KernelReport report{"on_hit", "vfs_read, vfs_write", "kprobe", false, 2, 7, 1};
+    EXPECT_EQ(kernel_report_text(report), "vfs_read, vfs_write: hits 7, missed 1, by kprobe\n");
+    EXPECT_EQ(kernel_report_json(report)["hits"], 7);
+    report.hits.reset();
+    EXPECT_EQ(kernel_report_text(report),
+              "vfs_read, vfs_write: hits not counted, missed 1, by kprobe\n");
+    EXPECT_TRUE(kernel_report_json(report)["hits"].is_null());
+}
+
+TEST(KernelReport, is_in_the_metrics) {
+    Summary summary;
+    summary.kernel.push_back({"on_hit", "3 functions like 'a*'", "kretprobe.multi", true, 3, 7, 1});
+    const auto families = metric_families(summary);
+    ASSERT_EQ(families.size(), 3U);
+    EXPECT_EQ(families[0].metric.front().counter.value, 7);
+    EXPECT_EQ(families[0].metric.front().label[2].value, "return");
+    EXPECT_EQ(families[1].metric.front().counter.value, 1);
+    EXPECT_EQ(families[2].metric.front().gauge.value, 3);
+}
+
+TEST(Traceable, leaves_out_names_of_which_not_all_can_be_watched) {
+    const std::vector<Symbol> functions = {
+        {1, "once", "", 't'}, {2, "twice", "", 't'},    {3, "twice", "", 't'}, {4, "both", "", 't'},
+        {5, "both", "", 't'}, {6, "once", "ext4", 't'}, {7, "never", "", 't'}};
+    EXPECT_THAT(traceable_of(functions, "once\ntwice\nboth\nboth\nonce [ext4]\n"),
+                ElementsAre(1, 4, 5, 6));
+}
+
+}  // namespace
+}  // namespace djprobe::loader
