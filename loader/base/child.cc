@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "base/child.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
 #include <spawn.h>
@@ -14,6 +15,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -91,10 +93,15 @@ class SpawnAttributes {
 }  // namespace
 
 Child Child::start(const std::vector<std::string>& argv) {
+    return start_into(STDERR_FILENO, argv);
+}
+
+Child Child::start_into(int output, const std::vector<std::string>& argv) {
     // The parent process may ignore SIGCHLD: then the kernel keeps no child's status.
     signal(SIGCHLD, SIG_DFL);
     SpawnAttributes spawn;
-    posix_spawn_file_actions_adddup2(&spawn.actions, STDERR_FILENO, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&spawn.actions, output, STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&spawn.actions, output, STDERR_FILENO);
 
     std::vector<char*> raw;
     raw.reserve(argv.size() + 1);
@@ -110,6 +117,26 @@ Child Child::start(const std::vector<std::string>& argv) {
     Child child(pid, open_process(pid));
     if (!child.pidfd_) throw std::system_error(errno, std::generic_category(), "pidfd_open");
     return child;
+}
+
+Finished run_to_end(const std::vector<std::string>& argv) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        throw std::system_error(errno, std::generic_category(), "pipe2");
+    const UniqueFd reader(ends[0]);
+    std::optional<UniqueFd> writer(ends[1]);
+    Child child = Child::start_into(writer->get(), argv);
+    writer.reset();
+    Finished finished = {0, {}};
+    char text[4096];
+    for (ssize_t length = 0; (length = read(reader.get(), text, sizeof text)) != 0;) {
+        if (length > 0)
+            finished.output.append(text, static_cast<std::size_t>(length));
+        else if (errno != EINTR)
+            break;
+    }
+    finished.status = child.wait();
+    return finished;
 }
 
 Child::Child(Child&& other) noexcept

@@ -18,6 +18,8 @@ class Child {
     /// Starts argv[0], searched for in PATH. What it writes to stdout goes to stderr: our own
     /// stdout belongs to the events. Throws std::system_error with the errno of the start.
     static Child start(const std::vector<std::string>& argv);
+    /// The same; what it writes goes to this descriptor.
+    static Child start_into(int output, const std::vector<std::string>& argv);
     Child(Child&& other) noexcept;
     Child& operator=(Child&&) = delete;
     ~Child();
@@ -36,6 +38,14 @@ class Child {
     pid_t pid_;
     UniqueFd pidfd_;
 };
+
+/// What has run to its end.
+struct Finished {
+    int status;          ///< as of waitpid()
+    std::string output;  ///< stdout and stderr
+};
+/// Throws as Child::start() does.
+Finished run_to_end(const std::vector<std::string>& argv);
 
 /// "status 3" or "signal 15 (Terminated)".
 std::string describe_wait_status(int status);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/manager.h"
 #include "base/memory_limit.h"
 #include "base/say.h"
 #include "cli/attach.h"
@@ -32,6 +33,7 @@
 #include "cli/lines.h"
 #include "cli/list.h"
 #include "cli/run.h"
+#include "cli/service.h"
 #include "cli/survey.h"
 #include "cli/switch.h"
 #include "cli/trace.h"
@@ -44,7 +46,9 @@ namespace {
 
 int report(ExitCode code, const std::string& message) {
     // The message may quote a file: names of programs and sections, and libbpf's words.
-    say("probeload: {}\n", printable(message));
+    const std::string line = printable(message);
+    say("probeload: {}\n", line);
+    tell_manager_why(line);
     return static_cast<int>(code);
 }
 
@@ -56,10 +60,27 @@ int show(const CLI::App& app, const CLI::ParseError& text) {
     return report(ExitCode::kFailure, fmt::format("stdout: {}", std::strerror(errno)));
 }
 
-// `run` has words of its tool behind --. Where these dashes stand; `argc`: there are none.
+bool is_help(std::string_view word) {
+    return word == "-h" || word == "--help";
+}
+
+// `run` has words of its tool behind --, `start` those of attach behind NAME. Where the others end;
+// `argc`: there are no such words.
 int end_of_options(int argc, const char* const* argv) {
-    if (argc < 2 || std::string_view(argv[1]) != "run") return argc;
-    return static_cast<int>(std::find(argv, argv + argc, std::string_view("--")) - argv);
+    const std::string_view verb = argc < 2 ? "" : argv[1];
+    if (verb == "run")
+        return static_cast<int>(std::find(argv, argv + argc, std::string_view("--")) - argv);
+    if (verb != "start" || std::any_of(argv, argv + argc, is_help)) return argc;
+    const auto* const name = std::find_if(argv + 2, argv + argc, [](const char* word) {
+        return !std::string_view(word).starts_with('-');
+    });
+    return name == argv + argc ? argc : static_cast<int>(name - argv) + 1;
+}
+
+// Without the dashes before them.
+std::vector<std::string> words_behind(int end, int argc, const char* const* argv) {
+    if (end < argc && std::string_view(argv[end]) == "--") ++end;
+    return {argv + end, argv + argc};
 }
 
 // "help count" is "count --help".
@@ -73,7 +94,7 @@ void put_help_last(std::vector<const char*>& words) {
 
 int run_probeload(int argc, const char* const* argv) {
     const int end = end_of_options(argc, argv);
-    std::vector<std::string> tool(argv + std::min(end + 1, argc), argv + argc);
+    const std::vector<std::string> behind = words_behind(end, argc, argv);
     std::vector<const char*> words(argv, argv + end);
     put_help_last(words);
     argc = static_cast<int>(words.size());
@@ -85,12 +106,11 @@ int run_probeload(int argc, const char* const* argv) {
     // Subcommands inherit it.
     app.formatter(std::make_shared<HelpFormatter>());
     const std::vector<Command> commands = {
-        add_attach(app), add_trace(app),     add_run(app, std::move(tool)),
-        add_count(app),  add_hist(app),      add_latency(app),
-        add_cover(app),  add_lines(app),     add_list(app),
-        add_off(app),    add_on(app),        add_explain(app),
-        add_survey(app), add_functions(app), add_bench(app),
-        add_doctor(app)};
+        add_attach(app), add_trace(app),     add_run(app, behind), add_start(app, behind),
+        add_stop(app),   add_status(app),    add_logs(app),        add_count(app),
+        add_hist(app),   add_latency(app),   add_cover(app),       add_lines(app),
+        add_list(app),   add_off(app),       add_on(app),          add_explain(app),
+        add_survey(app), add_functions(app), add_bench(app),       add_doctor(app)};
     app.footer(exit_code_table(kAllExitCodes));
     for (const Command& command : commands) {
         command.app->footer(command.app->get_footer() + "\n" + exit_code_table(command.codes));

@@ -2,10 +2,14 @@
 #include "cli/list.h"
 
 #include <fmt/core.h>
+#include <pwd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 
@@ -16,6 +20,7 @@
 #include "decode/quote.h"
 #include "kernel/device.h"
 #include "kernel/open_probes.h"
+#include "service/units.h"
 #include "session/report.h"
 #include "session/site_names.h"
 
@@ -36,6 +41,35 @@ std::string known(const std::string& name) {
     return name.empty() ? "?" : name;
 }
 
+struct Owner {
+    std::string unit;  // "" for none
+    uid_t user = 0;
+};
+
+Owner owner_of(pid_t pid) {
+    const std::string process = fmt::format("/proc/{}", pid);
+    std::ifstream cgroups(process + "/cgroup");
+    Owner owner;
+    for (std::string line; owner.unit.empty() && std::getline(cgroups, line);)
+        owner.unit = unit_in_cgroup(line);
+    struct stat status = {};
+    if (stat(process.c_str(), &status) == 0) owner.user = status.st_uid;
+    return owner;
+}
+
+std::string user_name(uid_t user) {
+    const passwd* const entry = getpwuid(user);
+    return entry ? entry->pw_name : std::to_string(user);
+}
+
+// What is no service, and root's, is as ever.
+std::string owner_text(const Owner& owner) {
+    std::string text;
+    if (!owner.unit.empty()) text += fmt::format(", of {}", owner.unit);
+    if (owner.user != 0) text += fmt::format(", of user {}", user_name(owner.user));
+    return text;
+}
+
 std::string what_runs(const OpenProbe& file) {
     if (file.map_id)
         return fmt::format("counters in map {} (id {})", known(map_name(file.map_id)), file.map_id);
@@ -48,7 +82,8 @@ std::string what_runs(const OpenProbe& file) {
 }
 
 std::string head_of(const OpenProbe& file, std::size_t probes) {
-    return printable(fmt::format("pid {} ({}), {}: {}\n", file.pid, file.comm, what_runs(file),
+    return printable(fmt::format("pid {} ({}){}, {}: {}\n", file.pid, file.comm,
+                                 owner_text(owner_of(file.pid)), what_runs(file),
                                  plural(probes, "probe")));
 }
 
@@ -57,6 +92,9 @@ std::string json_line(const OpenProbe& file, const djprobe_query& probe, Symboli
     json["type"] = "probe";
     json["pid"] = file.pid;
     json["comm"] = file.comm;
+    const Owner owner = owner_of(file.pid);
+    if (!owner.unit.empty()) json["unit"] = owner.unit;
+    json["uid"] = owner.user;
     json["attachment"] = file.attachment;
     if (file.map_id)
         json["map_id"] = file.map_id;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/manager.h"
 #include "session/command.h"
 
 namespace djprobe::loader {
@@ -52,12 +53,17 @@ void Watch::show_if_due(bool wished, const std::function<void(double)>& show) {
 
 bool Watch::until_end(const StopSignals& stop, SnapshotSignal& wish, int command,
                       const std::function<void(double)>& show) {
-    pollfd polled[] = {
-        {stop.fd(), POLLIN, 0}, {command, POLLIN, 0}, {output_.fd(), 0, 0}, {wish.fd(), POLLIN, 0}};
+    Life life;
+    pollfd polled[] = {{stop.fd(), POLLIN, 0},
+                       {command, POLLIN, 0},
+                       {output_.fd(), 0, 0},
+                       {wish.fd(), POLLIN, 0},
+                       {life.fd(), POLLIN, 0}};
     while (!stop.requested() && !output_.closed()) {
         if (poll(polled, std::size(polled), wait()) < 0) continue;
         if ((polled[2].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) output_.set_closed();
         if ((polled[1].revents & POLLIN) != 0) return true;
+        life.show();
         if (!stop.requested()) show_if_due(wish.take(), show);
     }
     return false;

@@ -13,6 +13,7 @@
 
 #include "base/child.h"
 #include "base/error.h"
+#include "base/manager.h"
 #include "base/output.h"
 #include "base/say.h"
 #include "base/snapshot_signal.h"
@@ -186,6 +187,8 @@ int run_attach(const AttachOptions& options, const Views& views) {
     print_attached(attachments, events, output, stop, symbolizer);
     const UniqueFd names = keep_module_names(attachments, symbolizer);
     if (device) tell_what_is_off(*device);
+    std::optional<Life> life;
+    life.emplace();
 
     if (options.command && stop.requested()) fail_before_command(options, stop);
     if (options.command) child.emplace(start_command(*options.command));
@@ -215,8 +218,10 @@ int run_attach(const AttachOptions& options, const Views& views) {
                                            losses.watched(),
                                            numbers.watched(),
                                            {wish.fd(), show},
+                                           {life->fd(), [&life] { life->show(); }},
                                            {ticker.fd(), show}});
 
+    life.reset();
     Summary summary;
     summary.command_status = end_of(child, cause == EndCause::kCommand, events);
     summary.attachments = running.stop(symbolizer);

@@ -12,12 +12,12 @@ esac
 BUILD_PACKAGES=(
     g++ "gcc-$GCC" "g++-$GCC" make cmake ninja-build pkgconf clang bpftool pahole
     libbpf-dev libelf-dev libdw-dev libdebuginfod-dev zlib1g-dev libzydis-dev libzycore-dev libcli11-dev libfmt-dev
-    nlohmann-json3-dev prometheus-cpp-dev node-d3 kmod dpkg-dev
+    nlohmann-json3-dev prometheus-cpp-dev libtomlplusplus-dev node-d3 kmod dpkg-dev
 )
 # To build the tests and to run the VM.
 VM_PACKAGES=(
     llvm gdb libgtest-dev libgmock-dev libbenchmark-dev
-    qemu-system-x86 busybox-static cpio xz-utils lz4 zstd procps python3 bpftrace lcov
+    qemu-system-x86 busybox-static systemd cpio xz-utils lz4 zstd procps python3 bpftrace lcov
 )
 # Only for vm/check.
 CHECK_PACKAGES=(clang-format clang-tidy git shellcheck libclang-rt-dev llvm-dev)

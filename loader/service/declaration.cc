@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "service/declaration.h"
+
+#include <fmt/core.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <cctype>
+#include <sstream>
+
+#include "base/error.h"
+
+namespace djprobe::loader {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kVerbs[] = {"attach", "trace", "count", "hist", "latency", "cover"};
+
+[[noreturn]] void wrong(const fs::path& file, std::string_view key, std::string_view why) {
+    fail(ExitCode::kUsage, "{}: {}: {}", file.string(), key, why);
+}
+
+std::string word_of(const toml::node& node, const fs::path& file, std::string_view key) {
+    if (const auto* const text = node.as_string()) return text->get();
+    if (const auto* const number = node.as_integer()) return std::to_string(number->get());
+    if (const auto* const number = node.as_floating_point())
+        return fmt::format("{}", number->get());
+    wrong(file, key, "neither a text nor a number, nor a list of them");
+}
+
+std::vector<std::string> words_of(const toml::node& node, const fs::path& file,
+                                  std::string_view key) {
+    std::vector<std::string> words;
+    if (const auto* const list = node.as_array())
+        for (const toml::node& element : *list)
+            words.push_back(word_of(element, file, key));
+    else
+        words.push_back(word_of(node, file, key));
+    return words;
+}
+
+// "func = ['a', 'b']" is "--func=a --func=b", "json = true" is "--json".
+void add_option(std::string_view key, const toml::node& node, const fs::path& file,
+                std::vector<std::string>& words) {
+    if (const auto* const flag = node.as_boolean()) {
+        if (flag->get()) words.push_back(fmt::format("--{}", key));
+        return;
+    }
+    for (const std::string& value : words_of(node, file, key))
+        words.push_back(fmt::format("--{}={}", key, value));
+}
+
+toml::table parse(std::string_view text, const fs::path& file) {
+    try {
+        return toml::parse(text, file.string());
+    } catch (const toml::parse_error& error) {
+        const toml::source_position at = error.source().begin;
+        fail(ExitCode::kUsage, "{}: line {}, column {}: {}", file.string(), at.line, at.column,
+             error.description());
+    }
+}
+
+}  // namespace
+
+void check_service_name(const std::string& name) {
+    const bool fits =
+        !name.empty() && name.size() <= 64 && name.front() != '-' && name.front() != '.' &&
+        std::ranges::all_of(name, [](unsigned char letter) {
+            return std::isalnum(letter) || letter == '_' || letter == '.' || letter == '-';
+        });
+    if (!fits)
+        fail(ExitCode::kUsage,
+             "'{}' cannot name a service: up to 64 letters, digits and '_', '.', '-'", name);
+}
+
+Declaration parse_declaration(std::string_view text, const fs::path& file) {
+    const toml::table table = parse(text, file);
+    Declaration declaration{file.parent_path().string(), {"attach"}};
+    std::vector<std::string> last;
+    for (const auto& [name, node] : table) {
+        const std::string_view key = name.str();
+        if (key == "verb") {
+            declaration.words.front() = word_of(node, file, key);
+            if (std::ranges::find(kVerbs, declaration.words.front()) == std::end(kVerbs))
+                wrong(file, key, "none of attach, trace, count, hist, latency, cover");
+        } else if (key == "folder") {
+            declaration.folder = word_of(node, file, key);
+        } else if (key == "file" || key == "words") {
+            std::ranges::copy(words_of(node, file, key), std::back_inserter(last));
+        } else {
+            add_option(key, node, file, declaration.words);
+        }
+    }
+    std::ranges::copy(last, std::back_inserter(declaration.words));
+    return declaration;
+}
+
+std::string declaration_text(const std::vector<std::string>& words, const std::string& folder) {
+    toml::array list;
+    for (const std::string& word : words)
+        list.push_back(word);
+    std::ostringstream text;
+    text << toml::table{{"folder", folder}, {"words", list}} << '\n';
+    return text.str();
+}
+
+fs::path declaration_in(const char* folder, const std::string& name) {
+    return fs::path(folder) / (name + ".toml");
+}
+
+fs::path find_declaration(const std::string& name) {
+    for (const char* const folder : {kTransient, kDeclared})
+        if (fs::path file = declaration_in(folder, name); fs::exists(file)) return file;
+    fail(ExitCode::kUsage,
+         "there is no {}/{}.toml: write one, or give the options of attach: probeload start {} "
+         "--func SYM FILE",
+         kDeclared, name, name);
+}
+
+}  // namespace djprobe::loader
