@@ -399,8 +399,9 @@ struct djprobe_attach_many {
  * attaching may, by lockdown too: all or none. `failed` is then the index of the
  * probe at fault, or their number when no probe is. EINVAL: `enable` above 1.
  * EINTR with nothing written back: the caller was killed while another thread
- * used this ioctl. Doing it twice is no error. Counters go on. May sleep; enabling
- * waits for a quiescence.
+ * used this ioctl. ENXIO, likewise: to enable probes whose event fd has been closed.
+ * Doing it twice is no error. Counters go on. May sleep; enabling waits for a
+ * quiescence.
  *
  * When the ioctl returns from disabling, no new hit finds the program. A hit that
  * had begun may still start or run it for tens of milliseconds.
@@ -499,5 +500,21 @@ struct djprobe_hold {
 
 /* Event fd: write its number, which no other event fd has, to the __u64 of the argument. */
 #define DJPROBE_IOC_NUMBER _IO('j', 12)
+
+/*
+ * Probe fd, or event fd that holds probes: keep a file of the kernel's, a perf event or a BPF link.
+ * It stands for the probes where the kernel has to place some of them itself. The caller may close
+ * its own descriptor.
+ *
+ * It is let go when the event fd that holds the probes is closed for good: unless somebody else has
+ * it open, its kprobes are gone when that close() returns. Of probes that no event has held it is
+ * let go with the probe fd. Another file takes the place of one that is kept; that one is let go.
+ * EBADF: `fd` is neither kind of file. ENXIO: the event fd that held the probes has been closed.
+ */
+struct djprobe_keep {
+	__u32 size; /* in */
+	__s32 fd;   /* in */
+};
+#define DJPROBE_IOC_KEEP _IO('j', 13)
 
 #endif

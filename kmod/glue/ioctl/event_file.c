@@ -61,7 +61,7 @@ static int hold(struct event *event, void __user *argument)
 
 	if (error)
 		return error;
-	/* A probe file holds no other file, so this makes no cycle. */
+	/* A probe file holds a file of the kernel's at most, so this makes no cycle. */
 	file = fget(wanted.probe_fd);
 	if (!file)
 		return -EBADF;

@@ -3,8 +3,11 @@
 #include "probe_file.h"
 
 #include <linux/anon_inodes.h>
+#include <linux/err.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/kallsyms.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
@@ -16,6 +19,7 @@
 #include "abi.h"
 #include "../hit/make_handler.h"
 #include "../kernel.h"
+#include "kernel_file.h"
 #include "request.h"
 #include "../kernel/runtime.h"
 
@@ -187,6 +191,10 @@ static int enable(struct djk_group *group, void __user *argument, bool addresses
 		error = mutex_lock_killable(&group->switching);
 	if (error)
 		return error;
+	if (wanted.enable && group->let_go) {
+		mutex_unlock(&group->switching);
+		return -ENXIO;
+	}
 	/* Taking away is always allowed. */
 	if (!wanted.enable)
 		djp_disable(group->probes, group->count);
@@ -230,6 +238,29 @@ static int total(const struct djk_group *group, void __user *argument)
 	return djk_write_struct(argument, &answer, sizeof(answer));
 }
 
+/* The kernel's file takes the place of one that is kept already. */
+static int keep(struct djk_group *group, void __user *argument)
+{
+	struct djprobe_keep wanted;
+	struct file *file;
+	int error = djk_read_struct(&wanted, sizeof(wanted), argument);
+
+	if (error)
+		return error;
+	file = djk_kernel_file(wanted.fd);
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	mutex_lock(&group->switching);
+	if (group->let_go)
+		error = -ENXIO;
+	else
+		swap(file, group->kept);
+	mutex_unlock(&group->switching);
+	if (file)
+		fput(file);
+	return error;
+}
+
 long djk_group_ioctl(struct djk_group *group, const struct file *file, unsigned int command,
 		     unsigned long argument)
 {
@@ -246,6 +277,8 @@ long djk_group_ioctl(struct djk_group *group, const struct file *file, unsigned 
 		return total(group, (void __user *)argument);
 	case DJPROBE_IOC_QUERY_MANY:
 		return query_many(group, (void __user *)argument, sight_of(file));
+	case DJPROBE_IOC_KEEP:
+		return keep(group, (void __user *)argument);
 	default:
 		return -ENOTTY;
 	}
@@ -266,16 +299,25 @@ static __poll_t probe_poll(struct file *file, struct poll_table_struct *table)
 
 void djk_group_let_go(struct djk_group *group)
 {
+	struct file *kept;
+
 	mutex_lock(&group->switching);
 	djp_disable(group->probes, group->count);
-	mutex_unlock(&group->switching);
 	WRITE_ONCE(group->let_go, true);
+	kept = group->kept;
+	group->kept = NULL;
+	mutex_unlock(&group->switching);
+	/* A closing task ends it before it is back in user mode: its close() ends both. */
+	if (kept)
+		fput(kept);
 	wake_up_poll(&group->watchers, EPOLLHUP);
 }
 
 static void detach(struct djk_group *group)
 {
 	djp_detach(group->probes, group->count);
+	if (group->kept)
+		fput(group->kept);
 	djk_free_large(group->probes);
 	kfree(group);
 }

@@ -17,7 +17,8 @@ struct djk_group {
 	u64 number;		/* no other group has had it */
 	struct djp_probe **probes;
 	unsigned long held;	    /* bit 0: an event has held it (event_file.c) */
-	bool let_go;		    /* that event has been closed */
+	bool let_go;		    /* that event has been closed (`switching`) */
+	struct file *kept;	    /* of the kernel's, until then (`switching`); or NULL */
 	wait_queue_head_t watchers; /* they poll for that */
 };
 
@@ -27,7 +28,8 @@ struct file *djk_probe_file(struct djk_group *group);
 /* The group of a probe fd's file; NULL: it is another kind of file. */
 struct djk_group *djk_group_of(const struct file *file);
 
-/* Take the probes out of the text, for good as far as the event is concerned that held them. */
+/* Take the probes out of the text, for good as far as the event is concerned that held them, and
+ * let go of the kernel's file. */
 void djk_group_let_go(struct djk_group *group);
 
 /* An ioctl of the probe fd, by way of `file`; what its fdinfo shows. */

@@ -38,6 +38,9 @@
 	X(bpf_prog_active)                                                                         \
 	X(bpf_prog_fops)                                                                           \
 	X(bpf_map_get)                                                                             \
+	X(bpf_link_get_from_fd)                                                                    \
+	X(bpf_link_put)                                                                            \
+	X(perf_event_get)                                                                          \
 	X(current_kprobe)                                                                          \
 	X(kprobe_ctlblk)                                                                           \
 	X(die_chain)                                                                               \

@@ -46,6 +46,7 @@ enum class FieldKind : uint8_t {
     Index,      ///< of a probe
     SiteList,   ///< pointer to djprobe_site, then a __u32 count
     ProbeFd,    ///< a probe fd, else EBADF; EBUSY where an event holds it
+    KernelFd,   ///< a perf event or a BPF link, else EBADF; ENXIO where the event has been closed
     Answers,    ///< __u32 count and bytes of each, then a pointer to where they go
 };
 
@@ -87,6 +88,7 @@ struct Surroundings {
     int good_program = -1;
     int good_map = -1;  ///< for counters
     int probe = -1;
+    int perf_event = -1, bpf_link = -1;
     std::vector<int> bad_programs;  ///< fds that are no kprobe program
     std::vector<int> other_files;   ///< fds that are not djprobe's
     std::vector<uint64_t> bad_pointers;

@@ -56,6 +56,7 @@ constexpr Field kQueryMany[] = {
     FIELD(Answers, djprobe_query_many, count),
 };
 constexpr Field kHold[] = {FIELD(ProbeFd, djprobe_hold, probe_fd)};
+constexpr Field kKeep[] = {FIELD(KernelFd, djprobe_keep, fd)};
 constexpr Field kSwitch[] = {
     {FieldKind::Switches, offsetof(djprobe_switch, change), 8},
     FIELD(Any, djprobe_switch, reason),
@@ -94,7 +95,7 @@ const Command kCommands[] = {
      true,
      false,
      kEnable,
-     {EBUSY, ENOMEM, EACCES, ENOENT, EINTR}},
+     {EBUSY, ENOMEM, EACCES, ENOENT, EINTR, ENXIO}},
     {"TOTAL", DJPROBE_IOC_TOTAL, Side::Probe, sizeof(djprobe_total), 10, false, false, kTotal, {}},
     {"QUERY_MANY",
      DJPROBE_IOC_QUERY_MANY,
@@ -116,6 +117,7 @@ const Command kCommands[] = {
      {}},
     {"EVENT", DJPROBE_IOC_EVENT, Side::Control, 0, 10, false, true, {}, {}},
     {"HOLD", DJPROBE_IOC_HOLD, Side::Event, sizeof(djprobe_hold), 10, false, false, kHold, {EBUSY}},
+    {"KEEP", DJPROBE_IOC_KEEP, Side::Probe, sizeof(djprobe_keep), 10, false, false, kKeep, {ENXIO}},
     {"number 99", _IO('j', 99), Side::Neither, 8, 2, false, false, {}, {}},
     {"another driver's", 0x5401, Side::Neither, 64, 2, false, false, {}, {}},
     {"with a direction",
@@ -441,6 +443,15 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
                 mistake ? around.other_files[dice.below(around.other_files.size())] : around.probe);
             if (mistake || around.probe < 0) model.must_fail(EBADF);
             break;
+        case FieldKind::KernelFd: {
+            const int strange = dice.one_in(4)
+                                    ? around.probe
+                                    : around.other_files[dice.below(around.other_files.size())];
+            const int known = dice.one_in(2) ? around.perf_event : around.bpf_link;
+            value = static_cast<uint32_t>(mistake ? strange : known);
+            if (mistake) model.must_fail(EBADF);
+            break;
+        }
         case FieldKind::Program:
             value = fill_program(field, bytes, mistake, around, dice, model);
             break;
