@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "cli/modes.h"
+#include "run/bench_session.h"
 #include "run/run_session.h"
 
 namespace djprobe::loader {
@@ -20,6 +21,8 @@ constexpr const char* kFooter = R"(Examples:
       on stderr tells how many of its probes djprobe has placed
   probeload run --strict -- funclatency-bpfcc vfs_read
       an error to the tool (EACCES) where the kernel would place a probe
+  probeload run --bench -c 'ls -lR /usr' -- bpftrace -e 'kprobe:vfs_* { @ = count(); }'
+      what the tool costs, with its probes by the kernel and by djprobe
 
 TOOL may be any program: its kprobes and kretprobes of perf_event_open(), with a
 program by PERF_EVENT_IOC_SET_BPF or by a BPF link, and its kprobe.multi links
@@ -48,6 +51,14 @@ void add_options(CLI::App& command, RunOptions& options) {
     command.add_flag("--strict", options.strict,
                      "A probe that the kernel would place is an error, and so is a missing module");
     command.add_flag("-j,--json", options.json, "The summary as a line of JSON");
+    CLI::Option* const bench =
+        command.add_flag("--bench", options.bench,
+                         "Time a workload without TOOL, with it, and with its probes by djprobe");
+    command
+        .add_option("-c,--command", options.workload,
+                    "With --bench: the workload, for /bin/sh (default: system calls)")
+        ->type_name("COMMAND")
+        ->needs(bench);
     command
         .add_option_function<std::string>(
             "TOOL",
@@ -72,7 +83,7 @@ Command add_run(CLI::App& app, std::vector<std::string> tool) {
             [options] {
                 if (options->tool.empty())
                     fail(ExitCode::kUsage, "run: which tool? Put -- and its words behind");
-                return run_tool(*options);
+                return options->bench ? bench_tool(*options) : run_tool(*options);
             },
             {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
              ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kCommandFailed}};

@@ -246,6 +246,13 @@ bool hold(const UniqueFd& event, const Probe& probe) {
     return ioctl(event.get(), DJPROBE_IOC_HOLD, &request) == 0;
 }
 
+bool keep(const Probe& probe, const UniqueFd& file) {
+    djprobe_keep request = {};
+    request.size = sizeof request;
+    request.fd = file.get();
+    return ioctl(probe.fd(), DJPROBE_IOC_KEEP, &request) == 0;
+}
+
 std::vector<std::string> what_is_off(std::uint32_t on) {
     std::vector<std::string> lines;
     if (!(on & DJPROBE_SWITCH_PROBES))

@@ -131,6 +131,9 @@ class Device {
 std::optional<std::uint64_t> event_number(const UniqueFd& event);
 /// Lets an event fd hold a probe fd's probes; false with errno.
 bool hold(const UniqueFd& event, const Probe& probe);
+/// Lets the probes of a probe fd keep a file of the kernel's, see DJPROBE_IOC_KEEP; false with
+/// errno.
+bool keep(const Probe& probe, const UniqueFd& file);
 
 /// A line for each of `on`'s switches (enum djprobe_switches) that is off, with what puts it on.
 std::vector<std::string> what_is_off(std::uint32_t on);

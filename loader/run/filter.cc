@@ -62,8 +62,9 @@ std::vector<sock_filter> tool_filter() {
         unless(SYS_perf_event_open, 1),
         result(SECCOMP_RET_USER_NOTIF),
     };
-    add_call(filter, SYS_bpf, 0,
-             {BPF_LINK_CREATE, BPF_LINK_DETACH, BPF_OBJ_GET_INFO_BY_FD, BPF_OBJ_PIN});
+    add_call(
+        filter, SYS_bpf, 0,
+        {BPF_LINK_CREATE, BPF_LINK_UPDATE, BPF_LINK_DETACH, BPF_OBJ_GET_INFO_BY_FD, BPF_OBJ_PIN});
     add_call(filter, SYS_ioctl, 1, {PERF_EVENT_IOC_SET_BPF});
     filter.push_back(result(SECCOMP_RET_ALLOW));
     return filter;

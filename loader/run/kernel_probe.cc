@@ -9,6 +9,8 @@
 
 #include <algorithm>
 
+#include "run/placement.h"
+
 namespace djprobe::loader {
 
 UniqueFd open_kernel_event(const EventRequest& request) {
@@ -32,24 +34,26 @@ UniqueFd link_kernel_event(const UniqueFd& event, const UniqueFd& program, std::
     return UniqueFd(bpf_link_create(program.get(), event.get(), BPF_PERF_EVENT, &options));
 }
 
-UniqueFd link_kernel_multi(const MultiRequest& request, const UniqueFd& program) {
-    std::vector<const char*> symbols;
-    std::vector<unsigned long> addresses;
-    std::vector<__u64> cookies;
+MultiArrays::MultiArrays(const MultiRequest& request) {
     for (const MultiTarget& target : request.targets) {
-        symbols.push_back(target.site.symbol.c_str());
-        addresses.push_back(target.site.address);
-        cookies.push_back(target.cookie);
+        symbols_.push_back(target.site.symbol.c_str());
+        addresses_.push_back(target.site.address);
+        cookies_.push_back(target.cookie);
     }
+}
+
+UniqueFd link_kernel_multi(const MultiRequest& request, const UniqueFd& program) {
+    const MultiArrays arrays(request);
     const bool named = !request.targets.front().site.symbol.empty();
-    bpf_link_create_opts options = {};
-    options.sz = sizeof options;
-    options.kprobe_multi.flags = request.at_returns ? BPF_F_KPROBE_MULTI_RETURN : 0;
-    options.kprobe_multi.cnt = static_cast<__u32>(request.targets.size());
-    options.kprobe_multi.syms = named ? symbols.data() : nullptr;
-    options.kprobe_multi.addrs = named ? nullptr : addresses.data();
-    options.kprobe_multi.cookies = cookies.data();
-    return UniqueFd(bpf_link_create(program.get(), 0, BPF_TRACE_KPROBE_MULTI, &options));
+    LinkAttributes link = {};
+    link.prog_fd = static_cast<std::uint32_t>(program.get());
+    link.attach_type = BPF_TRACE_KPROBE_MULTI;
+    link.multi.flags = request.at_returns ? BPF_F_KPROBE_MULTI_RETURN : 0;
+    link.multi.count = static_cast<std::uint32_t>(request.targets.size());
+    (named ? link.multi.symbols : link.multi.addresses) =
+        named ? arrays.symbols() : arrays.addresses();
+    link.multi.cookies = arrays.cookies();
+    return UniqueFd(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &link, sizeof link)));
 }
 
 std::uint32_t program_id(const UniqueFd& program) {

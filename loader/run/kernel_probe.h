@@ -32,6 +32,24 @@ struct MultiRequest {
     std::vector<MultiTarget> targets;
 };
 
+/// The request's functions as the kernel reads them; as long as the request lives.
+class MultiArrays {
+  public:
+    explicit MultiArrays(const MultiRequest& request);
+
+    [[nodiscard]] std::uint64_t symbols() const { return at(symbols_); }
+    [[nodiscard]] std::uint64_t addresses() const { return at(addresses_); }
+    [[nodiscard]] std::uint64_t cookies() const { return at(cookies_); }
+
+  private:
+    template <class Element>
+    static std::uint64_t at(const std::vector<Element>& elements) {
+        return reinterpret_cast<std::uintptr_t>(elements.data());
+    }
+    std::vector<const char*> symbols_;
+    std::vector<std::uint64_t> addresses_, cookies_;
+};
+
 /// Each is none, with errno, where the kernel refuses.
 UniqueFd open_kernel_event(const EventRequest& request);
 bool set_kernel_program(const UniqueFd& event, const UniqueFd& program);

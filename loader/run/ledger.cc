@@ -13,6 +13,13 @@
 
 namespace djprobe::loader {
 
+namespace {
+
+// A jump and the instructions that it takes the place of end before this.
+constexpr std::uint64_t kReach = 32;
+
+}  // namespace
+
 void RunSums::add(const djprobe_query& probe) {
     // What is still being optimized gets its jump, unless the text changes.
     const bool jump =
@@ -27,6 +34,10 @@ void RunSums::add(const djprobe_query& probe) {
         ++shadow;
     else if (probe.flags & DJPROBE_ATTACH_RETURN)
         ++exact;
+    add_counters(probe);
+}
+
+void RunSums::add_counters(const djprobe_query& probe) {
     hits += probe.hits;
     for (std::size_t kind = 0; kind < std::size(missed); ++kind)
         missed[kind] += probe.missed[kind];
@@ -56,6 +67,17 @@ void Ledger::count_kernel(const std::string& reason, std::size_t probes) {
     past_.by_kernel[reason] += probes;
 }
 
+std::vector<std::uint64_t> Ledger::near(std::uint64_t address) const {
+    const auto is_near = [address](const djprobe_query& probe) {
+        return address + kReach > probe.anchor && address < probe.address + kReach;
+    };
+    std::vector<std::uint64_t> numbers;
+    for (const auto& [number, entry] : entries_)
+        if (!entry.placement.by_kernel && std::ranges::any_of(entry.seen, is_near))
+            numbers.push_back(number);
+    return numbers;
+}
+
 void Ledger::look_at(Entry& entry) {
     std::vector<djprobe_query> now = entry.placement.probe.queries(false);
     const auto is = [](std::uint32_t state) {
@@ -80,7 +102,7 @@ void Ledger::add_to(RunSums& sums, const Entry& entry) {
         djprobe_query probe = entry.seen[i];
         probe.hits = now[i].hits;
         std::copy(std::begin(now[i].missed), std::end(now[i].missed), std::begin(probe.missed));
-        sums.add(probe);
+        entry.placement.by_kernel ? sums.add_counters(probe) : sums.add(probe);
     }
 }
 

@@ -18,12 +18,12 @@ namespace djprobe::loader {
 /// Probes of one request, as long as the tool has their event fd open.
 struct Placement {
     Probe probe{UniqueFd()};
-    bool is_link = false;  ///< of BPF_LINK_CREATE, not of a perf event
-    EventRequest event{};  ///< what the kernel would have been asked for: this,
-    MultiRequest multi;    ///< or, if it has targets, this
+    bool is_link = false;    ///< of BPF_LINK_CREATE, not of a perf event
+    bool by_kernel = false;  ///< the kernel's probes have taken its place
+    EventRequest event{};    ///< what the kernel would have been asked for: this,
+    MultiRequest multi;      ///< or, if it has targets, this
     std::uint64_t cookie = 0;
     std::uint32_t program = 0;  ///< its id
-    UniqueFd rest;  ///< the kernel's link for those of its functions that djprobe does not take
 };
 
 /// How many probes, and what they have seen.
@@ -36,6 +36,8 @@ struct RunSums {
     std::map<std::string, std::size_t> by_kernel;  ///< by the reason
 
     void add(const djprobe_query& probe);
+    /// Only what it has seen: it is in no place any more.
+    void add_counters(const djprobe_query& probe);
 };
 
 class Ledger {
@@ -47,6 +49,8 @@ class Ledger {
     /// None: it has ended, or never was.
     Placement* find(std::uint64_t number);
     void count_kernel(const std::string& reason, std::size_t probes = 1);
+    /// Placements with a probe by djprobe whose bytes may be those of an instruction there.
+    std::vector<std::uint64_t> near(std::uint64_t address) const;
 
     /// Readable when a placement has ended.
     [[nodiscard]] int fd() const noexcept { return ended_.get(); }

@@ -16,6 +16,9 @@ struct RunOptions {
     ReturnMode return_mode = ReturnMode::kAuto;
     bool strict = false;  ///< what djprobe does not take is an error
     bool json = false;
+    bool to_kernel = false;  ///< djprobe takes nothing; for a comparison
+    bool bench = false;      ///< compare the cost on a workload
+    std::string workload{};  ///< a command for the shell; "": system calls
 };
 
 }  // namespace djprobe::loader

@@ -89,6 +89,8 @@ Decision decide_link(const LinkAttributes& link, bool on_event) {
             return {Side::kOther};  // an error
         return {Side::kOurs};
     }
+    // What the program returns at the entry decides about the return, and it may ask its link.
+    if (link.attach_type == kKprobeSession) return {Side::kKernel, "session"};
     if (link.attach_type != BPF_TRACE_KPROBE_MULTI) return {Side::kOther};
     const auto& multi = link.multi;
     if (link.flags || link.target_fd || multi.flags & ~std::uint32_t{BPF_F_KPROBE_MULTI_RETURN})

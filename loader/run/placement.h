@@ -61,6 +61,9 @@ struct LinkAttributes {
     };
 };
 
+/// BPF_TRACE_KPROBE_SESSION: since Linux 6.10.
+inline constexpr std::uint32_t kKprobeSession = 56;
+
 /// As parse_attr().
 std::optional<LinkAttributes> parse_link(std::span<const std::byte> bytes);
 /// `on_event`: the target is an event fd of the module's.

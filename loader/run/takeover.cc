@@ -30,11 +30,14 @@ Answer Takeover::choose_answer(const Notification& call) {
 }
 
 Answer Takeover::dispatch(const Notification& call, const ToolTask& task) {
+    if (options_.to_kernel) return Answer::go_on();
     if (call.number() == SYS_perf_event_open) return open_event(call, task);
     if (call.number() == SYS_ioctl) return set_program(call, task);
     switch (static_cast<std::uint32_t>(call.argument(0))) {
         case BPF_LINK_CREATE:
             return create_link(call, task);
+        case BPF_LINK_UPDATE:
+            return update_link(call, task);
         case BPF_OBJ_PIN:
             return pin_link(call, task);
         default:

@@ -17,6 +17,7 @@
 #include "run/placement.h"
 #include "run/placer.h"
 #include "run/tool_task.h"
+#include "run/trial.h"
 
 namespace djprobe::loader {
 
@@ -37,9 +38,9 @@ class Takeover {
     /// A perf event of the tool's that djprobe has taken.
     struct Event {
         EventRequest request;
+        SiteSpec place;  ///< of the request, by address where that saves time
         Way way;
         std::uint64_t placement = 0;  ///< of the ledger's; 0: none yet
-        std::uint32_t program = 0;    ///< by PERF_EVENT_IOC_SET_BPF: its id
     };
     /// The functions of a link that djprobe takes, and the others.
     struct Shares {
@@ -60,13 +61,23 @@ class Takeover {
     Answer link_multi(const Notification& call, const ToolTask& task, const LinkAttributes& link);
     Answer pin_link(const Notification& call, const ToolTask& task);
     Answer tell_link(const Notification& call, const ToolTask& task);
+    Answer update_link(const Notification& call, const ToolTask& task);
 
+    /// Why the kernel would refuse this program for the event; 0: it would not.
+    int fit_error(const Event& event, const UniqueFd& program, bool by_link);
     /// Why the kernel would refuse this program for an event that has one already: EEXIST, unless
     /// the program itself is wrong.
-    static int busy_error(const Event& event, const UniqueFd& program, bool by_link);
+    int busy_error(const Event& event, const UniqueFd& program, bool by_link);
     /// Puts the kernel's event in place of the tool's, with the same program if it has one.
     void hand_back(const Notification& call, const ToolTask& task, int fd);
     Event* find_event(const ToolTask& task, int fd);
+    /// Lets the kernel's own probes take the place of djprobe's, and end with the tool's event fd.
+    /// A copy of their file; none with errno: all is as before.
+    UniqueFd yield(Placement& placement);
+    /// Lets the kernel have the bytes around the place, if djprobe has them.
+    bool make_room(const SiteSpec& site);
+    /// As open_kernel_event(), also where djprobe's bytes are in the way.
+    UniqueFd open_beside_ours(const EventRequest& request);
     /// Places the event's probe; "" or the reason's name.
     std::string place_event(const Event& event, const UniqueFd& program, std::uint64_t cookie,
                             std::optional<Probe>& probe) const;
@@ -77,8 +88,17 @@ class Takeover {
     Shares share_out(const MultiRequest& request);
     std::optional<Probe> place_shares(Shares& shares, const UniqueFd& program) const;
 
+    /// Leaves an event to the kernel, if it takes it.
+    Answer leave_event(const Notification& call, const ToolTask& task, const EventRequest& request,
+                       const EventArguments& arguments, const std::string& reason);
+    /// The same for a link of many functions.
+    Answer leave_multi(const Notification& call, const ToolTask& task, const LinkAttributes& link,
+                       const std::string& reason);
     /// The call goes on to the kernel, which places the probe; with --strict it is an error.
     Answer leave(const Notification& call, const std::string& reason, std::size_t probes = 1);
+    /// What --strict forbids: EACCES, unless the program itself is wrong.
+    Answer forbid(const Notification& call, const Event& event, const UniqueFd& program,
+                  const std::string& reason, bool by_link);
     /// Says that --strict forbids what the kernel is to place, if it does.
     bool forbids(const Notification& call, const std::string& reason) const;
 

@@ -2,6 +2,7 @@
 // perf_event_open() of a kprobe, and the program that comes to it by PERF_EVENT_IOC_SET_BPF or by a
 // link.
 #include <bpf/bpf.h>
+#include <sys/ioctl.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -29,6 +30,15 @@ std::optional<perf_event_attr> read_attr(const ToolTask& task, std::uint64_t add
     return attr;
 }
 
+/// The kernel's own probes for those of a placement, none with errno. A link keeps its event.
+UniqueFd place_by_kernel(const Placement& placement, const UniqueFd& program) {
+    if (!placement.multi.targets.empty()) return link_kernel_multi(placement.multi, program);
+    UniqueFd event = open_kernel_event(placement.event);
+    if (!event) return {};
+    if (placement.is_link) return link_kernel_event(event, program, placement.cookie);
+    return set_kernel_program(event, program) ? std::move(event) : UniqueFd();
+}
+
 // None: its name cannot be read.
 std::optional<EventRequest> read_request(const ToolTask& task, const perf_event_attr& attr) {
     EventRequest request = {attr, {}, attr.config != 0};
@@ -41,17 +51,75 @@ std::optional<EventRequest> read_request(const ToolTask& task, const perf_event_
     return request;
 }
 
+// Puts probes back that were disabled; where one cannot come back, or the tool has closed its
+// event, none is in the text.
+void enable(const Probe& probe) {
+    djprobe_enable request = {};
+    request.size = sizeof request;
+    request.enable = 1;
+    ioctl(probe.fd(), DJPROBE_IOC_ENABLE, &request);
+}
+
 }  // namespace
+
+UniqueFd Takeover::yield(Placement& placement) {
+    const UniqueFd program(bpf_prog_get_fd_by_id(placement.program));
+    if (!program || !placement.probe.disable()) return {};
+    const bool again = std::exchange(placement.by_kernel, true);
+    UniqueFd kernels = place_by_kernel(placement, program);
+    // Others of djprobe's may have the same bytes.
+    if (!kernels && errno == EBUSY && make_room(placement.event.site))
+        kernels = place_by_kernel(placement, program);
+    // A copy here alone would outlive the tool's close().
+    if (kernels && keep(placement.probe, kernels)) return kernels;
+    const int error = errno;
+    if (!again) {
+        placement.by_kernel = false;
+        enable(placement.probe);
+    }
+    errno = error;
+    return {};
+}
+
+// The kernel has no kprobe on bytes of others: what is to stand beside one must be its own.
+bool Takeover::make_room(const SiteSpec& site) {
+    bool moved = false;
+    for (const std::uint64_t number : ledger_.near(device_.judge(site, 0).address)) {
+        Placement* const placement = ledger_.find(number);
+        if (!placement || !yield(*placement)) continue;
+        ledger_.count_kernel("beside-kprobe",
+                             std::max<std::size_t>(placement->multi.targets.size(), 1));
+        moved = true;
+    }
+    return moved;
+}
+
+UniqueFd Takeover::open_beside_ours(const EventRequest& request) {
+    UniqueFd event = open_kernel_event(request);
+    if (!event && errno == EBUSY && make_room(request.site)) event = open_kernel_event(request);
+    return event;
+}
 
 // The leader of a group, and whose buffer an event shares, must be the kernel's.
 void Takeover::hand_back(const Notification& call, const ToolTask& task, int fd) {
     Event* const known = find_event(task, fd);
     if (!known || options_.strict) return;
-    const UniqueFd kernels = open_kernel_event(known->request);
-    if (known->program && ledger_.find(known->placement))
-        set_kernel_program(kernels, UniqueFd(bpf_prog_get_fd_by_id(known->program)));
+    Placement* const placement = ledger_.find(known->placement);
+    const bool has_program = placement && !placement->is_link;
+    const UniqueFd kernels = has_program ? yield(*placement) : open_beside_ours(known->request);
     if (kernels && call.replace(fd, kernels, task.closes_on_exec(fd)))
         ledger_.count_kernel("event-group");
+}
+
+// What the kernel refuses, it says itself.
+Answer Takeover::leave_event(const Notification& call, const ToolTask& task,
+                             const EventRequest& request, const EventArguments& arguments,
+                             const std::string& reason) {
+    if (!task.may_probe()) return leave(call, "no-permission");
+    int error = try_event(request, arguments, task);
+    if (error == EBUSY && options_.strict) error = 0;
+    if (error == EBUSY && make_room(request.site)) error = try_event(request, arguments, task);
+    return error ? Answer::go_on() : leave(call, reason);
 }
 
 Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
@@ -63,19 +131,23 @@ Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
         static_cast<std::int32_t>(call.argument(3)), call.argument(4)};
     const Decision decision = decide_event(*attr, arguments, pmu_);
     if (decision.side == Side::kOther) return Answer::go_on();
-    if (decision.side == Side::kKernel) return leave(call, std::string(decision.reason));
     auto request = read_request(task, *attr);
     if (!request) return Answer::go_on();
+    const auto to_kernel = [&](std::string_view reason) {
+        return leave_event(call, task, *request, arguments, std::string(reason));
+    };
+    if (decision.side == Side::kKernel) return to_kernel(decision.reason);
     if (!task.may_probe()) return leave(call, "no-permission");
     // The kernel takes a function's first byte only, djprobe also what stands for it.
     const bool inside = request->site.symbol.empty() && !names_.is_start(request->site.address);
-    if (request->at_returns && inside) return leave(call, "return-at-offset");
-    Way way = placer_.choose(request->site, request->at_returns);
-    if (!way.refused.empty()) return leave(call, way.refused);
+    if (request->at_returns && inside) return to_kernel("return-at-offset");
+    SiteSpec place = names_.soon_by_address(request->site);
+    Way way = placer_.choose(place, request->at_returns);
+    if (!way.refused.empty()) return to_kernel(way.refused);
     UniqueFd event = device_.make_event(DJPROBE_EVENT_PERF);
     const auto number = event ? event_number(event) : std::nullopt;
     if (!number) return leave(call, "no-event-fd");
-    events_.insert_or_assign(*number, Event{std::move(*request), std::move(way)});
+    events_.insert_or_assign(*number, Event{std::move(*request), std::move(place), std::move(way)});
     return Answer::give(std::move(event), (arguments.flags & PERF_FLAG_FD_CLOEXEC) != 0);
 }
 
@@ -88,17 +160,33 @@ Takeover::Event* Takeover::find_event(const ToolTask& task, int fd) {
 
 std::string Takeover::place_event(const Event& event, const UniqueFd& program, std::uint64_t cookie,
                                   std::optional<Probe>& probe) const {
-    Placed placed = placer_.place({{event.request.site, cookie}}, {event.way}, program,
-                                  DJPROBE_ATTACH_AS_KPROBE);
+    Placed placed =
+        placer_.place({{event.place, cookie}}, {event.way}, program, DJPROBE_ATTACH_AS_KPROBE);
     probe = std::move(placed.probe);
     return placed.refused;
 }
 
-int Takeover::busy_error(const Event& event, const UniqueFd& program, bool by_link) {
-    const UniqueFd twin = open_kernel_event(event.request);
+// The twin stands at the function's start, where the kernel's probe can stand beside djprobe's.
+int Takeover::fit_error(const Event& event, const UniqueFd& program, bool by_link) {
+    EventRequest request = event.request;
+    request.site.offset = 0;
+    if (request.site.symbol.empty()) request.site.address = names_.start_of(request.site.address);
+    const UniqueFd twin = open_kernel_event(request);
     const bool fits = by_link ? static_cast<bool>(link_kernel_event(twin, program, 0))
                               : set_kernel_program(twin, program);
-    return twin && !fits ? errno : EEXIST;
+    return twin && !fits ? errno : 0;
+}
+
+int Takeover::busy_error(const Event& event, const UniqueFd& program, bool by_link) {
+    const int error = fit_error(event, program, by_link);
+    return error ? error : EEXIST;
+}
+
+Answer Takeover::forbid(const Notification& call, const Event& event, const UniqueFd& program,
+                        const std::string& reason, bool by_link) {
+    if (const int error = fit_error(event, program, by_link)) return Answer::fail(error);
+    forbids(call, reason);
+    return Answer::fail(EACCES);
 }
 
 Answer Takeover::set_program(const Notification& call, const ToolTask& task) {
@@ -114,13 +202,14 @@ Answer Takeover::set_program(const Notification& call, const ToolTask& task) {
     if (probe && hold(task.copy_fd(fd), *probe)) {
         Placement placement;
         placement.probe = std::move(*probe);
+        placement.event = known->request;
+        placement.program = program_id(program);
         known->placement = ledger_.add(std::move(placement));
-        known->program = program_id(program);
         return Answer::succeed(0);
     }
     // Too late to hand the event over: the kernel's comes in its place.
-    if (forbids(call, refused)) return Answer::fail(EACCES);
-    const UniqueFd kernels = open_kernel_event(known->request);
+    if (options_.strict) return forbid(call, *known, program, refused, false);
+    const UniqueFd kernels = open_beside_ours(known->request);
     if (!kernels || !set_kernel_program(kernels, program)) return Answer::fail(errno);
     if (!call.replace(fd, kernels, task.closes_on_exec(fd))) return Answer::fail(EMFILE);
     ledger_.count_kernel(refused);
@@ -144,11 +233,10 @@ Answer Takeover::link_event(const Notification& call, const ToolTask& task,
         placement.event = known->request;
         placement.cookie = link.cookie;
         placement.program = program_id(program);
-        known->program = 0;
         return give_link(std::move(placement), &known->placement);
     }
-    if (forbids(call, refused)) return Answer::fail(EACCES);
-    const UniqueFd kernels = open_kernel_event(known->request);
+    if (options_.strict) return forbid(call, *known, program, refused, true);
+    const UniqueFd kernels = open_beside_ours(known->request);
     if (!kernels) return Answer::fail(errno);
     UniqueFd kernels_link = link_kernel_event(kernels, program, link.cookie);
     if (!kernels_link) return Answer::fail(errno);

@@ -74,12 +74,25 @@ Answer Takeover::create_link(const Notification& call, const ToolTask& task) {
     if (!link) return Answer::go_on();
     const Decision decision = decide_link(*link, task.has_event(static_cast<int>(link->target_fd)));
     if (decision.side == Side::kOther) return Answer::go_on();
-    if (decision.side == Side::kKernel) return leave(call, std::string(decision.reason));
+    if (decision.side == Side::kKernel)
+        return leave_multi(call, task, *link, std::string(decision.reason));
     if (link->attach_type == BPF_PERF_EVENT) return link_event(call, task, *link);
     return link_multi(call, task, *link);
 }
 
+Answer Takeover::leave_multi(const Notification& call, const ToolTask& task,
+                             const LinkAttributes& link, const std::string& reason) {
+    const UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
+    if (!program || link.multi.count > DJPROBE_MANY_MAX) return leave(call, reason);
+    const auto request = read_targets(task, link);
+    if (!request) return Answer::go_on();
+    const std::size_t count = request->targets.size();
+    if (!task.may_probe()) return leave(call, "no-permission", count);
+    return try_multi(link, *request, program) ? Answer::go_on() : leave(call, reason, count);
+}
+
 Answer Takeover::give_link(Placement placement, std::uint64_t* kept) {
+    placement.is_link = true;
     UniqueFd event = device_.make_event(DJPROBE_EVENT_LINK);
     const auto number = event ? event_number(event) : std::nullopt;
     if (!number || !hold(event, placement.probe)) return Answer::fail(ENOMEM);
@@ -141,19 +154,22 @@ Answer Takeover::link_multi(const Notification& call, const ToolTask& task,
     if (!call.is_valid()) return Answer::go_on();
     if (!program || !request) return Answer::go_on();
     const std::size_t count = request->targets.size();
-    if (has_twins(*request)) return leave(call, "odd-list", count);
+    if (has_twins(*request)) return leave_multi(call, task, link, "odd-list");
     if (!task.may_probe()) return leave(call, "no-permission", count);
     // Tools ask by trial whether there are such links. What is not ours would have no place.
     if (!names_.has("register_fprobe_ips")) return Answer::go_on();
     Shares shares = share_out(*request);
     std::optional<Probe> probe = place_shares(shares, program);
     const std::string first = shares.reasons.empty() ? "" : shares.reasons.begin()->first;
+    if (!first.empty() && options_.strict && try_multi(link, *request, program))
+        return Answer::go_on();
     if (!first.empty() && forbids(call, first)) return Answer::fail(EACCES);
     Placement placement;
     if (probe && !shares.rest.targets.empty()) {
-        placement.rest = link_kernel_multi(shares.rest, program);
-        // The kernel says what is wrong.
-        if (!placement.rest) return Answer::go_on();
+        // Both end with the tool's link. Where it cannot be, the kernel has all, or says what is
+        // wrong.
+        const UniqueFd rest = link_kernel_multi(shares.rest, program);
+        if (!rest || !keep(*probe, rest)) return Answer::go_on();
     }
     for (const auto& [reason, functions] : shares.reasons)
         ledger_.count_kernel(reason, functions);
@@ -184,19 +200,27 @@ Answer Takeover::pin_link(const Notification& call, const ToolTask& task) {
     Placement* const placement = pin ? find_link(task, static_cast<int>(pin->fd)) : nullptr;
     if (!placement) return Answer::go_on();
     if (forbids(call, "pinned")) return Answer::fail(EACCES);
-    const UniqueFd program(bpf_prog_get_fd_by_id(placement->program));
-    UniqueFd link;
-    if (placement->multi.targets.empty()) {
-        const UniqueFd event = open_kernel_event(placement->event);
-        if (!event) return Answer::fail(errno);
-        link = link_kernel_event(event, program, placement->cookie);
-    } else {
-        link = link_kernel_multi(placement->multi, program);
-    }
     const auto fd = static_cast<int>(pin->fd);
-    if (!link || !call.replace(fd, link, task.closes_on_exec(fd))) return Answer::fail(errno);
+    const UniqueFd kernels = yield(*placement);
+    if (!kernels || !call.replace(fd, kernels, task.closes_on_exec(fd))) return Answer::fail(errno);
     ledger_.count_kernel("pinned", std::max<std::size_t>(placement->multi.targets.size(), 1));
     return Answer::go_on();
+}
+
+// Links of these kinds have no other program for their own: the descriptors that are none are told
+// first.
+Answer Takeover::update_link(const Notification& call, const ToolTask& task) {
+    struct Update {
+        std::uint32_t fd, new_program, flags, old_program;
+    };
+    const auto update = read_struct<Update>(call, task);
+    if (!update || !find_link(task, static_cast<int>(update->fd))) return Answer::go_on();
+    const bool replaces = update->flags == BPF_F_REPLACE;
+    if (update->flags && !replaces) return Answer::fail(EINVAL);
+    const UniqueFd program = task.copy_fd(static_cast<int>(update->new_program));
+    if (!program) return Answer::fail(EBADF);
+    if (program_id(program) == 0 || !replaces) return Answer::fail(EINVAL);
+    return Answer::fail(task.copy_fd(static_cast<int>(update->old_program)) ? EINVAL : EBADF);
 }
 
 // BPF_OBJ_GET_INFO_BY_FD and BPF_LINK_DETACH.

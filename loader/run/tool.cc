@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "run/tool.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -82,8 +83,16 @@ void send_listener(Filter filter, int socket) {
     _exit(127);
 }
 
-[[noreturn]] void become(char* const* argv, Filter filter, int socket) {
+void drop_stdout() {
+    const int nowhere = open("/dev/null", O_WRONLY);
+    if (nowhere < 0) return;
+    dup2(nowhere, STDOUT_FILENO);
+    close(nowhere);
+}
+
+[[noreturn]] void become(char* const* argv, Filter filter, Stdout output, int socket) {
     reset_signals();
+    if (output == Stdout::kNone) drop_stdout();
     send_listener(filter, socket);
     execvp(argv[0], argv);
     send_word(socket, {errno}, -1);
@@ -92,7 +101,7 @@ void send_listener(Filter filter, int socket) {
 
 }  // namespace
 
-Tool Tool::start(const std::vector<std::string>& argv, Filter filter) {
+Tool Tool::start(const std::vector<std::string>& argv, Filter filter, Stdout output) {
     std::vector<char*> raw;
     raw.reserve(argv.size() + 1);
     for (const std::string& argument : argv)
@@ -107,7 +116,7 @@ Tool Tool::start(const std::vector<std::string>& argv, Filter filter) {
     ::signal(SIGCHLD, SIG_DFL);
     Tool tool;
     tool.pid_ = fork();
-    if (tool.pid_ == 0) become(raw.data(), filter, theirs.get());
+    if (tool.pid_ == 0) become(raw.data(), filter, output, theirs.get());
     if (tool.pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
     theirs = UniqueFd();
     tool.pidfd_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, tool.pid_, 0)));

@@ -13,13 +13,16 @@
 namespace djprobe::loader {
 
 enum class Filter { kNone, kWanted, kRequired };
+enum class Stdout { kOurs, kNone };
 
 class Tool {
   public:
-    /// Starts it with this process's descriptors 0 to 2, and the signals' defaults. Behind a filter
+    /// Starts it with this process's descriptors 0 to 2, or what it prints goes nowhere, and the
+    /// signals' defaults. Behind a filter
     /// its calls come to listener(). Throws std::system_error where it cannot be run, and Error
     /// where a required filter cannot be had.
-    static Tool start(const std::vector<std::string>& argv, Filter filter);
+    static Tool start(const std::vector<std::string>& argv, Filter filter,
+                      Stdout output = Stdout::kOurs);
 
     /// None: the tool runs without a filter, since it has one with a listener already.
     [[nodiscard]] const UniqueFd& listener() const noexcept { return listener_; }

@@ -23,6 +23,7 @@ class ToolTask {
     /// kernel has no descriptor for it.
     static std::optional<ToolTask> of(pid_t thread);
 
+    [[nodiscard]] pid_t thread() const noexcept { return thread_; }
     /// Whether the kernel would let it place a kprobe. probeload has all rights, and must lend it
     /// none.
     [[nodiscard]] bool may_probe() const;

@@ -126,6 +126,11 @@ TEST(RunPlacement, links_of_kprobe_multi_are_ours) {
         EXPECT_EQ(multi_with(odd).side, Side::kKernel);
 }
 
+TEST(RunPlacement, a_session_is_the_kernels) {
+    EXPECT_EQ(multi_with([](auto& link) { link.attach_type = kKprobeSession; }),
+              (Decision{Side::kKernel, "session"}));
+}
+
 TEST(RunPlacement, links_of_other_kinds_or_on_other_events_are_not) {
     LinkAttributes link = {};
     link.attach_type = BPF_PERF_EVENT;

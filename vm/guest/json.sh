@@ -60,6 +60,7 @@ for site in vfs_read vfs_read+1 start_kernel notify_die memcpy; do
 done
 # Its summary goes to stderr: the tool's stdout is the tool's.
 probeload run -j -- true 2>&1
+said probeload run -j --bench -c true -- ./asktool watch
 said probeload functions -j 'vfs_r*'
 said probeload doctor -j
 said probeload survey -j --functions 'vfs_r*'

@@ -203,6 +203,9 @@ class Lines:
         elif kind == "run":
             self.check("run", line, self.page.by_row("run"), ["type"])
             self.missed(line)
+        elif kind == "run_bench":
+            self.check("run --bench", line, self.page.by_row("run --bench"), ["type"])
+            self.line(line["probes"])
         elif kind == "snapshot":
             self.attach_summary(line, "snapshot of attach", ["type", "seconds"], ["command"])
         elif kind == "explain":

@@ -19,6 +19,6 @@ trace() {
 trace vfs_read count
 trace vfs_read --hist count --by comm
 "$top/vm/run" --kernel "$KERNEL" --timeout 900 --add "$top/build/tests/handlers" \
-    --add "$top/build/vm/known" --add "$work/cache" \
+    --add "$top/build/vm/bpf" --add "$top/build/vm/asktool" --add "$top/build/vm/known" --add "$work/cache" \
     --add "$top/vm/guest/json.sh" -- sh ./json.sh |
     python3 "$top/vm/lib/json_page.py" "$top/docs/json.md"

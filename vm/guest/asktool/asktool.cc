@@ -17,59 +17,16 @@
 #include <string>
 #include <thread>
 
-#include "../bpf/observe.h"
 #include "../probes/harness/load.h"
-#include "../probes/harness/object.h"
 #include "asks.h"
+#include "beside.h"
 #include "random.h"
+#include "seen.h"
 
 namespace djprobe::vm {
 namespace {
 
-constexpr uint64_t kCalls = 20;
 constexpr uint64_t kCookie = 7;
-constexpr uint64_t kStack = 16384;  // each task's stack begins at a multiple of it
-
-const char* name_of(int error) {
-    return error ? strerrorname_np(error) : "ok";
-}
-
-void say(const std::string& what, int error) {
-    std::printf("%s: %s\n", what.c_str(), name_of(error));
-    std::fflush(stdout);
-}
-
-/// Programs, and what they have seen; each of them counts only this process's hits.
-class Seen {
-  public:
-    explicit Seen(const std::string& object) : object_(object) {
-        object_.set(".bss", 0, static_cast<uint32_t>(getpid()));
-    }
-
-    int program(const std::string& name) const { return object_.program(name); }
-
-    /// Makes hits and prints what has come of them. At a return the argument's register is
-    /// anything.
-    void show(const std::string& what, uint32_t key, bool at_return = false) const {
-        object_.set("observations", key, observation{});
-        call_getpgid(kCalls);
-        const auto seen = object_.get<observation>("observations", key);
-        const auto* const regs = seen.regs;
-        std::printf(
-            "%s: hits %llu cookie %llu func %llx ip %llx sp %llx di %llx ax %llx "
-            "stack %lld",
-            what.c_str(), seen.hits, seen.cookie, seen.func_ip, regs[OBSERVE_IP],
-            regs[OBSERVE_SP] % kStack, at_return ? 0 : regs[OBSERVE_DI] % kStack, regs[OBSERVE_AX],
-            seen.stack_bytes);
-        for (long long i = 0; i < seen.stack_bytes / 8; ++i)
-            std::printf(" %llx", seen.stack[i]);
-        std::printf("\n");
-        std::fflush(stdout);
-    }
-
-  private:
-    Object object_;
-};
 
 void events(const Seen& seen) {
     const int program = seen.program("observe");
@@ -85,6 +42,9 @@ void events(const Seen& seen) {
         say("enabled", ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) ? errno : 0);
         uint64_t number = 0;
         say("number", ioctl(event.get(), PERF_EVENT_IOC_ID, &number) ? errno : 0);
+        say("number by a 32-bit call", number_32(event));
+        count_of(event);
+        wait_for(event);
         pollfd waiting = {event.get(), POLLIN, 0};
         poll(&waiting, 1, 0);
         std::printf("poll: %x\n", static_cast<unsigned>(waiting.revents));
@@ -131,6 +91,10 @@ void links(const Seen& seen) {
         ask.info.info = reinterpret_cast<uintptr_t>(&info);
         say("info", -bpf_call(BPF_OBJ_GET_INFO_BY_FD, &ask, sizeof ask));
         std::printf("type %u, program %s\n", info.type, info.prog_id ? "known" : "unknown");
+        update.link_update.new_prog_fd = 999;
+        say("update to nothing", -bpf_call(BPF_LINK_UPDATE, &update, sizeof update));
+        update.link_update.flags = 2;
+        say("update with odd flags", -bpf_call(BPF_LINK_UPDATE, &update, sizeof update));
         link.reset();
         seen.show("no link", kCookie);
     }
@@ -200,14 +164,24 @@ void lives(const Seen& seen) {
     seen.show("a thread's", 0);
 }
 
+/// A tool that counts until Ctrl-C.
+void watch(const Seen& seen) {
+    const Fd event = open_event({kGetpgid, 0, false});
+    if (set_program(event, seen.program("observe")) == 0) pause();
+}
+
 }  // namespace
 }  // namespace djprobe::vm
 
-/// asktool [CALLS SEED]: so many random calls.
+/// asktool [CALLS SEED]: so many random calls. asktool watch: one probe, and nothing else.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
         const Seen plain("observe"), multis("observe_multi");
+        if (argc == 2) {
+            watch(plain);
+            return 2;
+        }
         if (argc == 3) {
             ask_at_random(std::stoull(argv[1]), std::stoull(argv[2]), plain.program("observe"),
                           multis.program("observe_multi"));
@@ -219,6 +193,7 @@ int main(int argc, char** argv) {
         multi(multis);
         wrong(plain, multis);
         lives(plain);
+        beside(plain);
         return 0;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "asktool: %s\n", error.what());

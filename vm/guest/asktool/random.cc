@@ -80,9 +80,8 @@ class Asker {
     }
 
     void event() {
-        // No probe but at a function's start. Elsewhere the kernel refuses one of its own on bytes
-        // of ours (EBUSY), where it is to stand beside or in place of that.
-        static const std::vector<uint64_t> kPlaces = {0, 0, 0, 1, 4096, ~uint64_t{0}};
+        // 9: behind what ftrace owns.
+        static const std::vector<uint64_t> kPlaces = {0, 0, 0, 1, 9, 9, 4096, ~uint64_t{0}};
         char room[256] = {};
         auto& attr = *reinterpret_cast<perf_event_attr*>(room);
         attr.type = one_in(10) ? static_cast<uint32_t>(below(10)) : kprobe_type();
@@ -147,10 +146,16 @@ class Asker {
         attr = {};
         attr.bpf_fd = static_cast<uint32_t>(fd);
         attr.pathname = some_name();
-        // No path is one of a BPF file system. Where the kernel refuses a probe of its own in place
-        // of ours it says so by another number.
-        const bool pinned = syscall(SYS_bpf, BPF_OBJ_PIN, &attr, sizeof attr) == 0;
-        std::printf("pin: %s\n", pinned ? "ok" : "refused");
+        // No path is one of a BPF file system.
+        answer("pin", syscall(SYS_bpf, BPF_OBJ_PIN, &attr, sizeof attr), false);
+        attr = {};
+        attr.link_update.link_fd = static_cast<uint32_t>(fd);
+        attr.link_update.new_prog_fd = static_cast<uint32_t>(of(programs_));
+        if (one_in(4)) attr.link_update.flags = static_cast<uint32_t>(below(8));
+        if (one_in(4)) attr.link_update.old_prog_fd = static_cast<uint32_t>(of(programs_));
+        answer("update", syscall(SYS_bpf, BPF_LINK_UPDATE, &attr, sizeof attr), false);
+        uint64_t count = 0;
+        answer("read", read(fd, &count, one_in(4) ? 4 : sizeof count), false);
     }
 
     std::mt19937_64 dice_;

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "run/passed_on.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+namespace djprobe::loader {
+
+PassedOn::PassedOn() {
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2})
+        sigaddset(&wanted, number);
+    sigprocmask(SIG_BLOCK, &wanted, &before_);
+    fd_ = UniqueFd(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+PassedOn::~PassedOn() {
+    sigprocmask(SIG_SETMASK, &before_, nullptr);
+}
+
+bool PassedOn::pass_on(const Tool& tool) const {
+    bool end = false;
+    signalfd_siginfo info = {};
+    while (read(fd_.get(), &info, sizeof info) == sizeof info) {
+        if (info.ssi_code <= 0) tool.signal(static_cast<int>(info.ssi_signo));
+        end |= info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2;
+    }
+    return end;
+}
+
+}  // namespace djprobe::loader

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+// How a run begins.
+#pragma once
+
+#include "run/options.h"
+#include "run/tool.h"
+
+namespace djprobe::loader {
+
+/// The tool behind a filter; required with --strict. Throws Error where it cannot be run.
+Tool start_tool(const RunOptions& options, Filter filter, Stdout output = Stdout::kOurs);
+
+/// Each request of the tool's may take a descriptor. After the tool has begun, which has the
+/// limits of before.
+void raise_descriptor_limit();
+
+}  // namespace djprobe::loader

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+// Would the kernel take what the tool asks for? Asked by doing it, and undoing it at once.
+#pragma once
+
+#include "base/unique_fd.h"
+#include "run/kernel_probe.h"
+#include "run/placement.h"
+#include "run/tool_task.h"
+
+namespace djprobe::loader {
+
+/// Each is 0, or the errno of the kernel's refusal. Ask for nobody who may not probe: probeload
+/// may, and lends nothing.
+int try_event(const EventRequest& request, const EventArguments& arguments, const ToolTask& task);
+int try_multi(const LinkAttributes& link, const MultiRequest& request, const UniqueFd& program);
+
+}  // namespace djprobe::loader

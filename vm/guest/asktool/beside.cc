@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "beside.h"
+
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+
+#include "../probes/harness/load.h"
+#include "asks.h"
+
+namespace djprobe::vm {
+namespace {
+
+constexpr uint64_t kCookie = 9;
+constexpr const char* kPin = "/sys/fs/bpf/asktool";
+
+/// A program that counts beside another event: this one has a period, which the kernel alone
+/// knows.
+Fd open_with_period(uint64_t offset) {
+    perf_event_attr attr = {};
+    attr.size = sizeof attr;
+    attr.type = kprobe_type();
+    attr.config1 = reinterpret_cast<uintptr_t>(kGetpgid);
+    attr.config2 = offset;
+    attr.sample_period = 2;
+    return Fd(static_cast<int>(
+        syscall(SYS_perf_event_open, &attr, -1, 0, -1, uint64_t{PERF_FLAG_FD_CLOEXEC})));
+}
+
+Fd open_member(const Fd& leader) {
+    perf_event_attr attr = {};
+    attr.size = sizeof attr;
+    attr.type = PERF_TYPE_SOFTWARE;
+    attr.config = PERF_COUNT_SW_CPU_CLOCK;
+    return Fd(static_cast<int>(
+        syscall(SYS_perf_event_open, &attr, -1, 0, leader.get(), uint64_t{PERF_FLAG_FD_CLOEXEC})));
+}
+
+int pin(const Fd& link) {
+    bpf_attr attr = {};
+    attr.pathname = reinterpret_cast<uintptr_t>(kPin);
+    attr.bpf_fd = static_cast<uint32_t>(link.get());
+    return -bpf_call(BPF_OBJ_PIN, &attr, sizeof attr);
+}
+
+/// The first place inside the function where an instruction begins.
+std::optional<uint64_t> find_offset() {
+    for (uint64_t offset = 9; offset < 16; ++offset)
+        if (open_event({kGetpgid, offset, false})) return offset;
+    return std::nullopt;
+}
+
+void beside_at(const Seen& seen, uint64_t offset) {
+    const int program = seen.program("observe");
+    Fd first = open_event({kGetpgid, offset, false});
+    say("first program", set_program(first, program));
+    Fd link;
+    {
+        const Fd event = open_event({kGetpgid, offset, false});
+        link = link_event(event, program, kCookie);
+        say("link beside it", link ? 0 : errno);
+    }
+    Fd other = open_with_period(offset);
+    say("one with a period", other ? 0 : errno);
+    say("its program", set_program(other, program));
+    seen.count("two", 0);
+    seen.count("the link", kCookie);
+    say("program again", set_program(first, program));
+    say("no program again", set_program(first, 0));
+    other.reset();
+    seen.count("one", 0);
+    first.reset();
+    seen.count("none", 0);
+    // A probe that has outlived its descriptor would count beside this one.
+    other = open_with_period(offset);
+    say("another with a period", other ? 0 : errno);
+    say("its program", set_program(other, program));
+    seen.count("this alone", 0);
+    other.reset();
+    seen.count("none again", 0);
+    link.reset();
+    seen.count("no link", kCookie);
+}
+
+void group_at(const Seen& seen, uint64_t offset) {
+    const Fd leader = open_event({kGetpgid, offset, false});
+    say("leader's program", set_program(leader, seen.program("observe")));
+    Fd member = open_member(leader);
+    say("member", member ? 0 : errno);
+    seen.count("leader", 0);
+    member.reset();
+    seen.count("leader alone", 0);
+}
+
+void pinned_at(const Seen& seen, uint64_t offset) {
+    Fd link = link_event(open_event({kGetpgid, offset, false}), seen.program("observe"), kCookie);
+    say("link", link ? 0 : errno);
+    say("pin", pin(link));
+    say("pin twice", pin(link));
+    link.reset();
+    seen.count("pinned", kCookie);
+    say("unpin", unlink(kPin) ? errno : 0);
+    usleep(100'000);  // the kernel frees a link of a file system later
+    seen.count("unpinned", kCookie);
+}
+
+}  // namespace
+
+int number_32(const Fd& event) {
+    constexpr int kIoctl = 54;
+    constexpr unsigned kId = _IOC(_IOC_READ, '$', 7, 4);
+    void* const low =
+        mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    if (low == MAP_FAILED) return errno;
+    long result = kIoctl;
+    asm volatile("int $0x80"
+                 : "+a"(result)
+                 : "b"(event.get()), "c"(kId), "d"(low)
+                 : "r8", "r9", "r10", "r11", "memory");
+    munmap(low, 4096);
+    return static_cast<int>(-result);
+}
+
+void count_of(const Fd& event) {
+    uint64_t count = 1;
+    const ssize_t got = read(event.get(), &count, sizeof count);
+    std::printf("read: %zd, count %llu\n", got, static_cast<unsigned long long>(count));
+    say("read too little", read(event.get(), &count, 4) < 0 ? errno : 0);
+}
+
+void wait_for(const Fd& event) {
+    const Fd epoll(epoll_create1(0));
+    epoll_event wanted = {};
+    wanted.events = EPOLLIN;
+    say("epoll", epoll_ctl(epoll.get(), EPOLL_CTL_ADD, event.get(), &wanted) ? errno : 0);
+    epoll_event got = {};
+    const int ready = epoll_wait(epoll.get(), &got, 1, 0);
+    std::printf("epoll: %d, %x\n", ready, got.events);
+}
+
+void beside(const Seen& seen) {
+    const auto inside = find_offset();
+    for (const uint64_t offset : {uint64_t{0}, inside.value_or(0)}) {
+        beside_at(seen, offset);
+        group_at(seen, offset);
+        pinned_at(seen, offset);
+    }
+}
+
+}  // namespace djprobe::vm

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: GPL-2.0
+// Descriptors used as few tools do, and probes that the kernel must place where others are.
+#pragma once
+
+#include "../probes/harness/probe.h"
+#include "seen.h"
+
+namespace djprobe::vm {
+
+/// PERF_EVENT_IOC_ID as a 32-bit program makes it: 0 or an errno.
+int number_32(const Fd& event);
+/// read() of the event, into enough room and into too little.
+void count_of(const Fd& event);
+/// epoll_wait() for the event.
+void wait_for(const Fd& event);
+
+/// Probes with options that only the kernel has, in groups, pinned: at one place with others.
+void beside(const Seen& seen);
+
+}  // namespace djprobe::vm

@@ -1,0 +1,12 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0
+# bcc.sh TOOL ARGS...: one of bcc's, with the Python and the headers that vm/bench/tools has added.
+headers=/lib/modules/$(uname -r)/build
+if [ ! -e "$headers" ]; then
+    mkdir -p "/lib/modules/$(uname -r)" /usr/lib
+    ln -s /root/bcc/headers "$headers"
+    ln -s /root/bcc/python/lib /usr/lib/python3.11
+fi
+tool=$1
+shift
+PYTHONPATH=/root/bcc/python LD_LIBRARY_PATH=/root exec /root/python3.11 "/root/bcc/tools/$tool" "$@"
