@@ -17,7 +17,7 @@ namespace {
 int signal_fd = -1;
 struct sigaction previous_action;
 
-void on_signal(int) {
+void on_snapshot_signal(int) {
     const int saved_errno = errno;
     const std::uint64_t one = 1;
     [[maybe_unused]] const ssize_t written = write(signal_fd, &one, sizeof one);
@@ -30,7 +30,7 @@ SnapshotSignal::SnapshotSignal() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!fd_) fail(ExitCode::kFailure, "eventfd: {}", std::strerror(errno));
     signal_fd = fd_.get();
     struct sigaction action = {};
-    action.sa_handler = on_signal;
+    action.sa_handler = on_snapshot_signal;
     action.sa_flags = SA_RESTART;
     sigemptyset(&action.sa_mask);
     sigaction(SIGUSR1, &action, &previous_action);

@@ -16,7 +16,7 @@ namespace djprobe::loader {
 namespace {
 
 constexpr unsigned kBlocks = 64;
-constexpr unsigned kTrialCalls = 64;
+constexpr unsigned kPlannedCalls = 64;
 constexpr int kAttempts = 3;
 
 BlockPlan plan_blocks(std::uint64_t calls) {
@@ -73,11 +73,11 @@ void Comparison::attempt(BenchCase& one) {
         Installed installed = rig_.install(*one.mechanism, one.site, one.body);
         one.seen = installed.seen();
         const auto calls = [&] {
-            for (unsigned i = 0; i < kTrialCalls; ++i)
+            for (unsigned i = 0; i < kPlannedCalls; ++i)
                 workload_of(one).call();
         };
         std::optional<std::uint64_t> hits;
-        for (int attempt = 0; attempt < kAttempts && hits != kTrialCalls; ++attempt) {
+        for (int attempt = 0; attempt < kAttempts && hits != kPlannedCalls; ++attempt) {
             hits = installed.count_runs(calls);
             if (hits) continue;
             installed.forget_hits();
@@ -85,7 +85,7 @@ void Comparison::attempt(BenchCase& one) {
             hits = installed.take_hits();
             if (!hits) break;
         }
-        check_hits(hits, kTrialCalls);
+        check_hits(hits, kPlannedCalls);
         installed.remove();
     } catch (const Error& error) {
         if (error.code() == ExitCode::kNoPermission) throw;

@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 
 // The kernel's optimizer waits for all tasks to leave the region, which takes it up to a second.
-constexpr TextWatch::Duration kLongest = 5s;
+constexpr TextWatch::Duration kLongestWait = 5s;
 // Blind, all that we can do is to give the kernel time.
 constexpr TextWatch::Duration kBlind = 500ms;
 constexpr std::size_t kLongestFunction = 65'536;
@@ -171,14 +171,14 @@ void Installed::await_in_text(const MechanismInfo& info, const BenchSite& site, 
         return patch && (info.opcodes.empty() ||
                          info.opcodes.find(static_cast<char>(patch->opcode)) != std::string::npos);
     };
-    patch_ = watch_->wait(wanted, kLongest);
+    patch_ = watch_->wait(wanted, kLongestWait);
     if (rig.stop().requested()) return;
-    if (!patch_) fail(ExitCode::kFailure, "it is not in the text after {} s", kLongest / 1s);
+    if (!patch_) fail(ExitCode::kFailure, "it is not in the text after {} s", kLongestWait / 1s);
     if (!wanted(patch_))
         fail(ExitCode::kFailure, "{}: the text is '{}' after {} s",
              info.mechanism == BenchMechanism::kKprobeOptimized ? "the kernel does not optimize it"
                                                                 : "something else is there",
-             patch_->str(), kLongest / 1s);
+             patch_->str(), kLongestWait / 1s);
     seen_ = patch_->str();
 }
 
@@ -230,10 +230,10 @@ void Installed::remove() {
         return;
     }
     const std::optional<Patch> left =
-        watch_->wait([](std::optional<Patch> patch) { return !patch; }, kLongest);
+        watch_->wait([](std::optional<Patch> patch) { return !patch; }, kLongestWait);
     if (left)
         fail(ExitCode::kFailure, "the text at {:#x} is still '{}' {} s after the end of the probe",
-             watch_->address(), left->str(), kLongest / 1s);
+             watch_->address(), left->str(), kLongestWait / 1s);
 }
 
 }  // namespace djprobe::loader

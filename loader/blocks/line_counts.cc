@@ -10,13 +10,13 @@ namespace djprobe::loader {
 
 namespace {
 
-struct Sum {
+struct LineSum {
     std::uint64_t total = 0, most = 0;
     bool whole = true;
 };
 
-Sum sum_up(const std::vector<std::size_t>& blocks, const std::vector<Count>& counts) {
-    Sum sum;
+LineSum sum_up(const std::vector<std::size_t>& blocks, const std::vector<Count>& counts) {
+    LineSum sum;
     for (const std::size_t block : blocks) {
         sum.total += counts[block].value_or(0);
         sum.most = std::max(sum.most, counts[block].value_or(0));
@@ -56,14 +56,14 @@ void FunctionLines::add(std::size_t block, std::uint64_t insn, const SourceLines
 LineCounts FunctionLines::count(const std::vector<Count>& counts) const {
     LineCounts lines;
     for (const auto& [statement, blocks] : begun_) {
-        const Sum sum = sum_up(blocks, counts);
+        const LineSum sum = sum_up(blocks, counts);
         LineCount& line = lines[statement.file][statement.line];
         line.least = std::max(line.least, sum.total);
         line.whole &= sum.whole;
     }
     // Of the rest no statement begins anywhere: the compiler has merged it with others.
     for (const auto& [place, blocks] : touched_) {
-        const Sum sum = sum_up(blocks, counts);
+        const LineSum sum = sum_up(blocks, counts);
         lines[place.first].try_emplace(place.second, LineCount{sum.most, sum.whole});
     }
     return lines;

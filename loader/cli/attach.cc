@@ -24,10 +24,7 @@
 namespace djprobe::loader {
 namespace {
 
-// The kernel's PID_MAX_LIMIT.
-constexpr std::uint64_t kMostTasks = 4'194'304;
-
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kAttachFooter = R"(Examples:
   probeload attach --func vfs_read vfs_read.bpf.o
       events of every vfs_read() call, until Ctrl-C
   probeload attach --func vfs_read+0x2b --func ext4:ext4_readdir -d 5 -j x.bpf.c
@@ -343,7 +340,7 @@ int attach(const AttachOptions& options) {
 Command add_attach(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("attach", "Run a BPF program at sites of the kernel");
-    command->footer(kFooter);
+    command->footer(kAttachFooter);
     const auto options = std::make_shared<AttachOptions>();
     add_options(*command, *options);
     return {command,

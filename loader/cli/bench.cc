@@ -27,7 +27,7 @@ namespace {
 // The ring buffer holds a block's records.
 constexpr std::uint64_t kMostCalls = 1'000'000;
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kBenchFooter = R"(Examples:
   probeload bench
       every mechanism of this kernel and djprobe's five, with five programs
   probeload bench --mechanism djprobe-jump,fentry --program counter
@@ -114,7 +114,7 @@ int run_attach(const Options& options) {
     return static_cast<int>(ExitCode::kOk);
 }
 
-int run(Options& options) {
+int run_bench_verb(Options& options) {
     if (options.attach != 0) return run_attach(options);
     if (options.bench.mechanisms.empty()) {
         for (const MechanismInfo& info : mechanisms())
@@ -145,7 +145,7 @@ void add_sorted(std::vector<Item>& items, Item item) {
 Command add_bench(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("bench", "Compare what a hit costs with every mechanism of the kernel");
-    command->footer(kFooter);
+    command->footer(kBenchFooter);
     const auto options = std::make_shared<Options>();
     BenchOptions& bench = options->bench;
     std::vector<CLI::Option*> of_a_hit;
@@ -198,7 +198,7 @@ Command add_bench(CLI::App& app) {
         "NDJSON: an object for each mechanism, program and site, then a summary; with "
         "--attach one for each mechanism");
     return {command,
-            [options] { return run(*options); },
+            [options] { return run_bench_verb(*options); },
             {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kRejected,
              ExitCode::kNotLoaded, ExitCode::kAbiMismatch, ExitCode::kNoPermission,
              ExitCode::kNoSuchSite, ExitCode::kRefusedSite}};

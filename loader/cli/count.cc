@@ -17,7 +17,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kCountFooter = R"(Examples:
   probeload count 'vfs_*'
       calls of each function of such a name, a live table until Ctrl-C
   probeload count 'tcp_*' 'ip_*' -c 'curl -s example.com >/dev/null'
@@ -131,7 +131,7 @@ Command counting_command(CLI::App* command, std::function<int()> run) {
 Command add_count(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("count", "Count the calls of functions, or hits of instructions");
-    command->footer(kFooter);
+    command->footer(kCountFooter);
     const auto options = std::make_shared<BlockOptions>();
     const auto blocks = std::make_shared<bool>(false);
     add_options(*command, *options);

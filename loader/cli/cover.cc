@@ -15,7 +15,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kCoverFooter = R"(Examples:
   probeload cover 'ext4_read*' -c 'ls /mnt'
       how much of each function runs, what runs least first
   probeload cover vfs_read --annotate -d 5
@@ -82,7 +82,7 @@ void check_reports(const CoverOptions& options) {
              options.lcov == "-" ? "--lcov" : "--pcs");
 }
 
-int run(CoverOptions& options) {
+int run_cover_verb(CoverOptions& options) {
     check_reports(options);
     options.lines |= options.lcov || options.source || options.debuginfo;
     // Shown once, at the end.
@@ -95,11 +95,11 @@ int run(CoverOptions& options) {
 Command add_cover(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("cover", "Show which blocks and lines of functions run");
-    command->footer(kFooter);
+    command->footer(kCoverFooter);
     const auto options = std::make_shared<CoverOptions>();
     add_options(*command, *options);
     return {command,
-            [options] { return run(*options); },
+            [options] { return run_cover_verb(*options); },
             {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kBadFile,
              ExitCode::kNotLoaded, ExitCode::kAbiMismatch, ExitCode::kNoPermission,
              ExitCode::kNoSuchSite, ExitCode::kRefusedSite, ExitCode::kBusySite,

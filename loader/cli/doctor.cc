@@ -21,7 +21,7 @@ using doctor::Finding;
 using doctor::Findings;
 using doctor::Health;
 
-constexpr const char* kFooter = R"(Example:
+constexpr const char* kDoctorFooter = R"(Example:
   probeload doctor
       looks at the kernel, the module, permissions and packages; changes nothing
 
@@ -68,7 +68,7 @@ std::string json_of(const Finding& finding) {
     return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-int run(bool json) {
+int run_doctor_verb(bool json) {
     std::size_t bad = 0;
     Output output(STDOUT_FILENO);
     for (const Finding& finding : examine(doctor::Machine::running())) {
@@ -86,11 +86,11 @@ int run(bool json) {
 Command add_doctor(CLI::App& app) {
     CLI::App* const command = app.add_subcommand(
         "doctor", "Say what keeps probeload from working here, and what mends it");
-    command->footer(kFooter);
+    command->footer(kDoctorFooter);
     const auto json = std::make_shared<bool>(false);
     command->add_flag("-j,--json", *json, "NDJSON: a line for each thing that was looked at");
     return {command,
-            [json] { return run(*json); },
+            [json] { return run_doctor_verb(*json); },
             {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage}};
 }
 

@@ -20,7 +20,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kExplainFooter = R"(Examples:
   probeload explain vfs_read
       the function's entry in the running kernel (needs root; arms nothing)
   probeload explain vfs_read+0x2b --vmlinux vmlinux --symbols kallsyms
@@ -38,7 +38,7 @@ struct ExplainOptions {
     bool json = false;
 };
 
-struct Place {
+struct ExplainedPlace {
     std::uint64_t start;
     std::string_view module;  ///< "" for the kernel itself
 };
@@ -50,7 +50,7 @@ struct Place {
 }
 
 /// Where the site's symbol begins, or the address itself; and the module that it lies in.
-Place resolve(const SiteSpec& site, const KernelImage& image, Symbolizer& symbolizer) {
+ExplainedPlace resolve(const SiteSpec& site, const KernelImage& image, Symbolizer& symbolizer) {
     if (site.symbol.empty()) {
         const Symbol* const below = image.symbols().at_or_below(site.address);
         return {site.address, below ? below->module : ""};
@@ -117,7 +117,7 @@ Explanation explain(const SiteSpec& asked, KernelImage& image, Symbolizer& symbo
     return inside;
 }
 
-int run(const ExplainOptions& options) {
+int run_explain_verb(const ExplainOptions& options) {
     if (!options.site) fail(ExitCode::kUsage, "SITE is required (see --help)");
     options.image.check_module(options.site->symbol);
     KernelImage image = options.image.open();
@@ -137,7 +137,7 @@ int run(const ExplainOptions& options) {
 Command add_explain(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("explain", "Show why a site gets a jump, an int3 or nothing");
-    command->footer(kFooter);
+    command->footer(kExplainFooter);
     const auto options = std::make_shared<ExplainOptions>();
     const auto take = [options](const std::string& text) {
         options->site = parse_one_function(text, "explain", "survey --functions");
@@ -160,7 +160,7 @@ Command add_explain(CLI::App& app) {
     add_image_options(*command, options->image);
     command->add_flag("-j,--json", options->json, "One object of JSON");
     return {command,
-            [options] { return run(*options); },
+            [options] { return run_explain_verb(*options); },
             {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kBadFile,
              ExitCode::kAbiMismatch, ExitCode::kNoPermission, ExitCode::kNoSuchSite}};
 }

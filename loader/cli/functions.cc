@@ -21,7 +21,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kFunctionsFooter = R"(Examples:
   probeload functions 'vfs_*'
       the kernel's functions of such a name, and those of its modules
   probeload functions 'ext4:*' -j | jq -r .prototype
@@ -50,7 +50,7 @@ std::string line_of(const Symbol& function, const std::optional<std::string>& pr
     return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-int run(const FunctionsOptions& options) {
+int run_functions_verb(const FunctionsOptions& options) {
     reject_source_place(options.glob);
     const Kallsyms kallsyms = Kallsyms::read();
     const std::vector<Symbol> functions = functions_like(kallsyms, options.glob);
@@ -76,7 +76,7 @@ int run(const FunctionsOptions& options) {
 Command add_functions(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("functions", "List the kernel's functions and their prototypes");
-    command->footer(kFooter);
+    command->footer(kFunctionsFooter);
     const auto options = std::make_shared<FunctionsOptions>();
     command
         ->add_option("GLOB", options->glob,
@@ -85,7 +85,7 @@ Command add_functions(CLI::App& app) {
         ->check(not_empty);
     command->add_flag("-j,--json", options->json, "NDJSON: a line for each function");
     return {command,
-            [options] { return run(*options); },
+            [options] { return run_functions_verb(*options); },
             {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNoSuchSite}};
 }
 

@@ -10,7 +10,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kHistFooter = R"(Examples:
   probeload hist vfs_read --of count
       which sizes are read, until Ctrl-C
   probeload hist vfs_write --of count --if 'count > 4096' -d 10
@@ -39,7 +39,7 @@ SIGUSR1 (kill -USR1 PID) shows it so far.
 Command add_hist(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("hist", "Show which values an argument or a register has");
-    command->footer(kFooter);
+    command->footer(kHistFooter);
     const auto options = std::make_shared<CountOptions>();
     command
         ->add_option_function<std::string>(

@@ -15,7 +15,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kLatencyFooter = R"(Examples:
   probeload latency vfs_read vfs_read:return -d 5
       how long reads take, in five seconds
   probeload latency vfs_write submit_bio --by comm -c 'dd if=/dev/zero of=f bs=1M count=9'
@@ -96,7 +96,7 @@ void add_modes(CLI::App& command, LatencyOptions& options) {
 Command add_latency(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("latency", "Show how long tasks take from one place to another");
-    command->footer(kFooter);
+    command->footer(kLatencyFooter);
     const auto options = std::make_shared<LatencyOptions>();
     add_place(*command, "A", options->from, options->style.from,
               "Where it begins: SYM, SYM+OFFSET, MODULE:SYM, SYM:return or 0xADDRESS");

@@ -21,7 +21,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kLinesFooter = R"(Examples:
   probeload lines vfs_read
       the lines of a function, with the instructions at which each begins
   probeload lines vfs_read --source linux-6.12
@@ -64,7 +64,7 @@ std::optional<Device> open_device() {
     }
 }
 
-int run(const LinesOptions& options) {
+int run_lines_verb(const LinesOptions& options) {
     if (options.json && options.source)
         fail(ExitCode::kUsage, "--source: -j shows no text of the source");
     SourceText source(options.source);
@@ -92,7 +92,7 @@ int run(const LinesOptions& options) {
 Command add_lines(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("lines", "List a function's lines with the instructions of each");
-    command->footer(kFooter);
+    command->footer(kLinesFooter);
     const auto options = std::make_shared<LinesOptions>();
     command
         ->add_option_function<std::string>(
@@ -108,7 +108,7 @@ Command add_lines(CLI::App& app) {
     add_source_options(*command, options->debuginfo, options->source);
     command->add_flag("-j,--json", options->json, "NDJSON: a line for each line");
     return {command,
-            [options] { return run(*options); },
+            [options] { return run_lines_verb(*options); },
             {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kBadFile,
              ExitCode::kNoSuchSite}};
 }

@@ -27,7 +27,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kListFooter = R"(Examples:
   probeload list
       every process that has probes, its program, its sites and their counters
   probeload list -j | jq -r .site
@@ -105,7 +105,7 @@ std::string json_line(const OpenProbe& file, const djprobe_query& probe, Symboli
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-int run(bool json) {
+int run_list_verb(bool json) {
     const std::uint32_t on = Device::open().set_switches(0, 0);
     if (access("/proc/self", F_OK) != 0)
         fail(ExitCode::kFailure,
@@ -142,11 +142,11 @@ int run(bool json) {
 
 Command add_list(CLI::App& app) {
     CLI::App* const command = app.add_subcommand("list", "Show which probes there are, and whose");
-    command->footer(kFooter);
+    command->footer(kListFooter);
     const auto json = std::make_shared<bool>(false);
     command->add_flag("-j,--json", *json, "NDJSON: a line for each probe");
     return {command,
-            [json] { return run(*json); },
+            [json] { return run_list_verb(*json); },
             {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
              ExitCode::kAbiMismatch, ExitCode::kNoPermission}};
 }

@@ -11,6 +11,9 @@
 
 namespace djprobe::loader {
 
+/// The kernel's PID_MAX_LIMIT.
+inline constexpr std::uint64_t kMostTasks = 4'194'304;
+
 /// Decimal, whatever zeros it begins with (CLI11 itself would take it for octal), or
 /// 0x-hexadecimal.
 template <typename Number>

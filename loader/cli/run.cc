@@ -15,7 +15,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kRunFooter = R"(Examples:
   probeload run -- bpftrace -e 'kprobe:vfs_read { @[comm] = count(); }'
       the tool as it is, its probes by djprobe; Ctrl-C ends it, and the summary
       on stderr tells how many of its probes djprobe has placed
@@ -75,7 +75,7 @@ void add_options(CLI::App& command, RunOptions& options) {
 Command add_run(CLI::App& app, std::vector<std::string> tool) {
     CLI::App* const command =
         app.add_subcommand("run", "Run a tool with its kprobes placed by djprobe");
-    command->footer(kFooter);
+    command->footer(kRunFooter);
     const auto options = std::make_shared<RunOptions>();
     options->tool = std::move(tool);
     add_options(*command, *options);

@@ -27,7 +27,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kSurveyFooter = R"(Examples:
   probeload survey
       every instruction of the running kernel and its modules (needs root; arms
       nothing)
@@ -74,7 +74,8 @@ std::string summarize_sites(const SurveyOptions& options, const KernelImage& ima
     const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, 2u);
     const SurveyCounts counts = run_survey(surveyed, options.scope, threads, lines);
     check_any(options, image, counts.functions);
-    return (options.json ? summary_json : summary_text)(counts, options.image.name());
+    const std::string kernel = options.image.name();
+    return options.json ? summary_json(counts, kernel) : summary_text(counts, kernel);
 }
 
 std::string summarize_returns(const SurveyOptions& options, const KernelImage& image,
@@ -87,7 +88,7 @@ std::string summarize_returns(const SurveyOptions& options, const KernelImage& i
     return (options.json ? return_summary_json : return_summary_text)(counts, options.image.name());
 }
 
-int run(SurveyOptions& options) {
+int run_survey_verb(SurveyOptions& options) {
     if (!options.glob.empty()) options.scope.glob = options.glob;
     reject_source_place(options.glob);
     options.image.check_module(options.glob);
@@ -106,7 +107,7 @@ int run(SurveyOptions& options) {
 Command add_survey(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("survey", "Say of many sites whether they get a jump, and why not");
-    command->footer(kFooter);
+    command->footer(kSurveyFooter);
     const auto options = std::make_shared<SurveyOptions>();
     auto* const all = command->add_flag("--all", options->all, "Every instruction (default)");
     auto* const glob = command->add_option("--functions", options->glob,
@@ -126,7 +127,7 @@ Command add_survey(CLI::App& app) {
     command->add_flag("-j,--json", options->json,
                       "NDJSON: a line for each site (--ret: function), then a summary");
     return {command,
-            [options] { return run(*options); },
+            [options] { return run_survey_verb(*options); },
             {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kBadFile,
              ExitCode::kNoPermission, ExitCode::kNoSuchSite}};
 }

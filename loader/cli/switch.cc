@@ -35,7 +35,7 @@ Prints how the switches stand. Lockdown 'confidentiality' forbids it, as it
 forbids to attach.
 )";
 
-int run(bool jumps, bool on) {
+int run_switch_verb(bool jumps, bool on) {
     const std::uint32_t change = jumps ? DJPROBE_SWITCH_JUMPS : DJPROBE_SWITCH_PROBES;
     const std::uint32_t stand = Device::open().set_switches(change, on ? change : 0);
     const auto word = [stand](std::uint32_t which) { return stand & which ? "on" : "off"; };
@@ -51,7 +51,7 @@ Command add(CLI::App& app, bool on, const char* name, const char* what, const ch
     const auto jumps = std::make_shared<bool>(false);
     command->add_flag("--jumps", *jumps, "Jumps only: without them a probe is an int3");
     return {command,
-            [jumps, on] { return run(*jumps, on); },
+            [jumps, on] { return run_switch_verb(*jumps, on); },
             {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kNotLoaded,
              ExitCode::kAbiMismatch, ExitCode::kNoPermission}};
 }

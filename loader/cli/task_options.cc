@@ -7,13 +7,6 @@
 #include "cli/number_option.h"
 
 namespace djprobe::loader {
-namespace {
-
-// The kernel's PID_MAX_LIMIT.
-constexpr std::uint64_t kMostTasks = 4'194'304;
-
-}  // namespace
-
 void add_task_filter(CLI::App& command, TaskFilter& filter) {
     add_number(command, "-p,--pid", filter.pid, "Only hits of this process", 0, kMostTasks);
     add_number(command, "--tid", filter.tid, "Only hits of this thread", 0, kMostTasks);

@@ -23,7 +23,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kFooter = R"(Examples:
+constexpr const char* kTraceFooter = R"(Examples:
   probeload trace vfs_read -d 5
       each call for five seconds, with all arguments by name
   probeload trace vfs_read 'file->f_path.dentry->d_name.name:str, count' --if 'count > 4096'
@@ -74,9 +74,6 @@ A column, and a member of the JSON, has the last name of its expression. Events
 go to stdout, all else to stderr (also the output of COMMAND). clang compiles the
 program, once for each question: it is kept in ~/.cache/djprobe.
 )";
-
-// The kernel's PID_MAX_LIMIT.
-constexpr std::uint64_t kMostTasks = 4'194'304;
 
 // The command line's next option is no value of the one before it.
 std::function<std::string(const std::string&)> a_value(const CLI::App& command) {
@@ -255,7 +252,7 @@ int run_between(const TraceOptions& options, const Ends& ends) {
     return run_latency(latency);
 }
 
-int run(const CLI::App& command, const TraceOptions& options, const Ends& ends) {
+int run_trace_verb(const CLI::App& command, const TraceOptions& options, const Ends& ends) {
     if (ends.any()) {
         check_ends(command);
         return run_between(options, ends);
@@ -289,7 +286,7 @@ void add_run(CLI::App& command, AttachOptions& attach) {
 Command add_trace(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("trace", "Show the values of expressions at a function's calls");
-    command->footer(kFooter);
+    command->footer(kTraceFooter);
     const auto options = std::make_shared<TraceOptions>();
     const auto ends = std::make_shared<Ends>();
     command
@@ -339,7 +336,7 @@ Command add_trace(CLI::App& app) {
         ->check(a_value(*command))
         ->needs("--emit");
     return {command,
-            [=] { return run(*command, *options, *ends); },
+            [=] { return run_trace_verb(*command, *options, *ends); },
             {std::begin(kAllExitCodes), std::end(kAllExitCodes)}};
 }
 

@@ -5,23 +5,17 @@
 
 #include <algorithm>
 
+#include "debuginfo/attributes.h"
 #include "debuginfo/inlined_index.h"
 
 namespace djprobe::loader {
 namespace {
 
-std::uint64_t number(Dwarf_Die& die, unsigned name) {
-    Dwarf_Attribute attribute;
-    Dwarf_Word value = 0;
-    if (dwarf_attr(&die, name, &attribute)) dwarf_formudata(&attribute, &value);
-    return value;
-}
-
 std::string call_file(Dwarf_Die& inlined) {
     Dwarf_Die unit;
     Dwarf_Files* files = nullptr;
     std::size_t count = 0;
-    const std::uint64_t file = number(inlined, DW_AT_call_file);
+    const std::uint64_t file = number_of(inlined, DW_AT_call_file);
     if (!dwarf_diecu(&inlined, &unit, nullptr, nullptr)) return "";
     if (dwarf_getsrcfiles(&unit, &files, &count) != 0 || file >= count) return "";
     const char* const name = dwarf_filesrc(files, file, nullptr, nullptr);
@@ -36,7 +30,7 @@ std::optional<StatementSite> site_of(const DwarfFile& debug, std::uint64_t offse
     const auto place = debug.place_of(entry);
     if (!place) return std::nullopt;
     StatementSite site{
-        entry, *place, call_file(*die), static_cast<unsigned>(number(*die, DW_AT_call_line)),
+        entry, *place, call_file(*die), static_cast<unsigned>(number_of(*die, DW_AT_call_line)),
         0,     {},     offset,          offset};
     for (Dwarf_Die& scope : debug.scopes_of(*die)) {
         const int tag = dwarf_tag(&scope);

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "debuginfo/attributes.h"
 #include "kernel/live_modules.h"
 
 namespace djprobe::loader {
@@ -25,7 +26,7 @@ struct FreeScopes {
 using Scopes = std::unique_ptr<Dwarf_Die, FreeScopes>;
 
 // The file at hand holds all: libdwfl is not to look for others.
-int no_other_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
+int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*,
                   GElf_Word, char**) {
     return -1;
 }
@@ -44,19 +45,12 @@ int place_section(Dwfl_Module*, void**, const char* module, Dwarf_Addr, const ch
     return DWARF_CB_OK;
 }
 
-constexpr Dwfl_Callbacks kCallbacks = {
+constexpr Dwfl_Callbacks kRunningCallbacks = {
     .find_elf = open_file,
-    .find_debuginfo = no_other_file,
+    .find_debuginfo = no_debug_file,
     .section_address = place_section,
     .debuginfo_path = nullptr,
 };
-
-unsigned number(Dwarf_Die& die, unsigned attribute) {
-    Dwarf_Attribute found;
-    Dwarf_Word value = 0;
-    if (dwarf_attr(&die, attribute, &found)) dwarf_formudata(&found, &value);
-    return static_cast<unsigned>(value);
-}
 
 struct Place {
     const char* file;
@@ -67,9 +61,10 @@ struct Place {
 Place call_of(Dwarf_Die& unit, Dwarf_Die& inlined) {
     Dwarf_Files* files = nullptr;
     std::size_t count = 0;
-    const unsigned file = number(inlined, DW_AT_call_file);
+    const auto file = number_of(inlined, DW_AT_call_file);
     if (dwarf_getsrcfiles(&unit, &files, &count) != 0 || file >= count) return {nullptr, 0};
-    return {dwarf_filesrc(files, file, nullptr, nullptr), number(inlined, DW_AT_call_line)};
+    return {dwarf_filesrc(files, file, nullptr, nullptr),
+            static_cast<unsigned>(number_of(inlined, DW_AT_call_line))};
 }
 
 Place line_of(Dwarf_Die& unit, Dwarf_Addr address) {
@@ -117,7 +112,8 @@ struct SourceLines::Session {
     Dwfl* files = nullptr;
     Dwfl_Module* file = nullptr;
 
-    explicit Session(std::string name) : path(std::move(name)), files(dwfl_begin(&kCallbacks)) {
+    explicit Session(std::string name)
+        : path(std::move(name)), files(dwfl_begin(&kRunningCallbacks)) {
         dwfl_report_begin(files);
     }
     void finish() {

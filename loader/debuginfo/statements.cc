@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "debuginfo/attributes.h"
 #include "debuginfo/source_files.h"
 
 namespace djprobe::loader {
@@ -57,21 +58,14 @@ bool is_function(Dwarf_Die& die) {
     return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
-std::uint64_t number(Dwarf_Die& die, unsigned name) {
-    Dwarf_Attribute attribute;
-    Dwarf_Word value = 0;
-    if (dwarf_attr(&die, name, &attribute)) dwarf_formudata(&attribute, &value);
-    return value;
-}
-
 // The call of an inlined function may begin at the instruction at which the function does.
 bool is_call_of(Dwarf_Die& scope, const Row& row) {
     if (dwarf_tag(&scope) != DW_TAG_inlined_subroutine) return false;
-    if (number(scope, DW_AT_call_line) != row.line) return false;
+    if (number_of(scope, DW_AT_call_line) != row.line) return false;
     Dwarf_Die unit;
     Dwarf_Files* files = nullptr;
     std::size_t count = 0;
-    const std::uint64_t file = number(scope, DW_AT_call_file);
+    const std::uint64_t file = number_of(scope, DW_AT_call_file);
     if (!dwarf_diecu(&scope, &unit, nullptr, nullptr)) return false;
     if (dwarf_getsrcfiles(&unit, &files, &count) != 0 || file >= count) return false;
     return std::string_view(dwarf_filesrc(files, file, nullptr, nullptr)) == row.file;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint32_t kMostSlots = 64;
 // A table of them is no result of a human's tool.
 constexpr std::size_t kMostHistograms = 64;
-constexpr int kDeepest = 8;
+constexpr int kDeepestHistogram = 8;
 constexpr std::uint64_t kWidth = 40;
 
 bool is_name(std::string_view name) {
@@ -28,7 +28,7 @@ class Search {
     void look(std::uint32_t type_id, std::string_view name, std::string_view path,
               std::uint32_t offset, int depth) {
         const btf_type& type = type_at(btf_, skip_modifiers(btf_, type_id));
-        if (depth == kDeepest || found.size() == kMostHistograms) return;
+        if (depth == kDeepestHistogram || found.size() == kMostHistograms) return;
         if (btf_is_struct(&type)) return look_at_members(type, path, offset, depth);
         if (!btf_is_array(&type)) return;
         const struct btf_array& array = *btf_array(&type);

@@ -9,7 +9,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr int kDeepest = 16;
+constexpr int kDeepestStack = 16;
 // A file may say that there are more than anyone could look at.
 constexpr int kMostMembers = 1 << 15;
 
@@ -32,7 +32,7 @@ class Finder {
 
     void look_at(std::uint32_t type_id, std::uint32_t offset, std::string_view name, int depth) {
         const btf_type& type = type_at(btf_, skip_modifiers(btf_, type_id));
-        if (btf_is_composite(&type) && depth < kDeepest) return look_into(type, offset, depth);
+        if (btf_is_composite(&type) && depth < kDeepestStack) return look_into(type, offset, depth);
         if (btf_is_array(&type)) return look_at_array(type, offset, name);
         if (btf_is_int(&type)) look_at_integer(type, offset, name);
     }

@@ -15,7 +15,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr std::size_t kMostRead = 1 << 16;
+constexpr std::size_t kMostStacksRead = 1 << 16;
 
 std::int64_t number_at(const StackFields::Place& place, std::span<const std::byte> value) {
     if (place.offset + std::size_t{place.size} > value.size()) return 0;
@@ -118,7 +118,8 @@ void FoldedStacks::add_map(const bpf_map* map, Counts& counts) const {
     std::vector<std::byte> key(bpf_map__key_size(map)), next(key.size()), value(stride * cpus);
     const void* previous = nullptr;
     const int fd = bpf_map__fd(map);
-    for (std::size_t i = 0; i < std::min<std::size_t>(bpf_map__max_entries(map), kMostRead); ++i) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(bpf_map__max_entries(map), kMostStacksRead);
+         ++i) {
         if (bpf_map_get_next_key(fd, previous, next.data()) != 0) return;
         key = next;
         previous = key.data();

@@ -16,7 +16,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr std::size_t kMostShown = 64;
+constexpr std::size_t kMostQueued = 64;
 
 bool take(const bpf_map* map, bool out_of_it, std::vector<std::byte>& value) {
     const int fd = bpf_map__fd(map);
@@ -47,7 +47,7 @@ void dump_queue(const btf* btf, const bpf_map* map, bool at_end, FrameNames& nam
     const std::size_t most = empties ? bpf_map__max_entries(map) : 1;
     std::size_t seen = 0;
     for (; seen < most && take(map, empties, value); ++seen) {
-        if (seen >= kMostShown) continue;
+        if (seen >= kMostQueued) continue;
         MapEntry entry;
         entry.map = name;
         entry.key = seen;
@@ -57,7 +57,7 @@ void dump_queue(const btf* btf, const bpf_map* map, bool at_end, FrameNames& nam
         entry.chart = printer.charts(value);
         out.entries.push_back(std::move(entry));
     }
-    if (seen > kMostShown) out.left_out.push_back({name, seen - kMostShown, false});
+    if (seen > kMostQueued) out.left_out.push_back({name, seen - kMostQueued, false});
 }
 
 }  // namespace djprobe::loader

@@ -9,7 +9,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr std::size_t kMostShown = 64;
+constexpr std::size_t kMostStacksShown = 64;
 MapEntry describe(const std::string& map, __u32 id, const std::vector<Frame>& frames,
                   FrameNames& names) {
     MapEntry entry;
@@ -56,11 +56,11 @@ void dump_stacks(const bpf_map* map, FrameNames& names, MapDump& out) {
     for (const void* previous = nullptr; bpf_map_get_next_key(fd, previous, &next) == 0; ++seen) {
         id = next;
         previous = &id;
-        if (seen >= kMostShown) continue;
+        if (seen >= kMostStacksShown) continue;
         if (const auto frames = find_stack(map, id))
             out.entries.push_back(describe(name, id, *frames, names));
     }
-    if (seen > kMostShown) out.left_out.push_back({name, seen - kMostShown, false});
+    if (seen > kMostStacksShown) out.left_out.push_back({name, seen - kMostStacksShown, false});
 }
 
 }  // namespace djprobe::loader

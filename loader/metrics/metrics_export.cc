@@ -41,23 +41,6 @@ class NoSignals {
     sigset_t before_{};
 };
 
-/// The server's threads read it, the session writes it.
-class Newest : public prometheus::Collectable {
-  public:
-    [[nodiscard]] Families Collect() const override {
-        const std::lock_guard lock(mutex_);
-        return families_;
-    }
-    void set(Families families) {
-        const std::lock_guard lock(mutex_);
-        families_ = std::move(families);
-    }
-
-  private:
-    mutable std::mutex mutex_;
-    Families families_;
-};
-
 [[noreturn]] void fail_file(const std::filesystem::path& file, int error) {
     fail(ExitCode::kFailure, "--metrics-file: {}: {}", file.string(), std::strerror(error));
 }
@@ -95,6 +78,23 @@ void check_file(const std::filesystem::path& file) {
 }  // namespace
 
 struct MetricsExport::Server {
+    /// The server's threads read it, the session writes it.
+    class Newest : public prometheus::Collectable {
+      public:
+        [[nodiscard]] Families Collect() const override {
+            const std::lock_guard lock(mutex_);
+            return families_;
+        }
+        void set(Families families) {
+            const std::lock_guard lock(mutex_);
+            families_ = std::move(families);
+        }
+
+      private:
+        mutable std::mutex mutex_;
+        Families families_;
+    };
+
     explicit Server(const std::string& address)
         : exposer({"listening_ports", address, "num_threads", "2"}) {
         exposer.RegisterCollectable(newest);

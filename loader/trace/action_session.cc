@@ -26,12 +26,12 @@
 namespace djprobe::loader {
 namespace {
 
-using Kind = Aggregation::Kind;
+using AggregationKind = Aggregation::Kind;
 
 std::size_t counters_for(const Question& question, Symbolizer& symbolizer) {
     if (question.is_glob())
         return functions_like(symbolizer.kallsyms(), question.function()).size();
-    return question.aggregation->kind == Kind::kHistogram ? DJPROBE_LOG2_SLOTS : 2;
+    return question.aggregation->kind == AggregationKind::kHistogram ? DJPROBE_LOG2_SLOTS : 2;
 }
 
 // The first of a map with one value, over all CPUs.
@@ -61,11 +61,12 @@ class DetourResults {
 
     std::vector<Result> results(const AttachmentReport& report, std::size_t most,
                                 Symbolizer& symbolizer) {
-        if (question_.aggregation->kind == Kind::kCount) return counts(report, most, symbolizer);
+        if (question_.aggregation->kind == AggregationKind::kCount)
+            return counts(report, most, symbolizer);
         const std::size_t counters = counters_for(question_, symbolizer);
         Result result;
         const std::vector<std::uint64_t> numbers = read_counters(map_, counters);
-        if (question_.aggregation->kind == Kind::kHistogram)
+        if (question_.aggregation->kind == AggregationKind::kHistogram)
             take_histogram(numbers, result);
         else
             result.count = numbers[0], result.number = numbers[1];

@@ -16,7 +16,7 @@
 namespace djprobe::loader {
 namespace {
 
-using Kind = Aggregation::Kind;
+using AggregationKind = Aggregation::Kind;
 
 // Of what the question is as a whole. "" where nothing speaks for a program.
 std::string why_not_at_all(const Question& question) {
@@ -44,13 +44,13 @@ std::string why_not_results(const Aggregation& results) {
             "apart (func)",
             results.keys);
     if (results.linear) return "a detour's histogram is by powers of two";
-    if (results.kind == Kind::kLeast || results.kind == Kind::kMost)
+    if (results.kind == AggregationKind::kLeast || results.kind == AggregationKind::kMost)
         return "a program keeps the least and the largest value";
     return "";
 }
 
 std::string why_not_many(const Question& question) {
-    if (!question.is_glob() || question.aggregation->kind == Kind::kCount) return "";
+    if (!question.is_glob() || question.aggregation->kind == AggregationKind::kCount) return "";
     return "of many functions a detour keeps counts only";
 }
 
@@ -63,15 +63,15 @@ std::vector<djprobe_action> actions_of(const Question& question, Prototypes& pro
     std::vector<djprobe_action> actions;
     if (question.condition)
         actions = parse_conditions(*question.condition, question.site, prototypes);
-    const bool is_plain = results.kind == Kind::kCount && actions.empty();
+    const bool is_plain = results.kind == AggregationKind::kCount && actions.empty();
     if (is_plain) return actions;
-    if (results.kind == Kind::kHistogram) {
+    if (results.kind == AggregationKind::kHistogram) {
         actions.push_back(
             action_of(DJPROBE_ACTION_LOG2, find_operand(results.value, question.site, prototypes)));
         return actions;
     }
     actions.push_back(counting(0));
-    if (results.kind == Kind::kCount) return actions;
+    if (results.kind == AggregationKind::kCount) return actions;
     actions.push_back(
         action_of(DJPROBE_ACTION_ADD, find_operand(results.value, question.site, prototypes)));
     actions.back().offset = sizeof(std::uint64_t);
@@ -79,7 +79,7 @@ std::vector<djprobe_action> actions_of(const Question& question, Prototypes& pro
 }
 
 // The first line of what does not fit says why.
-std::string reason_of(const Error& error) {
+std::string first_line_of(const Error& error) {
     const std::string_view text = error.what();
     return fmt::format("a detour knows registers and numbers only: {}",
                        text.substr(0, text.find('\n')));
@@ -99,7 +99,7 @@ ActionChoice choose_actions(const Question& question, Prototypes& prototypes) {
                                               actions.size(), DJPROBE_ACTIONS_MAX)};
         return {std::move(actions), ""};
     } catch (const Error& error) {
-        return {std::nullopt, reason_of(error)};
+        return {std::nullopt, first_line_of(error)};
     }
 }
 

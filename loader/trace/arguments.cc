@@ -14,12 +14,12 @@ std::size_t words_of(const Types& types, TypeId type) {
     return (types.size(type) + 7) / 8;
 }
 
-struct Place {
+struct ArgumentPlace {
     bool on_stack = false;
     std::size_t index = 0;  // of the register, or of the word behind the return address
 };
 
-Place place_of(const Types& types, const Function& function, std::size_t index) {
+ArgumentPlace place_of(const Types& types, const Function& function, std::size_t index) {
     std::size_t registers = 0, stack = 0;
     for (std::size_t i = 0;; ++i) {
         const TypeId type = function.arguments[i].type;
@@ -31,7 +31,7 @@ Place place_of(const Types& types, const Function& function, std::size_t index) 
     }
 }
 
-std::string word_at(const Place& place) {
+std::string word_at(const ArgumentPlace& place) {
     if (place.on_stack)
         return fmt::format("READ(unsigned long, (unsigned long *)PT_REGS_SP(ctx) + {})",
                            place.index + 1);

@@ -23,21 +23,21 @@ constexpr std::uint32_t kLongest = 4096;
 constexpr std::uint32_t kFrame = 8, kFrames = 16, kMostFrames = 127;
 
 // What C and the program itself already use.
-const std::set<std::string> kTaken = {"auto",  "break",  "case",   "default", "do",    "else",
-                                      "for",   "goto",   "if",     "inline",  "int",   "long",
-                                      "short", "static", "struct", "switch",  "union", "while"};
+const std::set<std::string> kTakenByC = {"auto",  "break",  "case",   "default", "do",    "else",
+                                         "for",   "goto",   "if",     "inline",  "int",   "long",
+                                         "short", "static", "struct", "switch",  "union", "while"};
 
-std::string last_name(const Expression& expression) {
+std::string field_name(const Expression& expression) {
     if (expression.kind == Kind::kName || expression.kind == Kind::kMember) return expression.word;
     if (expression.kind == Kind::kBinary || expression.kind == Kind::kCondition ||
         expression.kind == Kind::kNumber)
         return "value";
-    return last_name(expression.children.front());
+    return field_name(expression.children.front());
 }
 
 std::string free_name(const std::string& wanted, const std::vector<Field>& others) {
     const auto is_taken = [&](const std::string& name) {
-        return kTaken.contains(name) ||
+        return kTakenByC.contains(name) ||
                std::ranges::find(others, name, &Field::name) != others.end();
     };
     std::string name = wanted;
@@ -213,7 +213,7 @@ class FieldMaker {
 Field make_field(const Item& item, Translator& translator, const Types& types,
                  std::string_view source, const std::vector<Field>& others) {
     const Expression& expression = item.expression;
-    const std::string name = free_name(last_name(expression), others);
+    const std::string name = free_name(field_name(expression), others);
     return FieldMaker(item, translator, types, source, "event->").make(name);
 }
 
@@ -225,7 +225,7 @@ Field make_key(const Item& item, Translator& translator, const Types& types,
     if (is_name && (is_stack || word == "comm") && item.form)
         fail_at(source, item.form->span, fmt::format("{} is shown in one form only", word));
     if (is_name && is_stack) return stack_key(word, others);
-    const std::string name = free_name(last_name(item.expression), others);
+    const std::string name = free_name(field_name(item.expression), others);
     if (is_name && word == "comm")
         return {name, fmt::format("char {}[16];", name),
                 fmt::format("bpf_get_current_comm(key.{0}, sizeof(key.{0}));", name)};

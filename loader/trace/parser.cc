@@ -16,7 +16,7 @@ namespace {
 using Kind = Expression::Kind;
 
 // Deeper ones are not written by hand, and each level takes some of our stack.
-constexpr int kDeepest = 64;
+constexpr int kDeepestExpression = 64;
 
 constexpr std::string_view kTags[] = {"struct", "union", "enum"};
 constexpr std::string_view kBasic[] = {"char", "short",  "int",      "long",
@@ -49,7 +49,7 @@ class Parser {
     class Deeper {
       public:
         explicit Deeper(Parser& parser) : parser_(parser) {
-            if (++parser.depth_ > kDeepest) parser.wrong("the expression nests too deep");
+            if (++parser.depth_ > kDeepestExpression) parser.wrong("the expression nests too deep");
         }
         ~Deeper() { --parser_.depth_; }
         Deeper(const Deeper&) = delete;
@@ -127,7 +127,7 @@ class Parser {
         Expression left = unary();
         int links = 0;
         for (int strength = operator_here(); strength > least; strength = operator_here()) {
-            if (++links > kDeepest) wrong("the expression nests too deep");
+            if (++links > kDeepestExpression) wrong("the expression nests too deep");
             const std::size_t begin = left.span.at;
             const Token sign = take();
             std::vector<Expression> both;
@@ -236,7 +236,7 @@ class Parser {
 
     Expression postfix(Expression value) {
         for (int links = 0;; ++links) {
-            if (links == kDeepest) wrong("the expression nests too deep");
+            if (links == kDeepestExpression) wrong("the expression nests too deep");
             const std::size_t begin = value.span.at;
             std::vector<Expression> of;
             of.push_back(std::move(value));

@@ -16,7 +16,7 @@
 namespace djprobe::loader {
 namespace {
 
-using Kind = Aggregation::Kind;
+using AggregationKind = Aggregation::Kind;
 using Words = std::vector<std::uint64_t>;
 
 struct Entry {
@@ -36,7 +36,7 @@ bool is_less(std::uint64_t a, std::uint64_t b, bool is_signed) {
 
 // One CPU's part, as results_text.cc has it in the program.
 void add(const ResultsOf& of, const std::uint64_t* part, Result& to) {
-    if (of.kind == Kind::kHistogram) {
+    if (of.kind == AggregationKind::kHistogram) {
         to.slots.resize(of.linear ? of.linear->slots : kSlots);
         to.negative += *part++;
         if (of.linear) to.above += *part++;
@@ -47,12 +47,12 @@ void add(const ResultsOf& of, const std::uint64_t* part, Result& to) {
     }
     const bool is_first = to.count == 0;
     to.count += part[0];
-    if (part[0] == 0 || of.kind == Kind::kCount) return;
-    const bool sums = of.kind == Kind::kSum || of.kind == Kind::kAverage;
+    if (part[0] == 0 || of.kind == AggregationKind::kCount) return;
+    const bool sums = of.kind == AggregationKind::kSum || of.kind == AggregationKind::kAverage;
     if (sums) to.number += part[1];
-    const bool replaces =
-        is_first || (of.kind == Kind::kLeast ? is_less(part[1], to.number, of.is_signed)
-                                             : is_less(to.number, part[1], of.is_signed));
+    const bool replaces = is_first || (of.kind == AggregationKind::kLeast
+                                           ? is_less(part[1], to.number, of.is_signed)
+                                           : is_less(to.number, part[1], of.is_signed));
     if (!sums && replaces) to.number = part[1];
 }
 
@@ -82,15 +82,16 @@ std::vector<Entry> read_all(const ResultsOf& of) {
 }
 
 bool is_before(const ResultsOf& of, const Result& a, const Result& b) {
-    if (of.kind == Kind::kAverage) {
+    if (of.kind == AggregationKind::kAverage) {
         const auto average = [](const Result& result) {
             return static_cast<double>(static_cast<std::int64_t>(result.number)) /
                    static_cast<double>(result.count);
         };
         return average(a) > average(b);
     }
-    if (of.kind == Kind::kCount || of.kind == Kind::kHistogram) return a.count > b.count;
-    if (of.kind == Kind::kLeast) return is_less(a.number, b.number, of.is_signed);
+    if (of.kind == AggregationKind::kCount || of.kind == AggregationKind::kHistogram)
+        return a.count > b.count;
+    if (of.kind == AggregationKind::kLeast) return is_less(a.number, b.number, of.is_signed);
     return is_less(b.number, a.number, of.is_signed);
 }
 

@@ -8,7 +8,7 @@
 namespace djprobe::loader {
 namespace {
 
-using Kind = Aggregation::Kind;
+using AggregationKind = Aggregation::Kind;
 
 constexpr const char* kResults = R"(/* For each CPU its own: none waits for another. */
 struct {{
@@ -59,19 +59,19 @@ return bit + (value >> 1);
 }
 )";
 
-const char* option_of(Kind kind) {
+const char* option_of(AggregationKind kind) {
     switch (kind) {
-        case Kind::kCount:
+        case AggregationKind::kCount:
             return "count-by";
-        case Kind::kSum:
+        case AggregationKind::kSum:
             return "sum";
-        case Kind::kAverage:
+        case AggregationKind::kAverage:
             return "avg";
-        case Kind::kLeast:
+        case AggregationKind::kLeast:
             return "min";
-        case Kind::kMost:
+        case AggregationKind::kMost:
             return "max";
-        case Kind::kHistogram:
+        case AggregationKind::kHistogram:
             return "hist";
     }
     return "";
@@ -84,15 +84,15 @@ std::string number_type(const TracePlan& plan) {
 std::string members(const Aggregation& aggregation, const TracePlan& plan) {
     const std::string type = number_type(plan);
     switch (aggregation.kind) {
-        case Kind::kCount:
+        case AggregationKind::kCount:
             return "__u64 count;";
-        case Kind::kSum:
-        case Kind::kAverage:
+        case AggregationKind::kSum:
+        case AggregationKind::kAverage:
             return fmt::format("__u64 count;\n{} sum;", type);
-        case Kind::kLeast:
-        case Kind::kMost:
+        case AggregationKind::kLeast:
+        case AggregationKind::kMost:
             return fmt::format("__u64 count;\n{} extreme;", type);
-        case Kind::kHistogram:
+        case AggregationKind::kHistogram:
             if (!aggregation.linear)
                 return fmt::format("__u64 negative;\n__u64 slots[{}]; /* by powers of two */",
                                    kSlots);
@@ -108,9 +108,9 @@ bool has_stacks(const TracePlan& plan) {
 }
 
 // The kernel takes the memory for all of them at once, for each CPU.
-int most_results(Kind kind, const TracePlan& plan) {
+int most_results(AggregationKind kind, const TracePlan& plan) {
     if (plan.fields.empty()) return 1;
-    return kind == Kind::kHistogram ? 1024 : 10240;
+    return kind == AggregationKind::kHistogram ? 1024 : 10240;
 }
 
 // Of a number that has no upper half nothing may test it: the verifier of 6.1 follows both ways,
@@ -139,20 +139,20 @@ std::string linear_text(const Linear& linear, const TracePlan& plan) {
 }
 
 std::string add_text(const Aggregation& aggregation, const TracePlan& plan) {
-    const Kind kind = aggregation.kind;
+    const AggregationKind kind = aggregation.kind;
     switch (kind) {
-        case Kind::kCount:
+        case AggregationKind::kCount:
             return "++result->count;";
-        case Kind::kSum:
-        case Kind::kAverage:
+        case AggregationKind::kSum:
+        case AggregationKind::kAverage:
             return "++result->count;\nresult->sum += value;";
-        case Kind::kLeast:
-        case Kind::kMost:
+        case AggregationKind::kLeast:
+        case AggregationKind::kMost:
             return fmt::format(
                 "if (!result->count || value {} result->extreme) result->extreme = value;\n"
                 "++result->count;",
-                kind == Kind::kLeast ? '<' : '>');
-        case Kind::kHistogram:
+                kind == AggregationKind::kLeast ? '<' : '>');
+        case AggregationKind::kHistogram:
             return aggregation.linear ? linear_text(*aggregation.linear, plan)
                                       : histogram_text(plan);
     }
@@ -162,7 +162,7 @@ std::string add_text(const Aggregation& aggregation, const TracePlan& plan) {
 }  // namespace
 
 std::string option_text(const Aggregation& aggregation) {
-    const bool counts = aggregation.kind == Kind::kCount;
+    const bool counts = aggregation.kind == AggregationKind::kCount;
     std::string text = fmt::format(" --{} '{}'", option_of(aggregation.kind),
                                    counts ? aggregation.keys : aggregation.value);
     if (aggregation.linear) text.insert(text.size() - 1, ":" + aggregation.linear->str());
@@ -180,7 +180,7 @@ std::string results_text(const Aggregation& aggregation, const TracePlan& plan) 
     if (has_stacks(plan)) text += kStacks;
     text += "const struct result nothing = {};\n\n";
     text += "/* Calls whose result had no room. */\n__u64 lost;\n";
-    const bool by_powers = aggregation.kind == Kind::kHistogram && !aggregation.linear;
+    const bool by_powers = aggregation.kind == AggregationKind::kHistogram && !aggregation.linear;
     return by_powers ? text + kHighestBit : text;
 }
 

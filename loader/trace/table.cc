@@ -14,20 +14,20 @@ namespace djprobe::loader {
 namespace {
 
 using Json = nlohmann::ordered_json;
-using Kind = Aggregation::Kind;
+using AggregationKind = Aggregation::Kind;
 
-const char* name_of(Kind kind) {
+const char* name_of(AggregationKind kind) {
     switch (kind) {
-        case Kind::kCount:
-        case Kind::kHistogram:
+        case AggregationKind::kCount:
+        case AggregationKind::kHistogram:
             return "count";
-        case Kind::kSum:
+        case AggregationKind::kSum:
             return "sum";
-        case Kind::kAverage:
+        case AggregationKind::kAverage:
             return "avg";
-        case Kind::kLeast:
+        case AggregationKind::kLeast:
             return "min";
-        case Kind::kMost:
+        case AggregationKind::kMost:
             return "max";
     }
     return "";
@@ -38,17 +38,17 @@ std::string signed_text(std::uint64_t number, bool is_signed) {
 }
 
 std::string number_of(const Result& result, const TableStyle& style) {
-    if (style.kind == Kind::kCount || style.kind == Kind::kHistogram)
+    if (style.kind == AggregationKind::kCount || style.kind == AggregationKind::kHistogram)
         return fmt::to_string(result.count);
-    if (style.kind != Kind::kAverage) return signed_text(result.number, style.is_signed);
+    if (style.kind != AggregationKind::kAverage) return signed_text(result.number, style.is_signed);
     const auto sum = style.is_signed ? static_cast<double>(static_cast<std::int64_t>(result.number))
                                      : static_cast<double>(result.number);
     return fmt::format("{:.1f}", sum / static_cast<double>(result.count));
 }
 
 // Where there is more than a count, that stands beside it.
-bool has_count(Kind kind) {
-    return kind != Kind::kCount && kind != Kind::kHistogram;
+bool has_count(AggregationKind kind) {
+    return kind != AggregationKind::kCount && kind != AggregationKind::kHistogram;
 }
 
 // A slot's least and largest value, in words.
@@ -105,7 +105,7 @@ bool is_stack(const Field& key) {
 // A key may have the name of a column before it: one is counted by `count`.
 std::vector<std::string> key_names(const TableStyle& style) {
     std::vector<std::string> taken = {name_of(style.kind), "count"}, names;
-    if (style.kind == Kind::kHistogram) taken.insert(taken.end(), {"from", "to"});
+    if (style.kind == AggregationKind::kHistogram) taken.insert(taken.end(), {"from", "to"});
     for (const Field& key : style.keys) {
         std::string name = key.name;
         for (int i = 2; std::ranges::find(taken, name) != taken.end(); ++i)
@@ -157,7 +157,7 @@ Json result_json(const Result& result, const TableStyle& style) {
         json["key"][part.name] = part.frames.empty() ? Json::parse(part.json) : Json(part.frames);
     json["count"] = result.count;
     if (has_count(style.kind)) json[name_of(style.kind)] = Json::parse(number_of(result, style));
-    if (style.kind != Kind::kHistogram) return json;
+    if (style.kind != AggregationKind::kHistogram) return json;
     json["negative"] = result.negative;
     if (style.linear) json["above"] = result.above;
     json["slots"] = slots_json(result, style);
@@ -170,7 +170,8 @@ std::string as_json(const std::vector<Result>& results, const TableStyle& style)
 }
 
 std::string csv_head(const TableStyle& style) {
-    std::string text = style.kind == Kind::kHistogram ? "from,to,count" : name_of(style.kind);
+    std::string text =
+        style.kind == AggregationKind::kHistogram ? "from,to,count" : name_of(style.kind);
     if (has_count(style.kind)) text += ",count";
     for (const std::string& name : key_names(style))
         text += "," + csv_word(name);
@@ -203,7 +204,7 @@ std::string csv_slots(const Result& result, const TableStyle& style) {
 std::string as_csv(const std::vector<Result>& results, const TableStyle& style) {
     std::string text = csv_head(style);
     for (const Result& result : results) {
-        if (style.kind == Kind::kHistogram) {
+        if (style.kind == AggregationKind::kHistogram) {
             text += csv_slots(result, style);
             continue;
         }
@@ -239,7 +240,7 @@ Json results_json(const std::vector<Result>& results, const TableStyle& style) {
 }
 
 std::string results_name(const TableStyle& style) {
-    return style.kind == Kind::kHistogram ? "hist" : name_of(style.kind);
+    return style.kind == AggregationKind::kHistogram ? "hist" : name_of(style.kind);
 }
 
 std::string table_text(const std::vector<Result>& results, const TableStyle& style) {

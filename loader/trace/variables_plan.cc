@@ -11,7 +11,7 @@
 namespace djprobe::loader {
 namespace {
 
-using Kind = Location::Kind;
+using LocationKind = Location::Kind;
 
 std::string in_parentheses(const std::string& text) {
     return text.find(' ') == text.npos ? text : "(" + text + ")";
@@ -49,7 +49,7 @@ class Maker {
         const SourceType* type = nullptr;
         for (const TraceSite& site : sites_) {
             const SourceVariable* const variable = find(site, name);
-            if (!type && variable && variable->location.kind != Kind::kNone) {
+            if (!type && variable && variable->location.kind != LocationKind::kNone) {
                 const auto found = find_type(types_, variable->type);
                 if (found) type = &variable->type, made.type = *found;
             }
@@ -63,7 +63,7 @@ class Maker {
         std::string why;
         if (!variable)
             why = "it is not in scope there";
-        else if (variable->location.kind == Kind::kNone)
+        else if (variable->location.kind == LocationKind::kNone)
             why = why_none(*variable);
         else if (!type)
             why = "the kernel's types (BTF) do not have its type";
@@ -81,14 +81,14 @@ class Maker {
         made.in_memory = is_whole;
         SiteValue value{"", "", {}, location.given, location.has_text_symbol};
         const std::string pointer = types_.name(types_.pointer_to(type));
-        if (is_whole && location.kind != Kind::kMemory)
+        if (is_whole && location.kind != LocationKind::kMemory)
             value.words =
-                location.kind == Kind::kWords ? location.words : std::vector{location.text};
+                location.kind == LocationKind::kWords ? location.words : std::vector{location.text};
         else if (is_whole)
             value.text = fmt::format("({}){}", pointer, in_parentheses(location.text));
-        else if (location.kind == Kind::kValue)
+        else if (location.kind == LocationKind::kValue)
             value.text = in_type(location.text, type);
-        else if (location.kind == Kind::kMemory)
+        else if (location.kind == LocationKind::kMemory)
             value.text = fmt::format("READ({}, ({}){})", types_.name(type), pointer,
                                      in_parentheses(location.text));
         else
