@@ -31,12 +31,25 @@ constexpr const char* kStartFooter = R"(Examples:
   probeload start reads
       what /etc/probeload/reads.toml says; `systemctl enable probeload@reads`
       starts it at each boot
-  probeload status; probeload logs reads -f; probeload stop reads
+  probeload logs reads -f
+  probeload stop reads
 
 The command returns once all probes are attached. What attach prints goes to the
 journal. systemd starts the service again where it fails later, and where it hangs
 for 30 seconds. A declaration has an option of attach as a key on each line, and
 file: see docs/services.md.
+)";
+
+constexpr const char* kStopFooter = R"(Examples:
+  probeload stop reads
+      detaches its probes; returns once they are gone
+)";
+
+constexpr const char* kStatusFooter = R"(Examples:
+  probeload status
+      all services that start has started
+  probeload status reads
+      one of them, with its last lines
 )";
 
 constexpr const char* kLogsFooter = R"(Examples:
@@ -160,6 +173,7 @@ Command add_start(CLI::App& app, std::vector<std::string> words) {
 
 Command add_stop(CLI::App& app) {
     CLI::App* const command = app.add_subcommand("stop", "Stop what start has started");
+    command->footer(kStopFooter);
     const auto name = std::make_shared<std::string>();
     add_name(*command, *name)->required();
     return {command, [name] { return stop(*name); }, codes()};
@@ -168,6 +182,7 @@ Command add_stop(CLI::App& app) {
 Command add_status(CLI::App& app) {
     CLI::App* const command =
         app.add_subcommand("status", "Show the services that start has started, or one of them");
+    command->footer(kStatusFooter);
     const auto name = std::make_shared<std::string>();
     add_name(*command, *name);
     return {

@@ -36,7 +36,7 @@ std::map<std::string, std::size_t> count_names(const std::string& available) {
         const std::size_t space = line.find(' ');
         std::string name = line.substr(0, space);
         if (const std::size_t bracket = line.find('['); bracket != line.npos)
-            name = line.substr(bracket + 1, line.find(']') - bracket - 1) + ':' + name;
+            name.insert(0, line.substr(bracket + 1, line.find(']') - bracket - 1) + ':');
         ++names[name];
     }
     return names;

@@ -26,7 +26,7 @@ struct FreeBtf {
     void operator()(btf* btf) const { btf__free(btf); }
 };
 
-constexpr int kDeepest = 8;  // headers that include each other end somewhere
+constexpr int kDeepestInclude = 8;  // headers that include each other end somewhere
 
 // Directly, or by way of a header in `beside`.
 bool includes_vmlinux_header(const std::filesystem::path& source,
@@ -42,7 +42,8 @@ bool includes_vmlinux_header(const std::filesystem::path& source,
         const std::string name = line.substr(open + 1, close - open - 1);
         if (name == "vmlinux.h") return true;
         const std::filesystem::path header = beside / name;
-        if (depth < kDeepest && includes_vmlinux_header(header, header.parent_path(), depth + 1))
+        if (depth < kDeepestInclude &&
+            includes_vmlinux_header(header, header.parent_path(), depth + 1))
             return true;
     }
     return false;

@@ -12,7 +12,7 @@
 namespace djprobe::loader {
 namespace {
 
-using Kind = MainlineVerdict::Kind;
+using Means = MainlineVerdict::Kind;
 using x86::Insn;
 using x86::Landing;
 
@@ -91,15 +91,15 @@ bool is_seen_branch(x86::Kind kind) {
 }
 
 MainlineVerdict refused(const char* rule, std::uint64_t at = 0) {
-    return {Kind::Refused, rule, at};
+    return {Means::Refused, rule, at};
 }
 MainlineVerdict int3(const char* rule, std::uint64_t at = 0) {
-    return {Kind::Int3, rule, at};
+    return {Means::Int3, rule, at};
 }
 
 }  // namespace
 
-const char* mainline_name(Kind kind) {
+const char* mainline_name(Means kind) {
     static constexpr const char* names[] = {"jump", "int3", "ftrace", "refused"};
     return names[static_cast<int>(kind)];
 }
@@ -159,7 +159,7 @@ MainlineVerdict Mainline::can_probe(std::size_t index, std::uint64_t site) const
     if (is_reserved({site, site + raw.length}, owner)) {
         if (owner == Reason::JUMP_LABEL) return refused("jump label", site);
         if (owner == Reason::STATIC_CALL) return refused("static call", site);
-        if (owner == Reason::FTRACE_SITE) return {Kind::Ftrace, "the ftrace call", site};
+        if (owner == Reason::FTRACE_SITE) return {Means::Ftrace, "the ftrace call", site};
     }
     Insn insn;
     (void)x86::decode(bytes, site, insn);
@@ -179,7 +179,7 @@ MainlineVerdict Mainline::can_probe(std::size_t index, std::uint64_t site) const
         return refused("VM extension", site);
     if (insn.kind == x86::Kind::InterruptShadow && raw.mnemonic != ZYDIS_MNEMONIC_STI)
         return refused("masks exceptions", site);
-    return {Kind::Jump, "", 0};
+    return {Means::Jump, "", 0};
 }
 
 MainlineVerdict Mainline::can_optimize(std::size_t index, std::uint64_t site) const {
@@ -205,7 +205,7 @@ MainlineVerdict Mainline::can_optimize(std::size_t index, std::uint64_t site) co
                             : "a jump into the 5 bytes",
                         landing.source);
     }
-    return {Kind::Jump, "", 0};
+    return {Means::Jump, "", 0};
 }
 
 MainlineVerdict Mainline::can_copy(std::size_t index, std::uint64_t site) const {
@@ -225,14 +225,14 @@ MainlineVerdict Mainline::can_copy(std::size_t index, std::uint64_t site) const 
             (owner == Reason::FTRACE_SITE || owner == Reason::JUMP_LABEL ||
              owner == Reason::STATIC_CALL))
             return int3("an instruction inside the 5 bytes is reserved", byte);
-    return {Kind::Jump, "none stands against it", 0};
+    return {Means::Jump, "none stands against it", 0};
 }
 
 MainlineVerdict Mainline::judge(std::size_t function, std::uint64_t site) const {
     const MainlineVerdict probe = can_probe(function, site);
-    if (probe.kind != Kind::Jump) return probe;
+    if (probe.kind != Means::Jump) return probe;
     const MainlineVerdict optimize = can_optimize(function, site);
-    if (optimize.kind != Kind::Jump) return optimize;
+    if (optimize.kind != Means::Jump) return optimize;
     return can_copy(function, site);
 }
 

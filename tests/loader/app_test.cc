@@ -141,7 +141,8 @@ TEST(App, misspelt_options_are_told_with_what_was_meant) {
     expect_usage_error({"attach", "-jx", "f.o"}, "unknown option -x (see --help)");
     expect_usage_error({"atach", "f.o"}, "unknown command 'atach'; did you mean attach?");
     expect_usage_error({"frobnicate"},
-                       "'frobnicate' is none of attach, trace, run, start, stop, status, logs, count, hist, latency, cover, "
+                       "'frobnicate' is none of attach, trace, run, start, stop, status, logs, "
+                       "count, hist, latency, cover, "
                        "lines, list, off, "
                        "on, explain, survey, functions, bench, doctor (see --help)");
 }
