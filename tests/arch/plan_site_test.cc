@@ -13,17 +13,17 @@ using test::join;
 using test::kText;
 using test::Scene;
 
-const Bytes kPrologue = CODE("push rbp; mov rbp, rsp; ret");  // at +0, +1, +4
+const Bytes kFrame = CODE("push rbp; mov rbp, rsp; ret");  // at +0, +1, +4
 
 TEST(PlanSiteTest, OrdinaryInstructionIsASite) {
-    const Scene scene(kPrologue);
+    const Scene scene(kFrame);
     EXPECT_EQ(scene.refusal(0), Refusal());
     EXPECT_EQ(scene.refusal(1), Refusal());
     EXPECT_EQ(scene.refusal(4), Refusal());
 }
 
 TEST(PlanSiteTest, PlanHoldsTheProbedInstruction) {
-    const Plan plan = Scene(kPrologue).plan(1);
+    const Plan plan = Scene(kFrame).plan(1);
     EXPECT_EQ(plan.site, kText + 1);
     EXPECT_EQ(plan.first.address, kText + 1);
     EXPECT_EQ(plan.first.length, 3);
@@ -31,24 +31,24 @@ TEST(PlanSiteTest, PlanHoldsTheProbedInstruction) {
 }
 
 TEST(PlanSiteTest, InsideAnInstructionIsNoBoundary) {
-    const Scene scene(kPrologue);
+    const Scene scene(kFrame);
     EXPECT_EQ(scene.refusal(2), Refusal(Reason::NOT_BOUNDARY, kText + 1, kText + 4));
     EXPECT_EQ(scene.refusal(3), Refusal(Reason::NOT_BOUNDARY, kText + 1, kText + 4));
 }
 
 TEST(PlanSiteTest, BehindTheFunctionIsPastItsEnd) {
-    const Scene scene(kPrologue);
+    const Scene scene(kFrame);
     EXPECT_EQ(scene.refusal(5), Refusal(Reason::PAST_END, kText, kText + 5));
     EXPECT_EQ(scene.refusal(1000), Refusal(Reason::PAST_END, kText, kText + 5));
 }
 
 TEST(PlanSiteTest, BeforeTheFunctionIsPastItsEndToo) {
-    const Scene scene(kPrologue);
+    const Scene scene(kFrame);
     EXPECT_EQ(scene.refusal(static_cast<size_t>(-1)), Refusal(Reason::PAST_END, kText, kText + 5));
 }
 
 TEST(PlanSiteTest, PaddingIsPastTheEnd) {
-    const Scene scene(join(kPrologue, CODE("int3; nop; .byte 0, 0")));
+    const Scene scene(join(kFrame, CODE("int3; nop; .byte 0, 0")));
     for (size_t offset = 5; offset < scene.function.size(); ++offset)
         EXPECT_EQ(scene.refusal(offset), Refusal(Reason::PAST_END, kText, kText + 5)) << offset;
 }

@@ -23,8 +23,6 @@ Scene scene_of(const Bytes& code, u8 tactics = kAllTactics) {
 constexpr u8 kNoSlide = kAllTactics & ~tactic_bit(Tactic::Slide);
 constexpr u8 kNoBoard = kAllTactics & ~tactic_bit(Tactic::Springboard);
 
-const Bytes kMov5 = CODE("mov eax, 0x12345678");
-
 /// What a site that gets no jump must look like: the window's refusal, and nothing half chosen.
 void expect_refused(const Plan& plan, const Refusal& window) {
     EXPECT_EQ(plan.jump, window);
@@ -89,7 +87,7 @@ TEST(PlanSlideTest, ABranchOfTheFunctionItselfToTheIaIsAnArrival) {
 
 TEST(PlanSlideTest, AnArrivalBetweenAnchorAndIaIsNotCuredFartherBack) {
     // From the first instruction on there would be room for ten bytes.
-    const Bytes code = join(kMov5, CODE("nop; 1: nop; pop rbp; ret; jmp 1b"));
+    const Bytes code = CODE("mov eax, 0x12345678; nop; 1: nop; pop rbp; ret; jmp 1b");
     expect_refused(scene_of(code).plan(7), Refusal(Reason::FILLER, kText + 9));
 }
 

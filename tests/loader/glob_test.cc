@@ -6,7 +6,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr const char* kSymbols =
+constexpr const char* kGlobSymbols =
     "0000000000000000 A fixed_percpu_data\n"
     "ffffffff81000ff0 t __pfx_vfs_read\n"
     "ffffffff81001000 T vfs_read\n"
@@ -20,7 +20,7 @@ constexpr const char* kSymbols =
     "ffffffffc0003000 t vfs_slot\t[__builtin__kprobes]\n";
 
 std::vector<std::string> names(const std::string& pattern) {
-    const Kallsyms kallsyms = Kallsyms::parse(kSymbols);
+    const Kallsyms kallsyms = Kallsyms::parse(kGlobSymbols);
     std::vector<std::string> names;
     for (const Symbol& symbol : functions_like(kallsyms, pattern))
         names.push_back(symbol.qualified_name());
@@ -49,7 +49,7 @@ TEST(Glob, module_by_name_or_pattern) {
 }
 
 TEST(Glob, module_that_is_missing) {
-    const Kallsyms kallsyms = Kallsyms::parse(kSymbols);
+    const Kallsyms kallsyms = Kallsyms::parse(kGlobSymbols);
     EXPECT_EQ(missing_module(kallsyms, "xfs:*"), "no module xfs is loaded: modprobe xfs");
     EXPECT_EQ(missing_module(kallsyms, "x*:*"), "no module is named like 'x*'");
     EXPECT_EQ(missing_module(kallsyms, "other:none"), "");
@@ -59,7 +59,7 @@ TEST(Glob, module_that_is_missing) {
 }
 
 TEST(Glob, places_as_bpftrace_and_perf_write_them) {
-    const Kallsyms kallsyms = Kallsyms::parse(kSymbols);
+    const Kallsyms kallsyms = Kallsyms::parse(kGlobSymbols);
     const auto told = [&](const char* place) { return missing_module(kallsyms, place); };
     EXPECT_EQ(told("kprobe:vfs_read"), "'kprobe' is no module: write vfs_read");
     EXPECT_EQ(told("p:vfs_*"), "'p' is no module: write vfs_*");

@@ -23,7 +23,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-std::string text(const Summary& summary) {
+std::string metrics_text(const Summary& summary) {
     std::ostringstream out;
     prometheus::TextSerializer().Serialize(out, metric_families(summary));
     return out.str();
@@ -44,34 +44,34 @@ Summary one_site() {
 TEST(Metrics, tell_hits_misses_and_how_probes_work) {
     Summary summary = one_site();
     summary.attachments[0].probes[0].missed[DJPROBE_MISS_NMI] = 3;
-    EXPECT_THAT(text(summary),
+    EXPECT_THAT(metrics_text(summary),
                 HasSubstr("# TYPE djprobe_hits_total counter\n"
                           "djprobe_hits_total{program=\"on_hit\",site=\"vfs_read+0x9\","
                           "at=\"entry\"} 100\n"));
-    EXPECT_THAT(text(summary), HasSubstr("at=\"entry\",cause=\"nmi\"} 3\n"));
-    EXPECT_THAT(text(summary), HasSubstr("at=\"entry\",cause=\"recursion\"} 0\n"));
-    EXPECT_THAT(text(summary), HasSubstr("at=\"entry\",mechanism=\"jump\"} 1\n"));
-    EXPECT_THAT(text(summary), Not(HasSubstr("djprobe_events")));
+    EXPECT_THAT(metrics_text(summary), HasSubstr("at=\"entry\",cause=\"nmi\"} 3\n"));
+    EXPECT_THAT(metrics_text(summary), HasSubstr("at=\"entry\",cause=\"recursion\"} 0\n"));
+    EXPECT_THAT(metrics_text(summary), HasSubstr("at=\"entry\",mechanism=\"jump\"} 1\n"));
+    EXPECT_THAT(metrics_text(summary), Not(HasSubstr("djprobe_events")));
 }
 
 TEST(Metrics, a_pattern_is_one_series) {
     Summary summary;
     summary.attachments = {report(Covers::kGlob, "vfs_*", {probe(), int3_probe()})};
     summary.attachments[0].at_returns = true;
-    EXPECT_THAT(text(summary),
+    EXPECT_THAT(metrics_text(summary),
                 HasSubstr("djprobe_hits_total{program=\"on_hit\",site=\"vfs_*\",at=\"return\"} "
                           "200\n"));
-    EXPECT_THAT(text(summary), HasSubstr("mechanism=\"int3\"} 1\n"));
+    EXPECT_THAT(metrics_text(summary), HasSubstr("mechanism=\"int3\"} 1\n"));
 }
 
 TEST(Metrics, a_loss_without_a_number_is_no_number) {
     Summary summary = one_site();
     summary.received = 7;
     summary.loss = Loss{std::nullopt, 93};
-    EXPECT_THAT(text(summary), HasSubstr("djprobe_events_total 7\n"));
-    EXPECT_THAT(text(summary), Not(HasSubstr("djprobe_events_lost_total")));
+    EXPECT_THAT(metrics_text(summary), HasSubstr("djprobe_events_total 7\n"));
+    EXPECT_THAT(metrics_text(summary), Not(HasSubstr("djprobe_events_lost_total")));
     summary.loss = Loss{2, 0};
-    EXPECT_THAT(text(summary), HasSubstr("djprobe_events_lost_total 2\n"));
+    EXPECT_THAT(metrics_text(summary), HasSubstr("djprobe_events_lost_total 2\n"));
 }
 
 TEST(Metrics, keys_are_labels_and_each_number_of_a_value_a_sample) {
@@ -82,7 +82,7 @@ TEST(Metrics, keys_are_labels_and_each_number_of_a_value_a_sample) {
         {"tables", "", "", 0, nlohmann::ordered_json(std::vector<int>(1000, 1))},
     };
     summary.variables = {{"calls", "", "", 42}};
-    EXPECT_EQ(text(summary),
+    EXPECT_EQ(metrics_text(summary),
               "# HELP djprobe_variable The program's global variables that are not 0.\n"
               "# TYPE djprobe_variable untyped\n"
               "djprobe_variable{name=\"calls\"} 42\n"
@@ -101,10 +101,11 @@ TEST(Metrics, no_two_samples_have_the_same_labels) {
         {"counts", "", "", "a", 2},
         {"nested", "", "", {{"a", {{"b", 1}}}, {"a_b", 2}}, 3},
     };
-    EXPECT_THAT(text(summary), HasSubstr("djprobe_map{map=\"counts\",key=\"a\"} 1\n"
-                                         "djprobe_map{map=\"counts\",key=\"a\",nr=\"2\"} 2\n"
-                                         "djprobe_map{map=\"nested\",key_a_b=\"1\","
-                                         "key_a_b_=\"2\"} 3\n"));
+    EXPECT_THAT(metrics_text(summary),
+                HasSubstr("djprobe_map{map=\"counts\",key=\"a\"} 1\n"
+                          "djprobe_map{map=\"counts\",key=\"a\",nr=\"2\"} 2\n"
+                          "djprobe_map{map=\"nested\",key_a_b=\"1\","
+                          "key_a_b_=\"2\"} 3\n"));
 }
 
 TEST(MetricsAddress, is_of_this_machine_unless_the_user_says_otherwise) {
@@ -131,7 +132,7 @@ TEST(MetricsFile, is_replaced_as_a_whole) {
     const std::filesystem::path file = files.path() / "x.prom";
     MetricsExport metrics(std::nullopt, file);
     metrics.update(one_site());
-    EXPECT_EQ(content(file), text(one_site()));
+    EXPECT_EQ(content(file), metrics_text(one_site()));
     metrics.update(Summary());
     EXPECT_EQ(content(file), "");
     EXPECT_EQ(std::distance(std::filesystem::directory_iterator(files.path()), {}), 1);

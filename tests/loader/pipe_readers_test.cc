@@ -12,9 +12,9 @@
 namespace djprobe::loader {
 namespace {
 
-struct Pipe {
-    Pipe() { EXPECT_EQ(pipe(ends), 0); }
-    ~Pipe() {
+struct WatchedPipe {
+    WatchedPipe() { EXPECT_EQ(pipe(ends), 0); }
+    ~WatchedPipe() {
         close(ends[0]);
         close(ends[1]);
     }
@@ -49,7 +49,7 @@ class Reader {
 };
 
 TEST(PipeReaders, are_found_along_the_pipeline) {
-    const Pipe first, second, other;
+    const WatchedPipe first, second, other;
     EXPECT_TRUE(is_pipe(first.ends[1]));
     // Our own output may be a pipe, too, which another process reads.
     const int nowhere = open("/dev/null", O_WRONLY);

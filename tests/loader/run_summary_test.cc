@@ -6,7 +6,7 @@
 namespace djprobe::loader {
 namespace {
 
-djprobe_query probe(std::uint32_t state, std::uint32_t reason, std::uint32_t flags = 0) {
+djprobe_query probe_with(std::uint32_t state, std::uint32_t reason, std::uint32_t flags = 0) {
     djprobe_query query = {};
     query.state = state;
     query.reason = reason;
@@ -17,10 +17,10 @@ djprobe_query probe(std::uint32_t state, std::uint32_t reason, std::uint32_t fla
 
 RunSums some_sums() {
     RunSums sums;
-    sums.add(probe(DJPROBE_STATE_OPTIMIZED, DJPROBE_REASON_NONE));
-    sums.add(probe(DJPROBE_STATE_OPTIMIZING, DJPROBE_REASON_NONE, DJPROBE_ATTACH_RETURN));
-    sums.add(probe(DJPROBE_STATE_ARMED, DJPROBE_REASON_SHORT_REGION,
-                   DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW));
+    sums.add(probe_with(DJPROBE_STATE_OPTIMIZED, DJPROBE_REASON_NONE));
+    sums.add(probe_with(DJPROBE_STATE_OPTIMIZING, DJPROBE_REASON_NONE, DJPROBE_ATTACH_RETURN));
+    sums.add(probe_with(DJPROBE_STATE_ARMED, DJPROBE_REASON_SHORT_REGION,
+                        DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW));
     sums.missed[DJPROBE_MISS_NMI] = 2;
     sums.by_kernel = {{"bug-site", 1}, {"one-task", 3}};
     return sums;

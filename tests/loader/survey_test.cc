@@ -21,7 +21,7 @@
 namespace djprobe::loader {
 namespace {
 
-using Kind = MainlineVerdict::Kind;
+using Means = MainlineVerdict::Kind;
 
 class SurveyTest : public testing::Test {
   protected:
@@ -85,19 +85,19 @@ TEST_F(SurveyTest, ABranchFromTheColdPartIsNamed) {
 }
 
 TEST_F(SurveyTest, MainlineDoesNotSeeTheColdPart) {
-    EXPECT_EQ(explain("split", 0).mainline->kind, Kind::Jump);
+    EXPECT_EQ(explain("split", 0).mainline->kind, Means::Jump);
 }
 
 TEST_F(SurveyTest, ABranchBehindTheRegionIsHarmlessButNotToMainline) {
     EXPECT_EQ(jump("loops"), djprobe::Reason::NONE);
-    EXPECT_EQ(explain("loops", 0).mainline->kind, Kind::Int3);
+    EXPECT_EQ(explain("loops", 0).mainline->kind, Means::Int3);
 }
 
 TEST_F(SurveyTest, FixupsForbidTheirInstructionAndTheirTargetOnly) {
     EXPECT_EQ(jump("faults"), djprobe::Reason::NONE);
     EXPECT_EQ(refusal("faults", 5), djprobe::Reason::EXTABLE_INSN);
     EXPECT_EQ(jump("faults", 8), djprobe::Reason::FIXUP_INTO_REGION);
-    EXPECT_EQ(explain("faults", 0).mainline->kind, Kind::Int3) << "it refuses the whole function";
+    EXPECT_EQ(explain("faults", 0).mainline->kind, Means::Int3) << "it refuses the whole function";
 }
 
 TEST_F(SurveyTest, TheEntryIsBehindEndbrAndFtrace) {
@@ -106,7 +106,7 @@ TEST_F(SurveyTest, TheEntryIsBehindEndbrAndFtrace) {
     EXPECT_EQ(map_.entry(map_.find(at("loops"))), at("loops"));
     EXPECT_EQ(refusal("traced"), djprobe::Reason::ENDBR);
     EXPECT_EQ(refusal("traced", 4), djprobe::Reason::FTRACE_SITE);
-    EXPECT_EQ(explain("traced", 4).mainline->kind, Kind::Ftrace);
+    EXPECT_EQ(explain("traced", 4).mainline->kind, Means::Ftrace);
 }
 
 TEST_F(SurveyTest, CodeWithoutASymbolIsNoSite) {
@@ -152,7 +152,7 @@ TEST_F(SurveyTest, WhatRunsOnEveryInt3IsNoSite) {
 
 TEST_F(SurveyTest, TheBlacklistOfAnImageIsInASection) {
     EXPECT_EQ(refusal("blacklisted"), djprobe::Reason::BLACKLISTED);
-    EXPECT_EQ(explain("blacklisted", 0).mainline->kind, Kind::Refused);
+    EXPECT_EQ(explain("blacklisted", 0).mainline->kind, Means::Refused);
 }
 
 // A section of its own (.cold) or a symbol of its own (.part) do not make it another function.

@@ -7,7 +7,7 @@
 namespace djprobe::loader {
 namespace {
 
-std::string refused(std::string text) {
+std::string refused_steps(std::string text) {
     return expect_error(ExitCode::kUsage, [&] { take_linear(text); });
 }
 
@@ -36,16 +36,16 @@ TEST(TraceLinear, has_a_shorter_last_step_where_they_do_not_fit) {
 
 TEST(TraceLinear, is_marked_where_it_is_wrong) {
     using testing::StartsWith;
-    EXPECT_EQ(refused("n:linear(0,4)"),
+    EXPECT_EQ(refused_steps("n:linear(0,4)"),
               "write it as :linear(FROM,TO,STEPS), with whole numbers: :linear(0,4096,16)\n"
               "  n:linear(0,4)\n"
               "    ^^^^^^^^^^^");
-    EXPECT_THAT(refused("n:linear"), StartsWith("write it as"));
-    EXPECT_THAT(refused("n:linear(0,1,2,3)"), StartsWith("write it as"));
-    EXPECT_THAT(refused("n:linear(0,0x10,2)"), StartsWith("write it as"));
-    EXPECT_THAT(refused("n:linear(0,9223372036854775807,2)"), StartsWith("write it as"));
-    EXPECT_THAT(refused("n:linear(4,4,2)"), StartsWith("its first number must be below"));
-    EXPECT_THAT(refused("n:linear(0,99,65)"), StartsWith("it has 1 to 64 steps"));
+    EXPECT_THAT(refused_steps("n:linear"), StartsWith("write it as"));
+    EXPECT_THAT(refused_steps("n:linear(0,1,2,3)"), StartsWith("write it as"));
+    EXPECT_THAT(refused_steps("n:linear(0,0x10,2)"), StartsWith("write it as"));
+    EXPECT_THAT(refused_steps("n:linear(0,9223372036854775807,2)"), StartsWith("write it as"));
+    EXPECT_THAT(refused_steps("n:linear(4,4,2)"), StartsWith("its first number must be below"));
+    EXPECT_THAT(refused_steps("n:linear(0,99,65)"), StartsWith("it has 1 to 64 steps"));
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ constexpr uint8_t kPoison = 0xaa;
 
 /// As a newer caller's; poisoned, but for its size.
 template <class Struct>
-struct Roomy {
-    Roomy() {
+struct RoomyRequest {
+    RoomyRequest() {
         std::memset(static_cast<void*>(this), kPoison, sizeof *this);
         known.size = sizeof known;
     }
@@ -85,11 +85,12 @@ class Refusal : public ProbeTest {
     /// With `change` the call fails so, and writes nothing.
     template <class Struct>
     void untouched(
-        const char* what, int error, int fd, unsigned long command, const Roomy<Struct>& request,
-        const std::function<void(Roomy<Struct>&)>& change = [](auto&) {}) const {
-        Roomy<Struct> asked = request;
+        const char* what, int error, int fd, unsigned long command,
+        const RoomyRequest<Struct>& request,
+        const std::function<void(RoomyRequest<Struct>&)>& change = [](auto&) {}) const {
+        RoomyRequest<Struct> asked = request;
         change(asked);
-        Roomy<Struct> given = asked;
+        RoomyRequest<Struct> given = asked;
         const djprobe_site site = site_;
         const djprobe_query queried = queried_;
         EXPECT_EQ(call_ioctl(fd, command, &given), error) << what;
@@ -114,13 +115,13 @@ class Refusal : public ProbeTest {
                                       query_many_, change);
     }
 
-    Roomy<djprobe_attach> attach_;
-    Roomy<djprobe_explain> explain_;
+    RoomyRequest<djprobe_attach> attach_;
+    RoomyRequest<djprobe_explain> explain_;
     djprobe_site site_;
-    Roomy<djprobe_attach_many> many_;
-    Roomy<djprobe_query> query_;
-    Roomy<djprobe_enable> enable_;
-    Roomy<djprobe_query_many> query_many_;
+    RoomyRequest<djprobe_attach_many> many_;
+    RoomyRequest<djprobe_query> query_;
+    RoomyRequest<djprobe_enable> enable_;
+    RoomyRequest<djprobe_query_many> query_many_;
     djprobe_query queried_;
 
   private:

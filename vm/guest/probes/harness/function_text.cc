@@ -23,7 +23,7 @@ bool is_called(std::string_view symbol, std::string_view name) {
 }
 
 /// From `start` to the symbol behind it.
-class Reader {
+class TextReader {
   public:
     std::vector<x86::Insn> read(uint64_t start) const {
         const auto next = std::ranges::upper_bound(functions_, start);
@@ -40,7 +40,7 @@ class Reader {
     const loader::Kcore memory_;
 };
 
-std::vector<x86::Insn> Reader::decode_all(uint64_t start, const std::vector<uint8_t>& bytes) {
+std::vector<x86::Insn> TextReader::decode_all(uint64_t start, const std::vector<uint8_t>& bytes) {
     std::vector<x86::Insn> insns;
     x86::Insn insn;
     for (size_t at = 0; at < bytes.size(); at += insn.length) {
@@ -84,7 +84,7 @@ const x86::Insn* FunctionText::branch_into_jump(uint64_t address) const {
 }
 
 std::vector<FunctionText> read_functions(const std::vector<std::string>& names) {
-    const Reader reader;
+    const TextReader reader;
     std::vector<FunctionText> functions;
     for (const std::string& name : names)
         for (const Symbol& symbol : reader.symbols()) {

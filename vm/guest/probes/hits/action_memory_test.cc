@@ -17,21 +17,22 @@ namespace {
 using List = std::vector<djprobe_action>;
 
 /// `mov displacement(%base), %to` of 8 bytes.
-struct Load {
+struct LoadInsn {
     uint64_t offset, end;  ///< from its function's start
     uint8_t base, to;
     int32_t displacement;
 };
 
-std::optional<Load> load_at(const x86::Insn& insn, uint64_t start, const loader::Kcore& memory) {
+std::optional<LoadInsn> load_at(const x86::Insn& insn, uint64_t start,
+                                const loader::Kcore& memory) {
     const std::vector<uint8_t> code = memory.read(insn.address, insn.length);
     if (code.size() < 4 || (code[0] & 0xf8) != 0x48 || code[1] != 0x8b) return std::nullopt;
     const unsigned mod = code[2] >> 6, rm = code[2] & 7;
     if ((mod != 1 && mod != 2) || rm == 4) return std::nullopt;
-    Load load = {insn.address - start, insn.end() - start,
-                 static_cast<uint8_t>(rm | (code[0] & 1) << 3),
-                 static_cast<uint8_t>((code[2] >> 3 & 7) | (code[0] & 4) << 1),
-                 static_cast<int8_t>(code[3])};
+    LoadInsn load = {insn.address - start, insn.end() - start,
+                     static_cast<uint8_t>(rm | (code[0] & 1) << 3),
+                     static_cast<uint8_t>((code[2] >> 3 & 7) | (code[0] & 4) << 1),
+                     static_cast<int8_t>(code[3])};
     if (mod == 2) std::memcpy(&load.displacement, &code[3], sizeof load.displacement);
     return load;
 }

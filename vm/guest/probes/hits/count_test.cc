@@ -20,7 +20,7 @@ namespace djprobe::vm {
 namespace {
 
 constexpr uint64_t kCalls = 1000;
-constexpr uint32_t kValues = 4, kInValue = 8;
+constexpr uint32_t kValues = 4, kCountersInValue = 8;
 
 Fd make_map(bpf_map_type type, uint32_t value_size, uint32_t values, uint32_t flags = 0) {
     LIBBPF_OPTS(bpf_map_create_opts, options);
@@ -35,18 +35,19 @@ class Count : public ProbeTest {
         Request request = at(symbol, 0, mode);
         request.flags = DJPROBE_ATTACH_COUNT;
         request.prog_fd = map_.get();
-        request.cookie = DJPROBE_COUNTER(counter / kInValue, counter % kInValue * 8);
+        request.cookie =
+            DJPROBE_COUNTER(counter / kCountersInValue, counter % kCountersInValue * 8);
         return request;
     }
     /// As userspace reads any map of this type.
     uint64_t in_map(uint32_t counter = 0) const {
-        const uint32_t key = counter / kInValue;
+        const uint32_t key = counter / kCountersInValue;
         const auto cpus = static_cast<size_t>(libbpf_num_possible_cpus());
-        std::vector<uint64_t> values(cpus * kInValue);
+        std::vector<uint64_t> values(cpus * kCountersInValue);
         EXPECT_EQ(bpf_map_lookup_elem(map_.get(), &key, values.data()), 0);
         uint64_t sum = 0;
         for (size_t cpu = 0; cpu < cpus; ++cpu)
-            sum += values[cpu * kInValue + counter % kInValue];
+            sum += values[cpu * kCountersInValue + counter % kCountersInValue];
         return sum;
     }
     void expect_refused(const Request& request, int error, djprobe_reason reason) const {
@@ -55,7 +56,7 @@ class Count : public ProbeTest {
         EXPECT_EQ(describe(answer.reason), describe(reason));
     }
 
-    Fd map_ = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, kInValue * 8, kValues);
+    Fd map_ = make_map(BPF_MAP_TYPE_PERCPU_ARRAY, kCountersInValue * 8, kValues);
 };
 
 TEST_F(Count, IsExactOnAllCpusInBothModes) {
@@ -143,7 +144,7 @@ TEST_F(Count, OneRequestHasManyCounters) {
     answer.probes.settle();
     EXPECT_EQ(call_getpgid(kCalls), 0u);
     for (const uint32_t i : {0u, 2u}) {
-        EXPECT_EQ(in_map(i * kInValue + i), kCalls) << kSymbols[i];
+        EXPECT_EQ(in_map(i * kCountersInValue + i), kCalls) << kSymbols[i];
         EXPECT_EQ(answer.probes.query(i).hits, kCalls);
         EXPECT_EQ(answer.probes.query(i).cookie, DJPROBE_COUNTER(i, i * 8));
     }
@@ -280,7 +281,7 @@ TEST_F(Count, TheModuleKeepsAMapThatIsClosed) {
 }
 
 TEST_F(Count, TheLastCounterOfAValueIsOne) {
-    for (const uint32_t counter : {kInValue - 1, kValues * kInValue - 1}) {
+    for (const uint32_t counter : {kCountersInValue - 1, kValues * kCountersInValue - 1}) {
         const Probe probe = device_.must_attach(counting(kGetpgid, counter));
         EXPECT_EQ(call_getpgid(kCalls), 0u);
         EXPECT_EQ(in_map(counter), kCalls);
@@ -290,12 +291,12 @@ TEST_F(Count, TheLastCounterOfAValueIsOne) {
 TEST_F(Count, WhatIsNoCounterIsRefused) {
     Request request = counting(kGetpgid);
     for (const uint64_t cookie :
-         {DJPROBE_COUNTER(kValues, 0), DJPROBE_COUNTER(~0u, 0), DJPROBE_COUNTER(0, kInValue * 8),
-          DJPROBE_COUNTER(0, 0xffff'fff8)}) {
+         {DJPROBE_COUNTER(kValues, 0), DJPROBE_COUNTER(~0u, 0),
+          DJPROBE_COUNTER(0, kCountersInValue * 8), DJPROBE_COUNTER(0, 0xffff'fff8)}) {
         request.cookie = cookie;
         expect_refused(request, -ERANGE, DJPROBE_REASON_NO_COUNTER);
     }
-    for (const uint32_t offset : {1u, 4u, kInValue * 8 - 4}) {
+    for (const uint32_t offset : {1u, 4u, kCountersInValue * 8 - 4}) {
         request.cookie = DJPROBE_COUNTER(0, offset);
         expect_refused(request, -ERANGE, DJPROBE_REASON_ODD_COUNTER);
     }

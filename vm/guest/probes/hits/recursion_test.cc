@@ -12,7 +12,7 @@
 namespace djprobe::vm {
 namespace {
 
-constexpr uint64_t kCalls = 1000;
+constexpr uint64_t kCallsInside = 1000;
 
 class Recursion : public ProbeTest {
   protected:
@@ -38,13 +38,13 @@ TEST_F(Recursion, HitsFromWithinAHandlerAreCountedAsMissed) {
                 expect_mechanism(outer, outer_mode);
                 inner.settle();
                 const djprobe_query before = inner.query();
-                EXPECT_EQ(call_getpgid(kCalls), 0u);
+                EXPECT_EQ(call_getpgid(kCallsInside), 0u);
                 const djprobe_query after = inner.query();
-                EXPECT_EQ(outer.query().hits, kCalls);
+                EXPECT_EQ(outer.query().hits, kCallsInside);
                 EXPECT_EQ(missed(outer.query()), 0u);
                 EXPECT_EQ(
                     after.missed[DJPROBE_MISS_RECURSION] - before.missed[DJPROBE_MISS_RECURSION],
-                    kCalls);
+                    kCallsInside);
                 // No other task came by in that time.
                 EXPECT_EQ(after.hits, before.hits);
                 EXPECT_EQ(after.missed[DJPROBE_MISS_BPF_BUSY],
@@ -62,12 +62,12 @@ TEST_F(Recursion, HitsFromWithinAnotherBpfProgramAreBusy) {
         const Object::Link link = other.kernel_kprobe("nest", kGetpgid, 0, 0);
         ASSERT_TRUE(link);
         const djprobe_query before = probe.query();
-        EXPECT_EQ(call_getpgid(kCalls), 0u);
+        EXPECT_EQ(call_getpgid(kCallsInside), 0u);
         const djprobe_query after = probe.query();
-        EXPECT_EQ(other.sum("runs", 0), kCalls);
+        EXPECT_EQ(other.sum("runs", 0), kCallsInside);
         EXPECT_EQ(after.hits, before.hits);
         EXPECT_EQ(after.missed[DJPROBE_MISS_BPF_BUSY] - before.missed[DJPROBE_MISS_BPF_BUSY],
-                  kCalls);
+                  kCallsInside);
     }
 }
 
@@ -77,12 +77,12 @@ TEST_F(Recursion, HitsFromWithinAMapUpdateAreBusy) {
         const Probe probe = device_.must_attach(at("htab_map_update_elem", 0, mode));
         expect_mechanism(probe, mode);
         const djprobe_query before = probe.query();
-        for (uint64_t i = 0; i < kCalls; ++i)
+        for (uint64_t i = 0; i < kCallsInside; ++i)
             nest_.set<uint64_t>("hash", 1, i);
         const djprobe_query after = probe.query();
         EXPECT_EQ(after.hits, before.hits);
         EXPECT_EQ(after.missed[DJPROBE_MISS_BPF_BUSY] - before.missed[DJPROBE_MISS_BPF_BUSY],
-                  kCalls);
+                  kCallsInside);
     }
 }
 
@@ -101,8 +101,8 @@ TEST_F(Recursion, AKprobeOfTheKernelWithinOurHandlerIsSkipped) {
         const Object other("nest");
         const Object::Link link = kprobe_within_handler(other);
         ASSERT_TRUE(link);
-        EXPECT_EQ(call_getpgid(kCalls), 0u);
-        EXPECT_EQ(probe.hits(), kCalls);
+        EXPECT_EQ(call_getpgid(kCallsInside), 0u);
+        EXPECT_EQ(probe.hits(), kCallsInside);
         EXPECT_EQ(other.sum("runs", 0), 0u);
     }
 }

@@ -7,7 +7,7 @@
 namespace djprobe::vm {
 namespace {
 
-constexpr uint64_t kCalls = 1000;
+constexpr uint64_t kCountedCalls = 1000;
 
 struct Counts {
     uint64_t runs, misses;
@@ -15,10 +15,10 @@ struct Counts {
 
 class Statistics : public ProbeTest {
   protected:
-    /// What the kernel has counted for a program while kGetpgid was called kCalls times.
+    /// What the kernel has counted for a program while kGetpgid was called kCountedCalls times.
     static Counts of_calls(int prog_fd) {
         const Counts before = read(prog_fd);
-        EXPECT_EQ(call_getpgid(kCalls), 0u);
+        EXPECT_EQ(call_getpgid(kCountedCalls), 0u);
         const Counts after = read(prog_fd);
         return {after.runs - before.runs, after.misses - before.misses};
     }
@@ -40,7 +40,7 @@ TEST_F(Statistics, EachHitIsARun) {
         const Probe probe = device_.must_attach(at(kGetpgid, 0, mode));
         expect_mechanism(probe, mode);
         const Counts counts = of_calls(counter());
-        EXPECT_EQ(counts.runs, kCalls);
+        EXPECT_EQ(counts.runs, kCountedCalls);
         EXPECT_EQ(counts.misses, 0u);
     }
 }
@@ -54,7 +54,7 @@ TEST_F(Statistics, EachMissedHitIsAMiss) {
         expect_mechanism(probe, mode);
         const Counts counts = of_calls(counter());
         EXPECT_EQ(counts.runs, 0u);
-        EXPECT_EQ(counts.misses, kCalls);
+        EXPECT_EQ(counts.misses, kCountedCalls);
     }
 }
 
@@ -67,7 +67,7 @@ TEST_F(Statistics, TheEntryProgramOfASessionRuns) {
     session.entry_prog_fd = nest_.program("nest_without_hash");
     const Fd probe(call_ioctl(device_.fd(), DJPROBE_IOC_ATTACH, &session));
     ASSERT_TRUE(probe);
-    EXPECT_EQ(of_calls(session.entry_prog_fd).runs, kCalls);
+    EXPECT_EQ(of_calls(session.entry_prog_fd).runs, kCountedCalls);
     EXPECT_EQ(of_calls(session.prog_fd).runs, 0u) << "the entry returns 0: it wants no return";
 }
 
