@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # Another kernel takes over while probes are in the text and are being hit: by kexec, which stops the
 # other CPUs by IPI, and by a panic, which stops them by NMI. It must boot, and find what it should.
+# on 6.1: what the next kernel finds does not depend on the one before
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -10,5 +10,5 @@ if [[ $KERNEL == *-rt && -z ${PARKED:-} ]]; then
     echo 'SKIP: the code is that of 6.12; vm/torture runs it here, too'
     exit 77
 fi
-read -r -a options <<<"${PARKED:---seconds 40 --sites 1}"
+read -r -a options <<<"${PARKED:---seconds 25 --sites 1}"
 exec python3 "$top/vm/lib/parked.py" "$top" "$KERNEL" "${options[@]}"

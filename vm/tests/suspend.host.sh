@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # The machine sleeps, and is restored from an image of its memory, while probes are in the text, on
 # their way into it, and being hit. All of them go on and count exactly.
+# on 6.12: the notifiers of suspend are the same on each kernel
 set -euo pipefail
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
