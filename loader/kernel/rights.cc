@@ -2,11 +2,13 @@
 #include "kernel/rights.h"
 
 #include <fmt/core.h>
+#include <grp.h>
 #include <linux/capability.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <fstream>
 #include <limits>
@@ -28,8 +30,25 @@ const char* way_out(const Rights& rights) {
 bool is_closed_to(const Rights& rights, const struct stat& file) {
     if (rights.has(Capability::kDacOverride) || rights.has(Capability::kDacReadSearch))
         return false;
-    return file.st_uid == rights.user ? (file.st_mode & S_IRUSR) == 0
-                                      : (file.st_mode & S_IROTH) == 0;
+    if (file.st_uid == rights.user) return (file.st_mode & S_IRUSR) == 0;
+    const bool of_its_group = std::ranges::find(rights.groups, file.st_gid) != rights.groups.end();
+    return (file.st_mode & (of_its_group ? S_IRGRP : S_IROTH)) == 0;
+}
+
+// "user 0", and of a file that a group may read its name, too: it is a way out.
+std::string owner_of(const struct stat& file) {
+    if ((file.st_mode & S_IRGRP) == 0) return fmt::format("user {}", file.st_uid);
+    const group* const named = getgrgid(file.st_gid);
+    return fmt::format("user {} and group {}", file.st_uid,
+                       named != nullptr ? named->gr_name : std::to_string(file.st_gid));
+}
+
+std::vector<gid_t> groups_of_this_process() {
+    std::vector<gid_t> groups(static_cast<std::size_t>(std::max(getgroups(0, nullptr), 0)));
+    const int count = getgroups(static_cast<int>(groups.size()), groups.data());
+    groups.resize(static_cast<std::size_t>(std::max(count, 0)));
+    groups.push_back(getegid());
+    return groups;
 }
 
 const char* name_of(Capability capability) {
@@ -59,6 +78,7 @@ Rights Rights::of_this_process() {
     if (syscall(SYS_capget, &header, data.data()) == 0)
         rights.capabilities = data[0].effective | std::uint64_t{data[1].effective} << 32;
     rights.user = geteuid();
+    rights.groups = groups_of_this_process();
     rights.in_initial_namespace = maps_all_users("/proc/self/uid_map");
     return rights;
 }
@@ -80,8 +100,8 @@ std::string why_not_opened(const char* path, Capability capability, const Rights
         return why_denied(capability, rights);
     const std::string also =
         rights.has(capability) ? "" : fmt::format(", and {} is missing", name_of(capability));
-    return fmt::format("mode {:04o} of user {} is closed to user {}{}: {}", file.st_mode & 07777,
-                       file.st_uid, rights.user, also, way_out(rights));
+    return fmt::format("mode {:04o} of {} is closed to user {}{}: {}", file.st_mode & 07777,
+                       owner_of(file), rights.user, also, way_out(rights));
 }
 
 int kptr_restrict(const char* path) {

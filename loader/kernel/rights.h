@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace djprobe::loader {
 
@@ -24,6 +25,7 @@ struct Rights {
     std::uint64_t capabilities = 0;    ///< the effective ones, a bit for each
     uid_t user = 0;                    ///< the effective one
     bool in_initial_namespace = true;  ///< of users: capabilities of another one do not count
+    std::vector<gid_t> groups{};       ///< the effective one, and all others
 
     static Rights of_this_process();
     [[nodiscard]] bool has(Capability capability) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "kernel/rights.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -50,6 +51,26 @@ TEST(Rights, mode_of_a_file_is_told_where_it_is_why) {
               "CAP_SYS_ADMIN is missing: run as root");
 }
 
+TEST(Rights, group_of_a_file_opens_it_and_grants_no_capability) {
+    const Files files;
+    const std::string path = files.write("device", "");
+    struct stat file = {};
+    chmod(path.c_str(), 0660);
+    ASSERT_EQ(stat(path.c_str(), &file), 0);
+    const uid_t other = file.st_uid + 1;
+    const auto why = [&](const std::vector<gid_t>& groups) {
+        return why_not_opened(path.c_str(), Capability::kSysAdmin, {0, other, true, groups});
+    };
+    EXPECT_THAT(why({file.st_gid + 1}), testing::HasSubstr(" and group "));
+    EXPECT_THAT(why({file.st_gid + 1}), testing::HasSubstr("is closed to user "));
+    const std::string missing = std::string("CAP_SYS_ADMIN is missing: ") +
+                                (other == 0 ? "run with all capabilities" : "run as root");
+    EXPECT_EQ(why({file.st_gid + 1, file.st_gid}), missing);
+    chmod(path.c_str(), 0606);
+    EXPECT_THAT(why({file.st_gid}), testing::HasSubstr("mode 0606 of user "));
+    EXPECT_EQ(why({file.st_gid + 1}), missing);
+}
+
 TEST(Rights, hidden_addresses_have_two_causes) {
     EXPECT_EQ(why_hidden(2, {kAll, 0, true}), "kernel.kptr_restrict is 2: set it below 2");
     EXPECT_EQ(why_hidden(1, {0, 1000, true}), "CAP_SYSLOG is missing: run as root");
@@ -61,6 +82,7 @@ TEST(Rights, hidden_addresses_have_two_causes) {
 TEST(Rights, of_this_process_can_be_read) {
     const Rights rights = Rights::of_this_process();
     EXPECT_EQ(rights.user, geteuid());
+    EXPECT_THAT(rights.groups, testing::Contains(getegid()));
 }
 
 }  // namespace
