@@ -15,10 +15,9 @@
 #include "base/error.h"
 #include "base/say.h"
 #include "cli/checks.h"
+#include "cli/metrics_options.h"
 #include "cli/modes.h"
 #include "cli/number_option.h"
-#include "metrics/metrics_export.h"
-#include "metrics/metrics_option.h"
 #include "session/attach_session.h"
 
 namespace djprobe::loader {
@@ -179,7 +178,7 @@ void add_filters(CLI::App& command, FilterOptions& filter) {
         ->excludes(without);
 }
 
-void add_options(CLI::App& command, AttachOptions& options) {
+void add_options(CLI::App& command, AttachOptions& options, MetricsOptions& metrics) {
     command
         .add_option_function<std::vector<std::string>>(
             "-f,--func",
@@ -308,31 +307,11 @@ void add_options(CLI::App& command, AttachOptions& options) {
         ->excludes(json)
         ->excludes(folded);
     command.add_flag("-v,--verbose", options.verbose, "Show what libbpf says");
-    command
-        .add_option_function<std::string>(
-            "--metrics",
-            [&options](const std::string& text) { options.metrics = parse_metrics_address(text); },
-            "Serve hits, misses, events and maps to Prometheus: http://127.0.0.1:PORT/metrics")
-        ->type_name("[ADDR:]PORT");
-    command
-        .add_option("--metrics-file", options.metrics_file,
-                    "The same in a file for node_exporter's textfile collector, each second")
-        ->type_name("FILE.prom")
-        ->check(not_empty);
+    add_metrics_options(command, metrics, "hits, misses, events and maps");
     command
         .add_option("FILE", options.file, "BPF object (.bpf.o) or its source (.bpf.c); - for stdin")
         ->type_name("")
         ->required();
-}
-
-int attach(const AttachOptions& options) {
-    Views views;
-    std::optional<MetricsExport> metrics;
-    if (options.metrics || options.metrics_file) {
-        metrics.emplace(options.metrics, options.metrics_file);
-        views.numbers = [&metrics](const Summary& summary) { metrics->update(summary); };
-    }
-    return run_attach(options, views);
 }
 
 }  // namespace
@@ -342,9 +321,16 @@ Command add_attach(CLI::App& app) {
         app.add_subcommand("attach", "Run a BPF program at sites of the kernel");
     command->footer(kAttachFooter);
     const auto options = std::make_shared<AttachOptions>();
-    add_options(*command, *options);
+    const auto metrics = std::make_shared<MetricsOptions>();
+    add_options(*command, *options, *metrics);
     return {command,
-            [options] { return attach(*options); },
+            [options, metrics] {
+                return run_with_metrics(*metrics, [&](const Numbers& numbers) {
+                    Views views;
+                    views.numbers = numbers;
+                    return run_attach(*options, views);
+                });
+            },
             {std::begin(kAllExitCodes), std::end(kAllExitCodes)}};
 }
 

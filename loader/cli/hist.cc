@@ -6,6 +6,7 @@
 #include <string>
 
 #include "cli/count.h"
+#include "cli/metrics_options.h"
 
 namespace djprobe::loader {
 namespace {
@@ -21,6 +22,8 @@ constexpr const char* kHistFooter = R"(Examples:
       what one process reads
   probeload hist vfs_read+0x2b --of rdx -d 5 -j
       a register at an instruction, as JSON
+  probeload hist vfs_read --of count --metrics 9435
+      served to Prometheus, as the histogram djprobe_value
 
 An argument is looked up in the kernel's BTF, and known at the function's entry
 only. A negative number counts as the largest of all in the bars, not in min and
@@ -60,7 +63,12 @@ Command add_hist(CLI::App& app) {
         ->required();
     add_counting_options(*command, *options);
     command->add_flag("-j,--json", options->json, "Histogram and summary as NDJSON");
-    return counting_command(command, [options] { return run_count(*options); });
+    const auto metrics = std::make_shared<MetricsOptions>();
+    add_metrics_options(*command, *metrics, "histogram and hits");
+    return counting_command(command, [options, metrics] {
+        return run_with_metrics(
+            *metrics, [&](const Numbers& numbers) { return run_count(*options, numbers); });
+    });
 }
 
 }  // namespace djprobe::loader

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/checks.h"
+#include "cli/metrics_options.h"
 #include "cli/modes.h"
 #include "cli/number_option.h"
 #include "cli/watch_options.h"
@@ -24,6 +25,8 @@ constexpr const char* kLatencyFooter = R"(Examples:
       between two instructions, for each CPU, a table each second
   probeload latency ext4:ext4_sync_file ext4:ext4_sync_file:return -c sync -j | jq .mean
       a module's function, as JSON
+  probeload latency vfs_read vfs_read:return --metrics 9435
+      served to Prometheus, as the histogram djprobe_latency_seconds
 
 A begins a time, the next B in the same task ends it. A task has one time at a
 time: where A comes again before B, the later one counts. What makes no pair has
@@ -116,8 +119,14 @@ Command add_latency(CLI::App& app) {
         ->check(positive);
     add_modes(*command, *options);
     command->add_flag("-j,--json", options->json, "Histogram and summary as NDJSON");
+    const auto metrics = std::make_shared<MetricsOptions>();
+    add_metrics_options(*command, *metrics, "histograms and hits");
     return {command,
-            [options] { return run_latency(*options); },
+            [options, metrics] {
+                return run_with_metrics(*metrics, [&](const Numbers& numbers) {
+                    return run_latency(*options, numbers);
+                });
+            },
             {ExitCode::kOk, ExitCode::kFailure, ExitCode::kUsage, ExitCode::kRejected,
              ExitCode::kNotLoaded, ExitCode::kAbiMismatch, ExitCode::kNoPermission,
              ExitCode::kNoSuchSite, ExitCode::kRefusedSite, ExitCode::kBusySite,

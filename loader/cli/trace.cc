@@ -226,9 +226,9 @@ void add_output(CLI::App& command, TraceOptions& options) {
 void check_ends(const CLI::App& command) {
     for (const CLI::Option* const option : command.get_options()) {
         const std::string name = option->get_name();
-        const std::set<std::string> known = {"--from",     "--to",      "--latency",
-                                             "--by",       "--top",     "--duration",
-                                             "--interval", "--command", "--json"};
+        const std::set<std::string> known = {"--from", "--to",       "--latency",     "--by",
+                                             "--top",  "--duration", "--interval",    "--command",
+                                             "--json", "--metrics",  "--metrics-file"};
         if (option->count() == 0 || known.contains(name)) continue;
         fail(ExitCode::kUsage, "{}: is not for --latency --from SITE --to SITE", name);
     }
@@ -237,7 +237,7 @@ void check_ends(const CLI::App& command) {
         fail(ExitCode::kUsage, "--from and --to: write --latency --from SITE --to SITE");
 }
 
-int run_between(const TraceOptions& options, const Ends& ends) {
+int run_between(const TraceOptions& options, const Ends& ends, const Numbers& numbers) {
     LatencyOptions latency;
     latency.from = *ends.from;
     latency.to = *ends.to;
@@ -249,16 +249,18 @@ int run_between(const TraceOptions& options, const Ends& ends) {
     latency.interval = options.attach.interval;
     latency.command = options.attach.command;
     latency.json = options.style == Style::kJson;
-    return run_latency(latency);
+    return run_latency(latency, numbers);
 }
 
-int run_trace_verb(const CLI::App& command, const TraceOptions& options, const Ends& ends) {
-    if (ends.any()) {
+int run_trace_verb(const CLI::App& command, const TraceOptions& options, const Ends& ends,
+                   const MetricsOptions& metrics) {
+    if (ends.any())
         check_ends(command);
-        return run_between(options, ends);
-    }
-    if (command.count("FUNC") == 0) fail(ExitCode::kUsage, "FUNC is required (see --help)");
-    return run_trace(options);
+    else if (command.count("FUNC") == 0)
+        fail(ExitCode::kUsage, "FUNC is required (see --help)");
+    return run_with_metrics(metrics, [&](const Numbers& numbers) {
+        return ends.any() ? run_between(options, ends, numbers) : run_trace(options, numbers);
+    });
 }
 
 void add_run(CLI::App& command, AttachOptions& attach) {
@@ -289,6 +291,7 @@ Command add_trace(CLI::App& app) {
     command->footer(kTraceFooter);
     const auto options = std::make_shared<TraceOptions>();
     const auto ends = std::make_shared<Ends>();
+    const auto metrics = std::make_shared<MetricsOptions>();
     command
         ->add_option_function<std::string>(
             "FUNC", [options](const std::string& text) { parse_place(text, options->question); },
@@ -319,6 +322,7 @@ Command add_trace(CLI::App& app) {
     add_results(*command, *options, *ends);
     add_output(*command, *options);
     add_run(*command, options->attach);
+    add_metrics_options(*command, *metrics, "the histograms of --hist and --latency");
     command
         ->add_option("--emit", options->emit,
                      "Write the program, as source or, for .o, compiled; run nothing. What is of "
@@ -336,7 +340,7 @@ Command add_trace(CLI::App& app) {
         ->check(a_value(*command))
         ->needs("--emit");
     return {command,
-            [=] { return run_trace_verb(*command, *options, *ends); },
+            [=] { return run_trace_verb(*command, *options, *ends, *metrics); },
             {std::begin(kAllExitCodes), std::end(kAllExitCodes)}};
 }
 

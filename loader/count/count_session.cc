@@ -144,7 +144,7 @@ Summary sum_up(const CountOptions& options, const std::vector<Attachment>& attac
 
 }  // namespace
 
-int run_count(const CountOptions& options) {
+int run_count(const CountOptions& options, const Numbers& numbers) {
     StopSignals stop;
     SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
@@ -170,11 +170,25 @@ int run_count(const CountOptions& options) {
     Watch watch(options, output);
     const bool is_signed = options.histogram_of && has_sign(actions.front());
     Display display(options, map.get(), is_signed, watch, output, symbolizer);
+    const auto distributions = [&]() -> std::vector<Distribution> {
+        if (!options.histogram_of) return {};
+        Distribution values = slots_distribution(read_slots(map.get(), is_signed));
+        values.labels = {{"site", options.sites.front().str()}, {"of", *options.histogram_of}};
+        return {values};
+    };
+    watch.tell(numbers, [&] {
+        Summary now;
+        now.attachments = reports_of(attachments);
+        now.distributions = distributions();
+        return now;
+    });
     const std::optional<int> status = watch.run(
         stop, wish, child, [&](double seconds) { display.show(reports_of(attachments), seconds); });
     Summary summary = sum_up(options, attachments, symbolizer);
     display.show_end(summary.attachments);
     summary.command_status = status;
+    summary.distributions = distributions();
+    if (numbers) numbers(summary);
     print_summary(summary, options.json ? Format::kJson : Format::kText, output, symbolizer);
     return command_exit_status(status, options.exit_status);
 }

@@ -22,7 +22,7 @@ struct CountOptions : WatchOptions {
     std::optional<std::string> histogram_of;
 };
 
-/// Returns the exit status. Throws Error.
-int run_count(const CountOptions& options);
+/// Returns the exit status. Throws Error. `numbers`: takes them, too.
+int run_count(const CountOptions& options, const Numbers& numbers = {});
 
 }  // namespace djprobe::loader

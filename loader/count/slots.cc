@@ -81,6 +81,15 @@ Slots read_slots(int map, bool is_signed) {
     return add_slots(all, is_signed);
 }
 
+// A number below 0 is in the last slot.
+Distribution slots_distribution(const Slots& slots) {
+    std::vector<std::uint64_t> counts = slots.counts;
+    if (!slots.is_signed) return by_powers_of_two(counts, 0, kMostValueBits);
+    const std::uint64_t negative = counts.back();
+    counts.pop_back();
+    return by_powers_of_two(counts, 0, kMostValueBits, negative);
+}
+
 std::string slots_text(const Slots& slots) {
     if (slots.total() == 0) return "";
     std::string text = draw_bars(bars_of(slots.counts));

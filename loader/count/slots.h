@@ -9,6 +9,7 @@
 
 #include "count/operand.h"
 #include "djprobe_action.h"
+#include "session/distribution.h"
 
 namespace djprobe::loader {
 
@@ -34,6 +35,8 @@ Slots read_slots(int map, bool is_signed);
 /// From the counters of each CPU, one behind the other.
 Slots add_slots(std::span<const std::uint64_t> cpus, bool is_signed);
 
+/// For metrics; the sum is not known.
+Distribution slots_distribution(const Slots& slots);
 /// Bars, from the first slot to the last that is not empty, and the least and the greatest value;
 /// "" if there was none.
 std::string slots_text(const Slots& slots);

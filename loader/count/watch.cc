@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/manager.h"
 #include "session/command.h"
@@ -29,6 +30,11 @@ Watch::Watch(const WatchOptions& options, Output& output)
       output_(output),
       redraws_(!options.json && isatty(output.fd()) != 0),
       interval_(options.interval.value_or(redraws_ ? 1 : 0)) {}
+
+void Watch::tell(Numbers take, std::function<Summary()> snapshot) {
+    take_ = std::move(take);
+    snapshot_ = std::move(snapshot);
+}
 
 double Watch::elapsed() const {
     return seconds_since(begin_);
@@ -54,16 +60,16 @@ void Watch::show_if_due(bool wished, const std::function<void(double)>& show) {
 bool Watch::until_end(const StopSignals& stop, SnapshotSignal& wish, int command,
                       const std::function<void(double)>& show) {
     Life life;
-    pollfd polled[] = {{stop.fd(), POLLIN, 0},
-                       {command, POLLIN, 0},
-                       {output_.fd(), 0, 0},
-                       {wish.fd(), POLLIN, 0},
-                       {life.fd(), POLLIN, 0}};
+    NumbersWatch numbers(take_, snapshot_);
+    const Watched told = numbers.watched();
+    pollfd polled[] = {{stop.fd(), POLLIN, 0}, {command, POLLIN, 0},   {output_.fd(), 0, 0},
+                       {wish.fd(), POLLIN, 0}, {life.fd(), POLLIN, 0}, {told.fd, POLLIN, 0}};
     while (!stop.requested() && !output_.closed()) {
         if (poll(polled, std::size(polled), wait()) < 0) continue;
         if ((polled[2].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0) output_.set_closed();
         if ((polled[1].revents & POLLIN) != 0) return true;
         life.show();
+        told.act();
         if (!stop.requested()) show_if_due(wish.take(), show);
     }
     return false;

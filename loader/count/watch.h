@@ -11,6 +11,7 @@
 #include "base/output.h"
 #include "base/snapshot_signal.h"
 #include "base/stop_signals.h"
+#include "session/numbers_watch.h"
 
 namespace djprobe::loader {
 
@@ -26,6 +27,9 @@ struct WatchOptions {
 class Watch {
   public:
     Watch(const WatchOptions& options, Output& output);
+
+    /// What run() hands to `take`, as NumbersWatch does. Both outlive it.
+    void tell(Numbers take, std::function<Summary()> snapshot);
 
     /// Until a stop is requested, the command ends, or the reader of stdout is gone. Calls
     /// show(seconds since it was called last) at each interval and each wish for a snapshot.
@@ -52,6 +56,8 @@ class Watch {
     Output& output_;
     bool redraws_;
     double interval_;  // 0: never
+    Numbers take_;
+    std::function<Summary()> snapshot_;
     Clock::time_point begin_ = Clock::now(), last_ = begin_;
 };
 

@@ -78,7 +78,7 @@ void show(const LatencyOptions& options, const LatencyResults& results, Watch& w
 
 }  // namespace
 
-int run_latency(const LatencyOptions& options) {
+int run_latency(const LatencyOptions& options, const Numbers& numbers) {
     check_places(options);
     StopSignals stop;
     SnapshotSignal wish;
@@ -100,12 +100,22 @@ int run_latency(const LatencyOptions& options) {
 
     programs.count(true);
     Watch watch(options, output);
+    watch.tell(numbers, [&] {
+        Summary now;
+        for (const Attachment& attachment : attachments)
+            now.attachments.push_back(attachment.snapshot(symbolizer));
+        now.distributions = latency_distributions(programs.read(), options.style);
+        return now;
+    });
     const std::optional<int> status = watch.run(
         stop, wish, child, [&](double) { show(options, programs.read(), watch, output); });
     programs.count(false);
     Summary summary = sum_up(attachments, symbolizer);
-    show(options, programs.read(), watch, output);
+    const LatencyResults results = programs.read();
+    show(options, results, watch, output);
     summary.command_status = status;
+    summary.distributions = latency_distributions(results, options.style);
+    if (numbers) numbers(summary);
     print_summary(summary, options.json ? Format::kJson : Format::kText, output, symbolizer);
     return command_exit_status(status, options.exit_status);
 }

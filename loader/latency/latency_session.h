@@ -19,7 +19,7 @@ struct LatencyOptions : WatchOptions {
     std::optional<ReturnMode> return_mode;
 };
 
-/// Returns the exit status. Throws Error.
-int run_latency(const LatencyOptions& options);
+/// Returns the exit status. Throws Error. `numbers`: takes them, too.
+int run_latency(const LatencyOptions& options, const Numbers& numbers = {});
 
 }  // namespace djprobe::loader

@@ -115,7 +115,27 @@ Json parts_json(const LatencyResults& results, const LatencyStyle& style) {
     return parts;
 }
 
+Distribution distribution_of(const Times& times, const LatencyStyle& style) {
+    Distribution distribution = by_powers_of_two(times.slots, 1, kMostTimeBits);
+    distribution.unit = Distribution::Unit::kNanoseconds;
+    distribution.labels = {{"from", style.from}, {"to", style.to}};
+    distribution.sum = static_cast<double>(times.sum);
+    return distribution;
+}
+
 }  // namespace
+
+std::vector<Distribution> latency_distributions(const LatencyResults& results,
+                                                const LatencyStyle& style) {
+    if (style.by == LatencyBy::kNothing) return {distribution_of(results.all, style)};
+    std::vector<Distribution> distributions;
+    for (const TimesOf& part : shown(results, style)) {
+        Distribution distribution = distribution_of(part.times, style);
+        distribution.labels.emplace_back(style.by == LatencyBy::kCpu ? "cpu" : "comm", part.key);
+        distributions.push_back(std::move(distribution));
+    }
+    return distributions;
+}
 
 std::string latency_text(const LatencyResults& results, const LatencyStyle& style) {
     std::string text = fmt::format("{:>14} {:>14} {:>14} {:>14}{}\n", "PAIRS", "MEAN NS", "MIN NS",

@@ -4,8 +4,10 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "latency/results.h"
+#include "session/distribution.h"
 
 namespace djprobe::loader {
 
@@ -18,6 +20,9 @@ struct LatencyStyle {
 
 /// A line and a histogram for all, or for each part; then what makes no pair.
 std::string latency_text(const LatencyResults& results, const LatencyStyle& style);
+/// For metrics: of all, or of each part that is shown.
+std::vector<Distribution> latency_distributions(const LatencyResults& results,
+                                                const LatencyStyle& style);
 /// One line of NDJSON.
 std::string latency_json(const LatencyResults& results, const LatencyStyle& style, double elapsed);
 

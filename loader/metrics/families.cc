@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <map>
+#include <iterator>
 #include <string>
 #include <utility>
 
+#include "metrics/family.h"
+#include "metrics/histograms.h"
 #include "session/probe_words.h"
 
 namespace djprobe::loader {
@@ -18,31 +20,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using prometheus::MetricFamily;
 using prometheus::MetricType;
-using Labels = std::vector<prometheus::ClientMetric::Label>;
 
 /// Longer ones are tables, whose elements are no time series that one wants.
 constexpr std::size_t kLongestArray = 256;
-
-class Family {
-  public:
-    Family(const char* name, const char* help, MetricType type) : family_{name, help, type, {}} {}
-
-    /// Of samples with the same labels Prometheus would keep one: further ones get a label "nr".
-    void add(Labels labels, double value) {
-        const unsigned number = ++known_[labels];
-        if (number > 1) labels.push_back({"nr", std::to_string(number)});
-        prometheus::ClientMetric metric;
-        metric.label = std::move(labels);
-        // The serializer reads the one of the family's type.
-        metric.counter.value = metric.gauge.value = metric.untyped.value = value;
-        family_.metric.push_back(std::move(metric));
-    }
-    MetricFamily take() { return std::move(family_); }
-
-  private:
-    MetricFamily family_;
-    std::map<Labels, unsigned> known_;
-};
 
 Labels with(Labels labels, const char* name, std::string value) {
     labels.push_back({name, std::move(value)});
@@ -108,9 +88,7 @@ std::string text_of(const Json& value) {
 // The key's members are labels of their own: "key_pid", or "key".
 void add_key(const Json& key, std::string name, Labels& labels) {
     if (!key.is_object()) {
-        while (std::ranges::find(labels, name, &Labels::value_type::name) != labels.end())
-            name += "_";
-        return labels.push_back({name, text_of(key)});
+        return add_label(std::move(name), text_of(key), labels);
     }
     for (const auto& [member, value] : key.items())
         add_key(value, fmt::format("{}_{}", name, member), labels);
@@ -175,6 +153,7 @@ std::vector<MetricFamily> metric_families(const Summary& summary) {
     std::vector<MetricFamily> families = {probes.hits.take(), probes.missed.take(),
                                           probes.probes.take()};
     add_events(summary, families);
+    std::ranges::move(histogram_families(summary.distributions), std::back_inserter(families));
     families.push_back(variable_family(summary));
     families.push_back(map_family(summary));
     std::erase_if(families, [](const MetricFamily& family) { return family.metric.empty(); });

@@ -10,7 +10,8 @@
 
 namespace djprobe::loader {
 
-/// The counters of the probes and events, and each number in the maps and variables of the program.
+/// The counters of the probes and events, what was measured, and each number in the maps and
+/// variables of the program.
 /// Prometheus keeps numbers as doubles: those above 2^53 lose their last digits.
 std::vector<prometheus::MetricFamily> metric_families(const Summary& summary);
 

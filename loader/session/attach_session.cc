@@ -200,7 +200,9 @@ int run_attach(const AttachOptions& options, const Views& views) {
         now.seconds = std::chrono::duration<double>(Clock::now() - since).count();
         now.attachments = running.snapshot(symbolizer);
         add_results(object, events, running, now);
-        if (!options.folded) add_maps(object, events, false, frame_names, now);
+        if (views.distributions)
+            now.distributions = views.distributions(object.handle(), symbolizer);
+        if (!views.results && !options.folded) add_maps(object, events, false, frame_names, now);
         return now;
     };
     const auto show = [&] {
@@ -232,6 +234,8 @@ int run_attach(const AttachOptions& options, const Views& views) {
     add_results(object, events, running, summary);
     if (options.folded) print_folded(printers.folded().all(), output);
     if (!views.results && !options.folded) add_maps(object, events, true, frame_names, summary);
+    if (views.distributions)
+        summary.distributions = views.distributions(object.handle(), symbolizer);
     if (views.numbers) views.numbers(summary);
     if (views.ended) views.ended(summary, symbolizer);
     print_summary(summary, options.format, output, symbolizer);

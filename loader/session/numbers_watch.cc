@@ -11,8 +11,7 @@ constexpr int kIdleTimes = 20;
 
 }  // namespace
 
-NumbersWatch::NumbersWatch(std::function<void(const Summary&)> take,
-                           std::function<Summary()> snapshot)
+NumbersWatch::NumbersWatch(Numbers take, std::function<Summary()> snapshot)
     : take_(std::move(take)), snapshot_(std::move(snapshot)) {
     if (!take_) return;
     ticker_ = Ticker(1);

@@ -11,11 +11,14 @@
 
 namespace djprobe::loader {
 
+/// Takes all numbers, while they change and at the end.
+using Numbers = std::function<void(const Summary&)>;
+
 /// Takes a snapshot each second, or less often where that takes long, and hands it to `take`, at
 /// once for the first time. Without `take` it does nothing.
 class NumbersWatch {
   public:
-    NumbersWatch(std::function<void(const Summary&)> take, std::function<Summary()> snapshot);
+    NumbersWatch(Numbers take, std::function<Summary()> snapshot);
     /// For the event loop.
     [[nodiscard]] Watched watched();
 
@@ -24,7 +27,7 @@ class NumbersWatch {
 
     void look();
 
-    std::function<void(const Summary&)> take_;
+    Numbers take_;
     std::function<Summary()> snapshot_;
     Ticker ticker_;
     Clock::time_point next_{};

@@ -70,9 +70,7 @@ struct AttachOptions {
     Format format = Format::kText;
     bool folded = false;                       ///< stacks added up, in place of events and maps
     std::vector<EventTypeOption> event_types;  ///< of maps whose records the object has no type for
-    std::optional<std::string> metrics;        ///< "IP:PORT" that serves them
-    std::optional<std::filesystem::path> metrics_file;
-    std::size_t top = kTopSites;  ///< of a pattern's sites so many are told of
+    std::size_t top = kTopSites;               ///< of a pattern's sites so many are told of
     bool verbose = false;
 };
 

@@ -15,6 +15,7 @@
 #include "events/variables.h"
 #include "kernel/symbolizer.h"
 #include "object/program.h"
+#include "session/distribution.h"
 #include "session/kernel_probes.h"
 #include "session/report.h"
 
@@ -29,7 +30,8 @@ struct Summary {
     std::optional<Loss> loss;  ///< none: the object has no event map
     std::vector<Variable> variables;
     MapDump maps;
-    std::optional<int> command_status;  ///< as of waitpid()
+    std::vector<Distribution> distributions;  ///< for metrics; a session shows its own as it likes
+    std::optional<int> command_status;        ///< as of waitpid()
 };
 
 /// The lines for stderr.

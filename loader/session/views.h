@@ -5,10 +5,13 @@
 #include <bpf/btf.h>
 
 #include <functional>
+#include <vector>
 
 #include "base/output.h"
 #include "events/reader.h"
 #include "kernel/symbolizer.h"
+#include "session/distribution.h"
+#include "session/numbers_watch.h"
 #include "session/summary.h"
 
 namespace djprobe::loader {
@@ -23,7 +26,10 @@ struct Views {
     /// Prints what the maps hold, at intervals and at the end.
     ResultsView results{};
     /// Takes all numbers once attached, about each second, and at the end.
-    std::function<void(const Summary& summary)> numbers{};
+    Numbers numbers{};
+    /// For these what `results` would print.
+    std::function<std::vector<Distribution>(const bpf_object* object, Symbolizer& symbolizer)>
+        distributions{};
     /// Takes the summary before it is printed.
     std::function<void(const Summary& summary, Symbolizer& symbolizer)> ended{};
 };

@@ -21,6 +21,7 @@
 #include "session/attachment.h"
 #include "session/command.h"
 #include "session/summary.h"
+#include "trace/distributions.h"
 #include "trace/results_text.h"
 
 namespace djprobe::loader {
@@ -129,7 +130,8 @@ Summary sum_up(const Attachment& attachment, Symbolizer& symbolizer) {
 
 int run_actions(const Question& question, const std::vector<djprobe_action>& actions,
                 const AttachOptions& options, ResultsSink& sink,
-                const std::function<void(const Summary&, Symbolizer&)>& ended) {
+                const std::function<void(const Summary&, Symbolizer&)>& ended,
+                const Numbers& numbers) {
     StopSignals stop;
     SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
@@ -153,11 +155,25 @@ int run_actions(const Question& question, const std::vector<djprobe_action>& act
     const auto show = [&](const AttachmentReport& report, bool is_last) {
         sink.take(counted.results(report, sink.most(), symbolizer), is_last, output);
     };
+    const auto distributions = [&](const AttachmentReport& report) {
+        return distributions_of(counted.results(report, sink.most(), symbolizer), question,
+                                sink.style());
+    };
+    watch.tell(numbers, [&] {
+        Summary now;
+        now.attachments = {attachment.report()};
+        now.distributions = distributions(now.attachments.front());
+        return now;
+    });
     const std::optional<int> status =
         watch.run(stop, wish, child, [&](double) { show(attachment.report(), false); });
     Summary summary = sum_up(attachment, symbolizer);
     show(summary.attachments.front(), true);
     summary.command_status = status;
+    if (numbers) {
+        summary.distributions = distributions(summary.attachments.front());
+        numbers(summary);
+    }
     if (ended) ended(summary, symbolizer);
     print_summary(summary, options.format, output, symbolizer);
     return command_exit_status(status, false);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "djprobe_action.h"
+#include "session/numbers_watch.h"
 #include "session/options.h"
 #include "session/summary.h"
 #include "trace/question.h"
@@ -14,9 +15,10 @@
 namespace djprobe::loader {
 
 /// Of `options` what says how long, how often, and in which format. `ended`: takes what there is to
-/// tell at the end. Returns the exit status. Throws Error.
+/// tell at the end; `numbers`: them, and histograms. Returns the exit status. Throws Error.
 int run_actions(const Question& question, const std::vector<djprobe_action>& actions,
                 const AttachOptions& options, ResultsSink& sink,
-                const std::function<void(const Summary&, Symbolizer&)>& ended);
+                const std::function<void(const Summary&, Symbolizer&)>& ended,
+                const Numbers& numbers);
 
 }  // namespace djprobe::loader

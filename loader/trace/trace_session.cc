@@ -31,6 +31,7 @@
 #include "trace/actions.h"
 #include "trace/beside.h"
 #include "trace/compiled.h"
+#include "trace/distributions.h"
 #include "trace/find_sites.h"
 #include "trace/header.h"
 #include "trace/program.h"
@@ -115,6 +116,14 @@ void check(const TraceOptions& options) {
     if (!results && options.question.is_glob())
         fail(ExitCode::kUsage, "{}: events are those of one function: add {}",
              options.question.function(), kinds);
+}
+
+void check_metrics(const TraceOptions& options) {
+    const std::optional<Aggregation>& results = options.question.aggregation;
+    if (!results || results->kind != Aggregation::Kind::kHistogram)
+        fail(ExitCode::kUsage, "--metrics: is for histograms: add --hist or --latency");
+    if (options.emit || options.explain)
+        fail(ExitCode::kUsage, "--metrics: goes with what runs: leave out --emit and --explain");
 }
 
 bool is_object(const std::filesystem::path& file) {
@@ -202,6 +211,17 @@ ResultsView results_view(const TraceOptions& options, const TraceProgram& progra
         if (const auto lost = counted_by_program(object).value_or(0); lost != 0)
             say("probeload: the table is full: {} have no part in it: ask for fewer results\n",
                 plural(lost, "call"));
+    };
+}
+
+// The table's results as metrics have them.
+std::function<std::vector<Distribution>(const bpf_object*, Symbolizer&)> distributions_view(
+    const TraceOptions& options, const TraceProgram& program, const ResultsSink& sink) {
+    return [&](const bpf_object* object, Symbolizer& symbolizer) {
+        const ResultsOf of{object, program.fields, options.question.aggregation->kind,
+                           program.value_is_signed, options.question.aggregation->linear};
+        return distributions_of(read_results(of, sink.most(), symbolizer), options.question,
+                                sink.style());
     };
 }
 
@@ -333,26 +353,29 @@ ResultsSink make_sink(const TraceOptions& options, const TraceProgram& program, 
 }
 
 int run_in_detour(const TraceOptions& options, const TraceProgram& program,
-                  const std::vector<djprobe_action>& actions) {
+                  const std::vector<djprobe_action>& actions, const Numbers& numbers) {
     Reporting reporting(options);
     ResultsSink sink = make_sink(options, program, reporting.report());
     AttachOptions attach = options.attach;
     reporting.set_interval(attach);
-    const int status = run_actions(options.question, actions, attach, sink,
-                                   [&](const Summary& summary, Symbolizer& symbolizer) {
-                                       reporting.ended(summary, symbolizer);
-                                   });
+    const int status = run_actions(
+        options.question, actions, attach, sink,
+        [&](const Summary& summary, Symbolizer& symbolizer) {
+            reporting.ended(summary, symbolizer);
+        },
+        numbers);
     reporting.write();
     return status;
 }
 
 int run_program(const TraceOptions& options, const TraceProgram& program,
-                const std::filesystem::path& object) {
+                const std::filesystem::path& object, const Numbers& numbers) {
     Reporting reporting(options);
     AttachOptions attach = attach_options(options, program, object);
     Symbolizer symbolizer;
     if (names_symbols(program.fields)) symbolizer.kallsyms();
     Views views;
+    views.numbers = numbers;
     views.ended = [&](const Summary& summary, Symbolizer& symbols) {
         reporting.ended(summary, symbols);
     };
@@ -361,6 +384,7 @@ int run_program(const TraceOptions& options, const TraceProgram& program,
         sink.emplace(make_sink(options, program, reporting.report()));
         reporting.set_interval(attach);
         views.results = results_view(options, program, *sink);
+        if (numbers) views.distributions = distributions_view(options, program, *sink);
     } else {
         views.records = records_view(options, program, symbolizer, reporting.report());
     }
@@ -371,9 +395,10 @@ int run_program(const TraceOptions& options, const TraceProgram& program,
 
 }  // namespace
 
-int run_trace(const TraceOptions& asked) {
+int run_trace(const TraceOptions& asked, const Numbers& numbers) {
     TraceOptions options = asked;
     check(options);
+    if (numbers) check_metrics(options);
     check_comm(options.question.filters.comm);
     check_format(options);
     check_cpu(options);
@@ -397,7 +422,8 @@ int run_trace(const TraceOptions& asked) {
     const bool by_djprobe =
         options.emit || open_device(options.attach.backend, program.is_session).has_value();
     if (options.report) Report::check_file(*options.report);
-    if (choice.actions && by_djprobe) return run_in_detour(options, program, *choice.actions);
+    if (choice.actions && by_djprobe)
+        return run_in_detour(options, program, *choice.actions, numbers);
     TempDir directory;
     const std::filesystem::path object =
         compiled(program.source, trace_header(types, program.types), trace_flags(types), directory);
@@ -406,7 +432,7 @@ int run_trace(const TraceOptions& asked) {
         tell_of_emitted(options, program);
         return 0;
     }
-    return run_program(options, program, object);
+    return run_program(options, program, object, numbers);
 }
 
 }  // namespace djprobe::loader

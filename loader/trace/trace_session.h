@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "session/numbers_watch.h"
 #include "session/options.h"
 #include "trace/columns.h"
 #include "trace/program.h"
@@ -31,7 +32,7 @@ struct TraceOptions {
 AttachOptions attach_options(const TraceOptions& options, const TraceProgram& program,
                              const std::filesystem::path& object);
 
-/// Returns the exit status. Throws Error.
-int run_trace(const TraceOptions& options);
+/// Returns the exit status. Throws Error. `numbers`: takes them, too, and histograms.
+int run_trace(const TraceOptions& options, const Numbers& numbers = {});
 
 }  // namespace djprobe::loader

@@ -161,6 +161,27 @@ TEST(Slots, are_drawn_with_zero_apart) {
               "\"to\":18446744073709551615,\"count\":3}]}\n");
 }
 
+TEST(Slots, are_a_distribution_with_negative_numbers_below_zero) {
+    Slots slots;
+    slots.counts[0] = 1;
+    slots.counts[2] = 2;
+    slots.counts[64] = 3;
+    const Distribution values = slots_distribution(slots);
+    EXPECT_EQ(values.count, 6U);
+    EXPECT_EQ(values.buckets.front().value, 0);
+    EXPECT_EQ(values.buckets.front().count, 1U);
+    EXPECT_EQ(values.buckets.at(2).value, 3);
+    EXPECT_EQ(values.buckets.at(2).count, 3U);
+    EXPECT_EQ(values.buckets.back().count, 3U) << "the largest numbers are above all buckets";
+    EXPECT_FALSE(values.sum);
+    slots.is_signed = true;
+    const Distribution with_sign = slots_distribution(slots);
+    EXPECT_EQ(with_sign.count, 6U);
+    EXPECT_EQ(with_sign.buckets.front().value, -1);
+    EXPECT_EQ(with_sign.buckets.front().count, 3U);
+    EXPECT_EQ(with_sign.buckets.back().count, 6U);
+}
+
 /// The counters of one CPU that has seen so many values, of them these.
 std::vector<std::uint64_t> cpu_with(std::uint64_t count, std::uint64_t greatest,
                                     std::uint64_t least, std::uint64_t uncompared) {

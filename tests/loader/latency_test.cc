@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "latency/results.h"
@@ -47,6 +48,22 @@ TEST(Latency, adds_up_what_all_cpus_have_seen) {
     EXPECT_EQ(results.unpaired.missed_begins, 7U);
     EXPECT_EQ(results.unpaired.missed_ends, 8U);
     EXPECT_TRUE(results.parts.empty());
+}
+
+TEST(Latency, is_a_distribution_of_all_or_of_each_part_that_is_shown) {
+    const LatencyStyle all{"vfs_read", "vfs_read:return"};
+    const std::vector<Distribution> one = latency_distributions(add_up(three_cpus()), all);
+    ASSERT_EQ(one.size(), 1U);
+    EXPECT_EQ(one[0].unit, Distribution::Unit::kNanoseconds);
+    EXPECT_EQ(one[0].count, 3U);
+    EXPECT_EQ(one[0].sum, 2200);
+    EXPECT_EQ(one[0].buckets.at(9).value, 1023);
+    EXPECT_EQ(one[0].buckets.at(9).count, 2U);
+    const LatencyStyle by_cpu{"vfs_read", "vfs_read:return", LatencyBy::kCpu, 1};
+    const auto parts = latency_distributions(add_up_by_cpu(three_cpus()), by_cpu);
+    ASSERT_EQ(parts.size(), 1U);
+    EXPECT_EQ(parts[0].labels.back(), std::pair(std::string("cpu"), std::string("2")));
+    EXPECT_EQ(parts[0].sum, 700);
 }
 
 TEST(Latency, has_a_part_for_each_cpu_with_a_pair) {

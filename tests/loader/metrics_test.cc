@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "base/unique_fd.h"
@@ -106,6 +107,57 @@ TEST(Metrics, no_two_samples_have_the_same_labels) {
                           "djprobe_map{map=\"counts\",key=\"a\",nr=\"2\"} 2\n"
                           "djprobe_map{map=\"nested\",key_a_b=\"1\","
                           "key_a_b_=\"2\"} 3\n"));
+}
+
+TEST(Metrics, times_are_histograms_in_seconds_and_buckets_add_up) {
+    Summary summary;
+    Distribution times = by_powers_of_two(std::vector<std::uint64_t>{3, 0, 4}, 1, kMostTimeBits);
+    times.unit = Distribution::Unit::kNanoseconds;
+    times.labels = {{"from", "vfs_read"}, {"to", "vfs_read:return"}};
+    times.sum = 25;
+    summary.distributions = {times};
+    // To be read more easily, each sample without what is the same in all.
+    const std::regex labels("from=\"vfs_read\",to=\"vfs_read:return\",?");
+    EXPECT_EQ(std::regex_replace(metrics_text(summary), labels, ""),
+              "# HELP djprobe_latency_seconds Times between two places.\n"
+              "# TYPE djprobe_latency_seconds histogram\n"
+              "djprobe_latency_seconds_count{} 7\n"
+              "djprobe_latency_seconds_sum{} 2.5e-08\n"
+              "djprobe_latency_seconds_bucket{le=\"1e-09\"} 3\n"
+              "djprobe_latency_seconds_bucket{le=\"3e-09\"} 3\n"
+              "djprobe_latency_seconds_bucket{le=\"7e-09\"} 7\n"
+              "djprobe_latency_seconds_bucket{le=\"+Inf\"} 7\n");
+}
+
+TEST(Metrics, a_sum_that_is_not_known_is_no_number) {
+    Summary summary;
+    Distribution values = by_powers_of_two(std::vector<std::uint64_t>{1, 2}, 0, kMostValueBits);
+    values.labels = {{"site", "vfs_read"}, {"of", "count"}, {"key_file->f_flags", "x"}};
+    summary.distributions = {values};
+    EXPECT_THAT(metrics_text(summary), HasSubstr("djprobe_value_sum{site=\"vfs_read\",of=\"count\","
+                                                 "key_file__f_flags=\"x\"} Nan\n"));
+    EXPECT_THAT(metrics_text(summary), HasSubstr(",le=\"0\"} 1\n"));
+    EXPECT_THAT(metrics_text(summary), HasSubstr(",le=\"1\"} 3\n"));
+}
+
+TEST(Distribution, has_negative_numbers_in_a_bucket_below_all_others) {
+    const std::vector<std::uint64_t> slots = {5, 6};
+    const Distribution values = by_powers_of_two(slots, 1, kMostValueBits, 4);
+    EXPECT_EQ(values.count, 15u);
+    ASSERT_EQ(values.buckets.size(), 3u);
+    EXPECT_EQ(values.buckets[0].value, -1);
+    EXPECT_EQ(values.buckets[0].count, 4u);
+    EXPECT_EQ(values.buckets[2].value, 3);
+    EXPECT_EQ(values.buckets[2].count, 15u);
+}
+
+TEST(Distribution, ends_where_buckets_would_not_be_exact_and_counts_what_is_above) {
+    const std::vector<std::uint64_t> slots(64, 1);
+    const Distribution values = by_powers_of_two(slots, 1, kMostValueBits);
+    EXPECT_EQ(values.buckets.size(), 53u);
+    EXPECT_EQ(values.buckets.back().value, 9007199254740991.0);
+    EXPECT_EQ(values.buckets.back().count, 53u);
+    EXPECT_EQ(values.count, 64u);
 }
 
 TEST(MetricsAddress, is_of_this_machine_unless_the_user_says_otherwise) {

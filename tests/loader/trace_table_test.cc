@@ -6,6 +6,7 @@
 
 #include "expect_error.h"
 #include "temp_file.h"
+#include "trace/distributions.h"
 #include "trace/table.h"
 #include "trace/trace_session.h"
 
@@ -41,6 +42,53 @@ TEST(TraceTable, has_a_column_for_each_part_of_the_key) {
     const std::string unsigned_text =
         table_text(two_results(), {.kind = Kind::kMost, .keys = {key("comm")}});
     EXPECT_NE(unsigned_text.find("18446744073709551609"), std::string::npos);
+}
+
+TEST(TraceDistributions, are_of_times_or_values_and_have_the_key_as_labels) {
+    Question question;
+    question.site.symbol = "vfs_read";
+    question.aggregation = Aggregation{Kind::kHistogram, "latency"};
+    Result result{{part("comm", "dd"), part("kstack", "", {"inner", "outer"})}, 3};
+    result.slots = {0, 0, 3};
+    const auto times = distributions_of({result}, question, {.kind = Kind::kHistogram});
+    ASSERT_EQ(times.size(), 1U);
+    EXPECT_EQ(times[0].unit, Distribution::Unit::kNanoseconds);
+    using Label = std::pair<std::string, std::string>;
+    EXPECT_THAT(times[0].labels,
+                testing::ElementsAre(Label("from", "vfs_read"), Label("to", "vfs_read:return"),
+                                     Label("key_comm", "dd"), Label("key_kstack", "inner;outer")));
+    EXPECT_EQ(times[0].buckets.at(2).value, 7);
+    EXPECT_EQ(times[0].buckets.at(2).count, 3U);
+
+    question.aggregation->value = "count";
+    result.key.clear();
+    result.negative = 2;
+    const auto values =
+        distributions_of({result}, question, {.kind = Kind::kHistogram, .is_signed = true});
+    EXPECT_THAT(values[0].labels,
+                testing::ElementsAre(Label("site", "vfs_read"), Label("of", "count")));
+    EXPECT_EQ(values[0].unit, Distribution::Unit::kNone);
+    EXPECT_EQ(values[0].buckets.front().value, -1);
+    EXPECT_EQ(values[0].count, 5U);
+}
+
+TEST(TraceDistributions, by_equal_steps_count_what_is_outside) {
+    Question question;
+    question.site.symbol = "vfs_read";
+    question.aggregation = Aggregation{Kind::kHistogram, "count"};
+    Result result;
+    result.negative = 1;
+    result.slots = {2, 3};
+    result.above = 4;
+    const auto values = distributions_of({result}, question,
+                                         {.kind = Kind::kHistogram, .linear = Linear{10, 30, 2}});
+    ASSERT_EQ(values[0].buckets.size(), 3U);
+    EXPECT_EQ(values[0].buckets[0].value, 9);
+    EXPECT_EQ(values[0].buckets[0].count, 1U);
+    EXPECT_EQ(values[0].buckets[1].value, 19);
+    EXPECT_EQ(values[0].buckets[2].value, 29);
+    EXPECT_EQ(values[0].buckets[2].count, 6U);
+    EXPECT_EQ(values[0].count, 10U);
 }
 
 TEST(TraceTable, has_the_same_columns_without_results) {

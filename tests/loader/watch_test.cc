@@ -47,6 +47,16 @@ TEST(Watch, without_a_signal_and_an_interval_nothing_is_shown) {
     EXPECT_EQ(status, 0);
 }
 
+TEST(Watch, hands_on_numbers_at_once_and_each_second) {
+    Watched watched;
+    watched.options.command = "sleep 1.3";
+    Watch watch(watched.options, watched.output);
+    int taken = 0;
+    watch.tell([&](const Summary&) { ++taken; }, [] { return Summary(); });
+    watch.run(watched.stop, watched.wish, watched.child, [](double) {});
+    EXPECT_EQ(taken, 2);
+}
+
 TEST(Command, its_status_is_ours_where_that_is_wished) {
     const auto exited = [](int status) { return std::optional(status << 8); };
     EXPECT_EQ(command_exit_status(exited(3), false), 0);

@@ -32,8 +32,8 @@ zeros='dd if=/dev/zero of=/dev/null bs=4321 count=3 2>/dev/null'
 
 # dd within a control group, and beside it.
 grouped="$zeros; echo \$\$ >/sys/fs/cgroup/ours/below/cgroup.procs; exec $zeros"
-page=
-[ -n "${TRACE_EMIT:-}" ] || page='--report /tmp/page.html'
+page='' metrics=''
+[ -n "${TRACE_EMIT:-}" ] || page='--report /tmp/page.html' metrics='--metrics-file /tmp/hist.prom'
 
 warm_up() {
     ask stack vfs_read count --kstack --comm dd -n 1 -c "$zeros"
@@ -52,7 +52,8 @@ questions() {
         '((struct sockaddr_in *)uaddr)->sin_addr:ip, uaddr->sa_family, uaddr:hex 2, sk->__sk_common.skc_prot->connect:sym'
     ask sums vfs_read:return --sum retval --by comm --if 'retval == 4321' --csv --comm dd -c "$zeros"
     ask least vfs_read --min '(int)count - 5000' --if 'count == 4321' --comm dd -c "$zeros"
-    ask hist vfs_read:return --hist retval --by 'file->f_path.dentry->d_name.name:str 8' --if 'retval == 4321 || retval == -9' --comm dd -c "$zeros"
+    # shellcheck disable=SC2086 # two options, or none
+    ask hist vfs_read:return $metrics --hist retval --by 'file->f_path.dentry->d_name.name:str 8' --if 'retval == 4321 || retval == -9' --comm dd -c "$zeros"
     ask narrow vfs_read --hist '(int)count - 1' --by func --if 'count == 4321' --comm dd --csv -c "$zeros"
     ask tasks wake_up_new_task --count-by 'p->comm, p->prio' --csv --comm sh -c "/bin/true; /bin/true"
     ask latency 'vfs_*' --latency --by func -j --comm dd --top 100 -c "$zeros"
@@ -124,6 +125,10 @@ expect_line '^[1-9],sh,120$' /tmp/tasks
 expect_line '^ +-679 +3$' /tmp/least
 expect_line '^ +3  zero$' /tmp/hist
 expect_line '^ +4096 -> 8191 +3 ' /tmp/hist
+expect_line '^djprobe_value_count\{site="vfs_read:return",of="retval",key_name="zero"\} 3$' /tmp/hist.prom
+expect_line '^djprobe_value_bucket\{site="vfs_read:return",.*,le="4095"\} 0$' /tmp/hist.prom
+expect_line '^djprobe_value_bucket\{site="vfs_read:return",.*,le="8191"\} 3$' /tmp/hist.prom
+expect_line '^djprobe_hits_total\{' /tmp/hist.prom
 expect_line '"key":\{"func":"vfs_read"\},"count":[3-9]' /tmp/latency
 expect_line '"key":\{"func":"vfs_write"\},"count":[34],"negative":0,"slots":\[\{"from":' /tmp/latency
 expect_line '^dd;.*;(ksys_read|__x64_sys_read);.*vfs_read 3$' /tmp/folded
@@ -153,6 +158,8 @@ probeload trace vfs_read --hist count --if 'count > 4096' --explain >/tmp/explai
 expect_line "^vfs_read, --hist 'count': in the detour itself, by 2 actions: " /tmp/explained
 probeload trace vfs_read --hist count --if 'count == 4321' --csv -c "$zeros" >/tmp/detour 2>/tmp/detour.err
 expect_line '^4096,8191,3$' /tmp/detour
+probeload trace vfs_read --hist count --if 'count == 4321' --metrics-file /tmp/detour.prom -c "$zeros" >/tmp/detour 2>/tmp/detour.err
+expect_line '^djprobe_value_bucket\{site="vfs_read",of="count",le="8191"\} 3$' /tmp/detour.prom
 probeload trace vfs_read --avg count --if 'count == 4321' --csv -c "$zeros" >/tmp/detour 2>/tmp/detour.err
 expect_line '^4321\.0,3$' /tmp/detour
 probeload trace 'vfs_r*' --count-by func --if 'rdx == 4321' -j -c "$zeros" >/tmp/detour 2>/tmp/detour.err
