@@ -78,15 +78,18 @@ std::vector<std::uint64_t> Ledger::near(std::uint64_t address) const {
     return numbers;
 }
 
+std::vector<djprobe_query> last_in_text(const std::vector<djprobe_query>& seen,
+                                        std::vector<djprobe_query> now) {
+    for (std::size_t i = 0; i < std::min(now.size(), seen.size()); ++i)
+        if (now[i].state == DJPROBE_STATE_DISARMED) now[i] = seen[i];
+    return now;
+}
+
 void Ledger::look_at(Entry& entry) {
     std::vector<djprobe_query> now = entry.placement.probe.queries(false);
-    const auto is = [](std::uint32_t state) {
-        return [state](const djprobe_query& probe) { return probe.state == state; };
-    };
-    entry.settled = std::ranges::none_of(now, is(DJPROBE_STATE_OPTIMIZING));
-    // Those of a closed event are out of the text.
-    const bool out = std::ranges::all_of(now, is(DJPROBE_STATE_DISARMED));
-    if (!out || entry.seen.empty()) entry.seen = std::move(now);
+    entry.settled = std::ranges::none_of(
+        now, [](const djprobe_query& probe) { return probe.state == DJPROBE_STATE_OPTIMIZING; });
+    entry.seen = last_in_text(entry.seen, std::move(now));
 }
 
 bool Ledger::look() {

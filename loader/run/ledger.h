@@ -40,6 +40,11 @@ struct RunSums {
     void add_counters(const djprobe_query& probe);
 };
 
+/// The probes as they are now, and those that are out of the text as they were in it. The module
+/// takes the probes of a closed event out one after the other: a look may come in between.
+std::vector<djprobe_query> last_in_text(const std::vector<djprobe_query>& seen,
+                                        std::vector<djprobe_query> now);
+
 class Ledger {
   public:
     Ledger();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <gtest/gtest.h>
 
+#include "run/ledger.h"
 #include "run/summary.h"
 
 namespace djprobe::loader {
@@ -33,6 +34,19 @@ TEST(RunSummary, tells_how_the_probes_were_placed_and_why_not) {
         "shadow; hits 30, missed 2 (nmi 2)\n"
         "4 probes by the kernel: one-task 3, bug-site 1\n");
     EXPECT_EQ(run_text({}), "0 probes by djprobe: 0 by jump, 0 by int3; hits 0, missed 0\n");
+}
+
+TEST(RunSummary, a_probe_that_is_being_closed_counts_as_it_was_in_the_text) {
+    const djprobe_query jump = probe_with(DJPROBE_STATE_OPTIMIZED, DJPROBE_REASON_NONE);
+    const djprobe_query soon = probe_with(DJPROBE_STATE_OPTIMIZING, DJPROBE_REASON_NONE);
+    const djprobe_query out = probe_with(DJPROBE_STATE_DISARMED, DJPROBE_REASON_NONE);
+    RunSums sums;
+    for (const djprobe_query& last : last_in_text({soon, soon, out}, {out, jump, out}))
+        sums.add(last);
+    EXPECT_EQ(sums.jumps, 2);
+    EXPECT_EQ(sums.unarmed, 1);
+    // What was never looked at is as it is.
+    EXPECT_EQ(last_in_text({}, {out}).front().state, DJPROBE_STATE_DISARMED);
 }
 
 TEST(RunSummary, is_the_same_in_json) {
