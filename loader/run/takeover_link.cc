@@ -161,8 +161,9 @@ Answer Takeover::link_multi(const Notification& call, const ToolTask& task,
     Shares shares = share_out(*request);
     std::optional<Probe> probe = place_shares(shares, program);
     const std::string first = shares.reasons.empty() ? "" : shares.reasons.begin()->first;
-    if (!first.empty() && options_.strict && try_multi(link, *request, program))
-        return Answer::go_on();
+    // What the kernel refuses, it says itself, and it places nothing.
+    const bool asks = !first.empty() && (options_.strict || !probe);
+    if (asks && try_multi(link, *request, program)) return Answer::go_on();
     if (!first.empty() && forbids(call, first)) return Answer::fail(EACCES);
     Placement placement;
     if (probe && !shares.rest.targets.empty()) {

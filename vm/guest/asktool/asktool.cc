@@ -15,6 +15,7 @@
 #include <cstring>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "../probes/harness/load.h"
@@ -121,6 +122,10 @@ void multi(const Seen& seen) {
     say("multi with a stranger", odd ? 0 : errno);
 }
 
+void refused_link(const Seen& seen) {
+    say("plain as multi", link_multi({kGetpgid}, seen.program("observe"), false) ? 0 : errno);
+}
+
 void wrong(const Seen& seen, const Seen& multi) {
     const Fd event = open_event({kGetpgid, 0, false});
     say("no fd", set_program(event, -1));
@@ -129,7 +134,7 @@ void wrong(const Seen& seen, const Seen& multi) {
     say("no text", open_event({nullptr, 4096, false}) ? 0 : errno);
     say("return inside", open_event({kGetpgid, 5, true}) ? 0 : errno);
     say("link of no event", link_event(Fd(dup(1)), seen.program("observe"), 0) ? 0 : errno);
-    say("plain as multi", link_multi({kGetpgid}, seen.program("observe"), false) ? 0 : errno);
+    refused_link(seen);
     say("multi as plain", set_program(event, multi.program("observe_multi")));
 }
 
@@ -173,11 +178,16 @@ void watch(const Seen& seen) {
 }  // namespace
 }  // namespace djprobe::vm
 
-/// asktool [CALLS SEED]: so many random calls. asktool watch: one probe, and nothing else.
+/// asktool [CALLS SEED]: so many random calls. asktool watch: one probe, and nothing else. asktool
+/// refused: a link that the kernel refuses.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
         const Seen plain("observe"), multis("observe_multi");
+        if (argc == 2 && std::string_view(argv[1]) == "refused") {
+            refused_link(plain);
+            return 0;
+        }
         if (argc == 2) {
             watch(plain);
             return 2;
