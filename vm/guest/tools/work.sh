@@ -16,7 +16,9 @@ rm wk_*
 dd if=/dev/zero of=wk_large bs=4k count=200 2>/dev/null
 cat wk_large >/dev/null
 rm wk_large
-chown nobody /tmp/work.mark 2>/dev/null || touch /tmp/work.mark
+touch wk_owned
+chown nobody wk_owned
+rm wk_owned
 for port in 7771 7772 7773 7774; do
     nc -l -p $port </dev/null >/dev/null &
     tries=0
