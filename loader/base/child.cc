@@ -24,7 +24,7 @@ namespace {
 
 constexpr int kGraceMs = 5000;
 
-struct Process {
+struct TreeProcess {
     pid_t pid;
     UniqueFd fd;
 };
@@ -33,15 +33,15 @@ UniqueFd open_process(pid_t pid) {
     return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
 
-bool has_ended(const Process& process, int wait_ms = 0) {
+bool has_ended(const TreeProcess& process, int wait_ms = 0) {
     pollfd ended = {process.fd.get(), POLLIN, 0};
     return poll(&ended, 1, wait_ms) > 0;
 }
 
 // The process and all below it. A process group of their own would do it, too, but would not
 // get what is typed at the terminal. A process known already may have started others since.
-void add_tree(pid_t pid, std::vector<Process>& tree) {
-    const auto is_known = [pid](const Process& known) {
+void add_tree(pid_t pid, std::vector<TreeProcess>& tree) {
+    const auto is_known = [pid](const TreeProcess& known) {
         return known.pid == pid && !has_ended(known);
     };
     if (std::ranges::none_of(tree, is_known)) {
@@ -57,14 +57,14 @@ void add_tree(pid_t pid, std::vector<Process>& tree) {
     }
 }
 
-void signal_all(const std::vector<Process>& tree, int signal) {
-    for (const Process& process : tree)
+void signal_all(const std::vector<TreeProcess>& tree, int signal) {
+    for (const TreeProcess& process : tree)
         syscall(SYS_pidfd_send_signal, process.fd.get(), signal, nullptr, 0);
 }
 
 // Waits a millisecond for it.
-bool all_have_ended(const std::vector<Process>& tree) {
-    return std::ranges::all_of(tree, [](const Process& one) { return has_ended(one, 1); });
+bool all_have_ended(const std::vector<TreeProcess>& tree) {
+    return std::ranges::all_of(tree, [](const TreeProcess& one) { return has_ended(one, 1); });
 }
 
 class SpawnAttributes {
@@ -156,7 +156,7 @@ int Child::wait() {
 }
 
 int Child::end(const std::function<void()>& idle) {
-    std::vector<Process> tree;
+    std::vector<TreeProcess> tree;
     add_tree(pid_, tree);
     signal_all(tree, SIGTERM);
     for (int left = kGraceMs; !all_have_ended(tree); --left) {

@@ -48,7 +48,8 @@ void on_signal(int signal) {
 
 }  // namespace
 
-StopSignals::StopSignals() {
+StopSignals::StopSignals(Process process) : takes_signals_(process == Process::kOurs) {
+    if (!takes_signals_) return;
     stop_requested = 0;
     signals_seen = 0;
     stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -74,6 +75,7 @@ StopSignals::StopSignals() {
 }
 
 StopSignals::~StopSignals() {
+    if (!takes_signals_) return;
     alarm(0);
     for (std::size_t i = 0; i < kStopSignals.size(); ++i) {
         sigaction(kStopSignals[i], &previous_actions[i], nullptr);
@@ -96,11 +98,11 @@ void StopSignals::request_after(double seconds) noexcept {
 }
 
 bool StopSignals::requested() const noexcept {
-    return stop_requested != 0;
+    return takes_signals_ && stop_requested != 0;
 }
 
 bool StopSignals::sent() const noexcept {
-    return signals_seen != 0;
+    return takes_signals_ && signals_seen != 0;
 }
 
 void StopSignals::check() const {

@@ -3,14 +3,17 @@
 // interrupted system calls.
 #pragma once
 
+#include "base/process.h"
+
 namespace djprobe::loader {
 
 /// Installs the handlers for as long as it lives; one at a time. The second signal ends the process
 /// at once: the kernel then removes its probes. A SIGHUP that was ignored (nohup) stays so. From
 /// the wish on, system calls are interrupted once a second.
+/// In an application's process it takes no signal, and no wish comes; there may be many.
 class StopSignals {
   public:
-    StopSignals();
+    explicit StopSignals(Process process = Process::kOurs);
     ~StopSignals();
     StopSignals(const StopSignals&) = delete;
     StopSignals& operator=(const StopSignals&) = delete;
@@ -25,6 +28,9 @@ class StopSignals {
     void check() const;
     /// Readable once that is true; for poll().
     [[nodiscard]] int fd() const noexcept;
+
+  private:
+    bool takes_signals_;
 };
 
 }  // namespace djprobe::loader

@@ -51,10 +51,6 @@ The table goes to stdout, all else to stderr (also the output of COMMAND).
 SIGUSR1 (kill -USR1 PID) shows the counts so far.
 )";
 
-SiteSpec parse_site(const std::string& text) {
-    return text.starts_with("0x") ? parse_address(text) : parse_function(text);
-}
-
 void add_block_options(CLI::App& command, BlockOptions& options, bool& blocks) {
     CLI::Option* const by_block = command.add_flag(
         "--blocks", blocks, "Count the basic blocks of the functions, beside their instructions");

@@ -58,7 +58,7 @@ bool RecordPrinter::fits(std::size_t size) const {
 void RecordPrinter::print(Buffer& out, std::span<const std::byte> record) {
     if (formatter_ && fits(record.size())) return formatter_->append(out, record);
     if (style_.format == Format::kRaw) return append_raw(out, record);
-    if (!explained_) explain(record.size());
+    if (style_.explains && !explained_) explain(record.size());
     explained_ = true;
     dump(out, record);
 }

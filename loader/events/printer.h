@@ -28,6 +28,7 @@ struct RecordStyle {
     RecordSize size = RecordSize::kExact;
     std::uint32_t number = 0;     ///< raw: of the map
     FrameNames* names = nullptr;  ///< for stacks in records
+    bool explains = true;         ///< to stderr, why records are dumped
 };
 
 /// What precedes each record with Format::kRaw, in the machine's byte order (little-endian). The

@@ -117,4 +117,8 @@ SiteSpec parse_address(std::string_view text) {
     return site;
 }
 
+SiteSpec parse_site(std::string_view text) {
+    return text.starts_with("0x") ? parse_address(text) : parse_function(text);
+}
+
 }  // namespace djprobe::loader

@@ -32,6 +32,9 @@ SiteSpec parse_one_function(std::string_view text, std::string_view command,
 /// Parses "0xffffffff812c4b10"; always hexadecimal. Throws Error(kUsage).
 SiteSpec parse_address(std::string_view text);
 
+/// The one or the other: an address begins with 0x.
+SiteSpec parse_site(std::string_view text);
+
 /// Decimal, or hexadecimal with 0x; nothing for what is neither, or has more than 64 bits.
 std::optional<std::uint64_t> parse_unsigned(std::string_view text);
 

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "object/libbpf_log.h"
 
-#include <bpf/libbpf.h>
-
-#include <cstdarg>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
+#include <mutex>
+#include <utility>
 
 namespace djprobe::loader {
 namespace {
 
-std::string* captured = nullptr;
-bool echo = false;
-libbpf_print_fn_t previous = nullptr;
+// libbpf has one print function for all threads.
+std::mutex installing;
+int alive = 0;
+std::atomic<libbpf_print_fn_t> before{nullptr};
+thread_local LibbpfLog* innermost = nullptr;
 
 __attribute__((format(printf, 2, 0))) int capture(libbpf_print_level level, const char* format,
-                                                  va_list arguments) {
-    if (level == LIBBPF_DEBUG && !echo) return 0;
-    char* line = nullptr;
-    if (vasprintf(&line, format, arguments) < 0) return 0;
-    if (echo) std::fputs(line, stderr);
-    if (level == LIBBPF_WARN) *captured += line;
-    std::free(line);
-    return 0;
+                                                  std::va_list arguments) {
+    if (innermost) {
+        innermost->take(level, format, arguments);
+        return 0;
+    }
+    const libbpf_print_fn_t others = before;
+    return others ? others(level, format, arguments) : 0;
 }
 
 constexpr std::string_view kBegin = "-- BEGIN PROG LOAD LOG --";
@@ -49,24 +50,24 @@ bool is_statistics(std::string_view line) {
 
 }  // namespace
 
-LibbpfLog::LibbpfLog(bool verbose) {
-    captured = new std::string;
-    echo = verbose;
-    previous = libbpf_set_print(capture);
+LibbpfLog::LibbpfLog(bool verbose) : verbose_(verbose), outer_(std::exchange(innermost, this)) {
+    const std::lock_guard lock(installing);
+    if (alive++ == 0) before = libbpf_set_print(capture);
 }
 
 LibbpfLog::~LibbpfLog() {
-    libbpf_set_print(previous);
-    delete captured;
-    captured = nullptr;
+    innermost = outer_;
+    const std::lock_guard lock(installing);
+    if (--alive == 0) libbpf_set_print(before);
 }
 
-const std::string& LibbpfLog::text() const {
-    return *captured;
-}
-
-void LibbpfLog::clear() {
-    captured->clear();
+void LibbpfLog::take(libbpf_print_level level, const char* format, std::va_list arguments) {
+    if (level == LIBBPF_DEBUG && !verbose_) return;
+    char* line = nullptr;
+    if (vasprintf(&line, format, arguments) < 0) return;
+    if (verbose_) std::fputs(line, stderr);
+    if (level == LIBBPF_WARN) text_ += line;
+    std::free(line);
 }
 
 std::string rejected_program(std::string_view log) {

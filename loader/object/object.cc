@@ -16,6 +16,7 @@
 #include "object/crash_guard.h"
 #include "object/elf_check.h"
 #include "object/from_stdin.h"
+#include "object/libbpf_log.h"
 #include "object/tail_calls.h"
 
 namespace djprobe::loader {
@@ -74,15 +75,15 @@ void check_types(const std::filesystem::path& object, const std::string& name) {
 
 }  // namespace
 
-Object::Object(std::string name, bool verbose)
-    : name_(std::move(name)), verbose_(verbose), log_(std::make_unique<LibbpfLog>(verbose)) {}
-
-Object Object::open(const std::filesystem::path& file, bool verbose) {
+Object Object::open(const std::filesystem::path& file, bool verbose, Process process) {
     if (file.empty())
         fail(ExitCode::kUsage,
              "FILE is '': name an object (.bpf.o) or its source (.bpf.c), or - for stdin");
     const bool from_stdin = is_stdin(file);
-    Object object(from_stdin ? "stdin" : file.string(), verbose);
+    if (process == Process::kCallers && (from_stdin || is_source(file)))
+        fail(ExitCode::kUsage, "'{}': libprobeload takes only object files (.bpf.o)",
+             file.string());
+    Object object(from_stdin ? "stdin" : file.string(), verbose, process);
     std::optional<TempDir> directory;
     std::filesystem::path path = file;
     std::filesystem::path beside = file.has_parent_path() ? file.parent_path() : ".";
@@ -93,13 +94,15 @@ Object Object::open(const std::filesystem::path& file, bool verbose) {
     }
     if (is_source(path)) path = compile(path, object.name_, beside, *directory);
     check_bpf_elf(path, object.name_);
-    const CrashGuard guard(object.name_, kSecondsToOpen);
+    std::optional<CrashGuard> guard;
+    if (process == Process::kOurs) guard.emplace(object.name_, kSecondsToOpen);
+    const LibbpfLog log(verbose);
     check_types(path, object.name_);
     object.tail_called_ = tail_called_programs(path);
     object.object_.reset(bpf_object__open_file(path.c_str(), nullptr));
     if (!object.object_) {
         const int error = errno;
-        const std::string warning = first_warning(object.log_->text());
+        const std::string warning = first_warning(log.text());
         fail(ExitCode::kBadFile, "{}: not a loadable BPF object: {}", object.name_,
              warning.empty() ? libbpf_error(-error) : warning);
     }
@@ -130,8 +133,9 @@ void Object::take(const std::vector<Program>& programs) {
 }
 
 void Object::load() {
-    log_->clear();
-    const CrashGuard guard(name_);
+    const LibbpfLog log(verbose_);
+    std::optional<CrashGuard> guard;
+    if (process_ == Process::kOurs) guard.emplace(name_);
     const int error = bpf_object__load(object_.get());
     if (error == 0) return;
     // The verifier would only say that it does not know a function.
@@ -141,12 +145,13 @@ void Object::load() {
              "programs to read the kernel",
              name_);
     }
-    const std::string verifier = verifier_tail(log_->text(), kVerifierLines);
+    const std::string verifier = verifier_tail(log.text(), kVerifierLines);
     if (!verifier.empty()) {
         const std::string what = fmt::format("program '{}': rejected by the kernel's verifier",
-                                             rejected_program(log_->text()));
+                                             rejected_program(log.text()));
         if (verbose_) fail(ExitCode::kRejected, "{}, whose log is above", what);
-        fail(ExitCode::kRejected, "{}; its last words (-v shows all):\n{}", what, verifier);
+        fail(ExitCode::kRejected, "{}; its last words{}:\n{}", what,
+             process_ == Process::kOurs ? " (-v shows all)" : "", verifier);
     }
     if (error == -EPERM) {
         fail(ExitCode::kNoPermission, "{}: the kernel does not permit to load BPF: {}", name_,
@@ -156,8 +161,8 @@ void Object::load() {
         fail(ExitCode::kFailure,
              "{}: too many open files: this process may have {} (ulimit -n): raise that", name_,
              open_files());
-    explain_map(object_.get(), log_->text());
-    const std::string warning = first_warning(log_->text());
+    explain_map(object_.get(), log.text());
+    const std::string warning = first_warning(log.text());
     fail(ExitCode::kRejected, "{}: cannot be loaded: {}", name_,
          warning.empty() ? libbpf_error(error) : warning);
 }

@@ -8,9 +8,10 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "object/libbpf_log.h"
+#include "base/process.h"
 #include "object/program.h"
 
 namespace djprobe::loader {
@@ -18,8 +19,10 @@ namespace djprobe::loader {
 class Object {
   public:
     /// Opens a .bpf.o, or compiles and opens a .bpf.c; "-" is stdin, either of them. Nothing
-    /// reaches the kernel yet. Throws Error: kBadFile, kCompile.
-    static Object open(const std::filesystem::path& file, bool verbose);
+    /// reaches the kernel yet. In an application's process it takes objects only, and a damaged one
+    /// may crash it. Throws Error: kBadFile, kCompile, kUsage.
+    static Object open(const std::filesystem::path& file, bool verbose,
+                       Process process = Process::kOurs);
 
     /// For messages.
     [[nodiscard]] const std::string& name() const noexcept { return name_; }
@@ -42,11 +45,12 @@ class Object {
         void operator()(bpf_object* object) const { bpf_object__close(object); }
     };
 
-    Object(std::string name, bool verbose);
+    Object(std::string name, bool verbose, Process process)
+        : name_(std::move(name)), verbose_(verbose), process_(process) {}
 
     std::string name_;
     bool verbose_;  ///< libbpf's log has been shown
-    std::unique_ptr<LibbpfLog> log_;
+    Process process_;
     std::unique_ptr<bpf_object, Close> object_;
     std::set<std::string> tail_called_;
 };

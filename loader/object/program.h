@@ -20,8 +20,10 @@ struct Program {
     std::string section;
     std::vector<std::string> places{};  ///< the user's word; empty: where its section says
 
+    int given_fd = -1;  ///< of a program that no object of ours has: no handle
+
     /// The file descriptor, once loaded.
-    [[nodiscard]] int fd() const { return bpf_program__fd(handle); }
+    [[nodiscard]] int fd() const { return handle ? bpf_program__fd(handle) : given_fd; }
 };
 
 /// "kprobe" and "vfs_read" of SEC("kprobe/vfs_read"); a section may have no place.

@@ -24,6 +24,7 @@
 #include "events/stack_names.h"
 #include "kernel/device.h"
 #include "object/assign.h"
+#include "object/libbpf_log.h"
 #include "object/object.h"
 #include "session/attachment.h"
 #include "session/backend.h"
@@ -146,6 +147,8 @@ int run_attach(const AttachOptions& options, const Views& views) {
     SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
     Symbolizer symbolizer;
+
+    const LibbpfLog log(options.verbose);
 
     // Cheap and certain errors first: the command line, the file, then the kernel.
     Filtering filtering(options.filter);

@@ -45,8 +45,9 @@ class Attachment {
     [[nodiscard]] AttachmentReport report() const;
     /// The same with the names of all, those of many from the symbols.
     [[nodiscard]] AttachmentReport snapshot(Symbolizer& symbolizer) const;
-    /// Takes the probes out of the text; the counters can still be asked for.
-    void disable() const noexcept { probe_.disable(); }
+    /// Takes the probes out of the text; the counters can still be asked for. False if the module
+    /// cannot now.
+    bool disable() const noexcept { return probe_.disable(); }
     /// The counters of a report, anew, and all names. The symbolizer is that of attach().
     void complete(AttachmentReport& report, Symbolizer& symbolizer) const;
 

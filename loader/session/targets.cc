@@ -13,10 +13,6 @@
 namespace djprobe::loader {
 namespace {
 
-SiteSpec parse_site(const std::string& text) {
-    return text.starts_with("0x") ? parse_address(text) : parse_function(text);
-}
-
 std::vector<SiteSpec> sites_given(const AttachOptions& options, const Program& program) {
     if (program.places.empty()) return options.sites;
     std::vector<SiteSpec> sites;

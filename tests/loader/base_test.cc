@@ -186,6 +186,19 @@ TEST(StopSignals, leaves_the_old_handlers_behind) {
     EXPECT_EQ(action.sa_handler, SIG_DFL);
 }
 
+TEST(StopSignals, in_an_applications_process_takes_none) {
+    struct sigaction before = {}, meanwhile = {};
+    sigaction(SIGTERM, nullptr, &before);
+    const StopSignals ours;
+    sigaction(SIGTERM, nullptr, &meanwhile);
+    EXPECT_NE(before.sa_handler, meanwhile.sa_handler);
+    const StopSignals first(Process::kCallers), second(Process::kCallers);
+    raise(SIGTERM);
+    EXPECT_TRUE(ours.requested());
+    EXPECT_FALSE(first.requested() || second.sent());
+    EXPECT_NO_THROW(first.check());
+}
+
 TEST(StopSignals, second_signal_ends_the_process) {
     EXPECT_EXIT(
         {

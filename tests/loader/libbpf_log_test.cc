@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "object/libbpf_log.h"
 
+#include <bpf/libbpf.h>
 #include <gtest/gtest.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <string>
+#include <thread>
 
 namespace djprobe::loader {
 namespace {
@@ -50,6 +56,46 @@ TEST(VerifierTail, log_without_its_end_mark) {
 TEST(FirstWarning, is_the_first_of_libbpfs_lines) {
     EXPECT_EQ(first_warning(kLog), "prog 'on_hit': BPF program load failed: Permission denied");
     EXPECT_EQ(first_warning("no libbpf line\n"), "");
+}
+
+std::string heard;
+
+int hear(libbpf_print_level, const char* format, std::va_list arguments) {
+    char line[256];
+    std::vsnprintf(line, sizeof line, format, arguments);
+    heard += line;
+    return 0;
+}
+
+void open_nothing() {
+    EXPECT_EQ(bpf_object__open_file("/nonexistent.bpf.o", nullptr), nullptr);
+}
+
+TEST(LibbpfLog, keeps_what_is_printed_for_its_thread_only) {
+    const libbpf_print_fn_t before = libbpf_set_print(hear);
+    {
+        const LibbpfLog log(false);
+        std::thread(open_nothing).join();
+        EXPECT_NE(heard.find("/nonexistent.bpf.o"), heard.npos);
+        EXPECT_EQ(log.text(), "");
+        heard.clear();
+        open_nothing();
+        EXPECT_NE(log.text().find("/nonexistent.bpf.o"), std::string::npos);
+        EXPECT_EQ(heard, "");
+    }
+    EXPECT_EQ(libbpf_set_print(before), hear);
+}
+
+TEST(LibbpfLog, of_several_the_last_one_keeps_it) {
+    const LibbpfLog outer(false);
+    {
+        const LibbpfLog inner(false);
+        open_nothing();
+        EXPECT_NE(inner.text(), "");
+    }
+    EXPECT_EQ(outer.text(), "");
+    open_nothing();
+    EXPECT_NE(outer.text(), "");
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "base/unique_fd.h"
 #include "expect_error.h"
 #include "object/compile.h"
+#include "object/libbpf_log.h"
 #include "temp_file.h"
 
 namespace djprobe::loader {

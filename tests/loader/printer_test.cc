@@ -52,6 +52,14 @@ TEST_F(Printing, wrong_size_is_dumped_and_explained_once) {
               "dumped: send whole records of that type, or name the record's type after the map\n");
 }
 
+TEST_F(Printing, says_nothing_where_it_must_not) {
+    RecordPrinter printer(btf_.get(), "events", true, {.format = Format::kJson, .explains = false});
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(print(printer, Record(1)),
+              "{\"type\":\"raw\",\"map\":\"events\",\"size\":1,\"hex\":\"00\"}\n");
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+}
+
 TEST_F(Printing, good_record_after_a_wrong_one_is_decoded) {
     RecordPrinter printer(btf_.get(), "events", true, {Format::kText, RecordSize::kExact});
     testing::internal::CaptureStderr();
