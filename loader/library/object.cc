@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "library/object.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/error.h"
+#include "events/loss.h"
+#include "events/stack_dump.h"
+#include "library/call.h"
+#include "library/probeload.h"
+#include "object/assign.h"
+
+using namespace djprobe::loader;
+
+namespace {
+
+bool is_wanted(const Program& program) {
+    return runner_of(program) == Runner::kDjprobe && bpf_program__autoload(program.handle);
+}
+
+}  // namespace
+
+probeload_object::probeload_object(const char* file)
+    : object_(Object::open(&given(file, "file"), false, Process::kCallers)) {}
+
+bpf_object* probeload_object::still_open() const {
+    if (load_tried_) fail(ExitCode::kUsage, "{}: has been loaded already", object_.name());
+    return object_.handle();
+}
+
+void probeload_object::load() {
+    const bpf_object* const handle = still_open();
+    std::vector<Program> wanted;
+    std::ranges::copy_if(object_.programs(), std::back_inserter(wanted), is_wanted);
+    if (wanted.empty())
+        fail(ExitCode::kWrongProgram, "{}: no program of a kprobe section in it", object_.name());
+    load_tried_ = true;
+    object_.take(wanted);
+    object_.load();
+    // What is read for their frames would else be hits of its own.
+    if (has_stacks(handle)) symbolizer_.kallsyms();
+    rings_.emplace(handle, names_);
+    programs_ = std::move(wanted);
+}
+
+bpf_object* probeload_object::loaded() const {
+    if (!rings_) fail(ExitCode::kUsage, "{}: is not loaded", object_.name());
+    return object_.handle();
+}
+
+Rings& probeload_object::rings() {
+    loaded();
+    return *rings_;
+}
+
+const Rings& probeload_object::rings() const {
+    loaded();
+    return *rings_;
+}
+
+const Program& probeload_object::program(const char* name) const {
+    loaded();
+    if (!name && programs_.size() == 1) return programs_.front();
+    if (!name)
+        fail(ExitCode::kUsage, "{}: several programs: name one of them: {}", object_.name(),
+             program_list(programs_));
+    const auto found = std::ranges::find(programs_, name, &Program::name);
+    if (found == programs_.end())
+        fail(ExitCode::kUsage, "{}: no program '{}' is loaded; it has: {}", object_.name(), name,
+             program_list(programs_));
+    return *found;
+}
+
+int probeload_open(const char* file, probeload_object** object) {
+    return call([&] {
+        probeload_object*& made = given(object, "object");
+        made = new probeload_object(file);
+        return 0;
+    });
+}
+
+int probeload_set_global(probeload_object* object, const char* assignment) {
+    return call([&] {
+        assign_global(given(object, "object").still_open(), &given(assignment, "assignment"));
+        return 0;
+    });
+}
+
+int probeload_set_map(probeload_object* object, const char* assignment) {
+    return call([&] {
+        assign_map(given(object, "object").still_open(), &given(assignment, "assignment"));
+        return 0;
+    });
+}
+
+int probeload_load(probeload_object* object) {
+    return call([&] {
+        given(object, "object").load();
+        return 0;
+    });
+}
+
+int probeload_program_fd(const probeload_object* object, const char* program) {
+    return call([&] { return given(object, "object").program(&given(program, "program")).fd(); });
+}
+
+int probeload_map_fd(const probeload_object* object, const char* map) {
+    return call([&] {
+        const bpf_object* const handle = given(object, "object").loaded();
+        const int fd = bpf_object__find_map_fd_by_name(handle, &given(map, "map"));
+        if (fd < 0) fail(ExitCode::kUsage, "the object has no map '{}'", map);
+        return fd;
+    });
+}
+
+void probeload_close(probeload_object* object) {
+    delete object;
+}
+
+int probeload_poll(probeload_object* object, int timeout_ms, probeload_event_fn function,
+                   void* context) {
+    return call([&] {
+        return given(object, "object")
+            .rings()
+            .read(timeout_ms, &given(function, "function"), context);
+    });
+}
+
+int probeload_poll_fd(const probeload_object* object) {
+    return call([&] { return given(object, "object").rings().fd(); });
+}
+
+const char* probeload_json(probeload_object* object, const probeload_event* event) {
+    const char* text = nullptr;
+    call([&] {
+        text = given(object, "object").rings().json(given(event, "event"));
+        return 0;
+    });
+    return text;
+}
+
+int probeload_lost(const probeload_object* object, std::uint64_t* lost) {
+    return call([&] {
+        std::uint64_t& count = given(lost, "lost");
+        const auto counted = counted_by_program(given(object, "object").loaded());
+        if (counted) count = *counted;
+        return counted ? 1 : 0;
+    });
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0
+// libprobeload where there is no module: what it says, and what it leaves alone.
+#include <bpf/libbpf.h>
+#include <gtest/gtest.h>
+#include <sys/time.h>
+
+#include <cstdarg>
+#include <cstdio>
+#include <filesystem>
+#include <probeload.hpp>
+#include <string>
+#include <thread>
+
+namespace {
+
+const std::string kObject = DJPROBE_BPF_DIR "/vfs_read.bpf.o";
+
+template <typename Function>
+std::string error_of(probeload_error code, Function&& function) {
+    testing::internal::CaptureStderr();
+    std::string text;
+    try {
+        function();
+        ADD_FAILURE() << "no error";
+    } catch (const probeload::Error& error) {
+        EXPECT_EQ(error.code(), code) << error.what();
+        text = error.what();
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
+    return text;
+}
+
+std::string open_error(probeload_error code, const std::string& file) {
+    return error_of(code, [&] { probeload::Object object(file); });
+}
+
+TEST(Library, SaysItsVersion) {
+    EXPECT_STREQ(probeload_version(), DJPROBE_VERSION);
+}
+
+TEST(Library, WithoutTheModuleSaysWhatToDo) {
+    if (std::filesystem::exists("/dev/djprobe")) GTEST_SKIP() << "the module is loaded";
+    const std::string text = error_of(PROBELOAD_NOT_LOADED, [] { probeload::check(); });
+    EXPECT_EQ(text,
+              "no /dev/djprobe: load the module first (modprobe djprobe, or insmod djprobe.ko)");
+}
+
+TEST(Library, TakesOnlyObjectFiles) {
+    EXPECT_EQ(open_error(PROBELOAD_USAGE, "x.bpf.c"),
+              "'x.bpf.c': libprobeload takes only object files (.bpf.o)");
+    EXPECT_EQ(open_error(PROBELOAD_USAGE, "-"),
+              "'-': libprobeload takes only object files (.bpf.o)");
+    EXPECT_EQ(open_error(PROBELOAD_BAD_FILE, "/nonexistent.bpf.o"),
+              "/nonexistent.bpf.o: No such file or directory");
+    open_error(PROBELOAD_BAD_FILE, "/proc/self/exe");
+}
+
+TEST(Library, NullIsAnErrorAndNoCrash) {
+    EXPECT_EQ(probeload_open(nullptr, nullptr), -PROBELOAD_USAGE);
+    EXPECT_STREQ(probeload_message(), "object is null");
+    EXPECT_EQ(probeload_load(nullptr), -PROBELOAD_USAGE);
+    EXPECT_EQ(probeload_json(nullptr, nullptr), nullptr);
+    EXPECT_EQ(probeload_count(nullptr, nullptr, 0), -PROBELOAD_USAGE);
+    EXPECT_STREQ(probeload_message(), "probe is null");
+    probeload_close(nullptr);
+    probeload_detach(nullptr);
+}
+
+TEST(Library, CallOutOfOrderIsAnError) {
+    probeload::Object object(kObject);
+    const std::string text = kObject + ": is not loaded";
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { static_cast<void>(object.attach()); }), text);
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { static_cast<void>(object.map_fd("events")); }), text);
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { static_cast<void>(object.lost()); }), text);
+    EXPECT_EQ(error_of(PROBELOAD_USAGE,
+                       [&] { static_cast<void>(object.attach({.site = "vfs_read", .flags = 4})); }),
+              "flags 0x4 are not all known");
+}
+
+TEST(Library, GlobalThatIsNotThereIsAnError) {
+    probeload::Object object(kObject);
+    error_of(PROBELOAD_USAGE, [&] { object.set_global("nothing=1"); });
+    EXPECT_NO_THROW(object.set_global("lost=1"));
+    EXPECT_NO_THROW(object.set_map("events.max_entries=4096"));
+}
+
+TEST(Library, MessageBelongsToItsThread) {
+    open_error(PROBELOAD_USAGE, "x.bpf.c");
+    const std::string before = probeload_message();
+    std::thread([] {
+        EXPECT_STREQ(probeload_message(), "");
+        probeload_open("y.bpf.c", nullptr);
+    }).join();
+    EXPECT_EQ(probeload_message(), before);
+}
+
+std::string printed;
+
+int print(libbpf_print_level, const char* format, std::va_list arguments) {
+    char line[256];
+    std::vsnprintf(line, sizeof line, format, arguments);
+    printed += line;
+    return 0;
+}
+
+TEST(Library, GivesLibbpfsPrintFunctionBack) {
+    libbpf_set_print(print);
+    probeload::Object object(kObject);
+    open_error(PROBELOAD_BAD_FILE, "/proc/self/exe");
+    EXPECT_EQ(printed, "");
+    EXPECT_EQ(libbpf_set_print(print), print);
+    EXPECT_EQ(bpf_object__open_file("/nonexistent.bpf.o", nullptr), nullptr);
+    EXPECT_NE(printed, "");
+}
+
+// probeload's guard against damaged objects, and its handlers of signals, would end it.
+TEST(Library, LeavesTheCallersTimersAlone) {
+    for (const auto timer : {ITIMER_REAL, ITIMER_PROF}) {
+        const itimerval long_time = {{0, 0}, {1000, 0}};
+        setitimer(timer, &long_time, nullptr);
+        {
+            const probeload::Object object(kObject);
+            open_error(PROBELOAD_BAD_FILE, "/proc/self/exe");
+        }
+        itimerval left = {};
+        getitimer(timer, &left);
+        EXPECT_GT(left.it_value.tv_sec, 900);
+        const itimerval never = {};
+        setitimer(timer, &never, nullptr);
+    }
+}
+
+}  // namespace
