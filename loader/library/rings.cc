@@ -7,9 +7,11 @@
 #include <cerrno>
 #include <cstring>
 #include <span>
+#include <string_view>
 
 #include "base/error.h"
 #include "events/reader.h"
+#include "library/call.h"
 
 namespace djprobe::loader {
 namespace {
@@ -87,11 +89,12 @@ int Rings::read(int timeout_ms, probeload_event_fn function, void* context) {
 }
 
 const char* Rings::json(const probeload_event& event) {
-    const auto ring = std::ranges::find(rings_, event.map, &Ring::name);
-    if (ring == rings_.end())
-        fail(ExitCode::kUsage, "the object has no ring buffer '{}'", event.map);
+    const std::string_view map = &given(event.map, "event->map");
+    const auto ring = std::ranges::find(rings_, map, &Ring::name);
+    if (ring == rings_.end()) fail(ExitCode::kUsage, "the object has no ring buffer '{}'", map);
     line_.clear();
-    ring->printer.print(line_, {static_cast<const std::byte*>(event.data), event.size});
+    const auto* const data = static_cast<const std::byte*>(event.data);
+    ring->printer.print(line_, {&given(data, "event->data"), event.size});
     line_.data()[line_.size() - 1] = '\0';  // in place of the line's end
     return line_.data();
 }

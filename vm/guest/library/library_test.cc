@@ -174,6 +174,18 @@ TEST(Library, ReadsTypedEventsAndJson) {
     EXPECT_EQ(poll(&readable, 1, 0), 0);
 }
 
+TEST(Library, AnEventOfNoMapIsAnErrorAndNoCrash) {
+    probeload_object* object = nullptr;
+    ASSERT_EQ(probeload_open("bpf/vfs_read.bpf.o", &object), 0);
+    ASSERT_EQ(probeload_load(object), 0) << probeload_message();
+    const probeload_event nameless = {nullptr, "", 0}, empty = {"events", nullptr, 96};
+    EXPECT_EQ(probeload_json(object, &nameless), nullptr);
+    EXPECT_STREQ(probeload_message(), "event->map is null");
+    EXPECT_EQ(probeload_json(object, &empty), nullptr);
+    EXPECT_STREQ(probeload_message(), "event->data is null");
+    probeload_close(object);
+}
+
 TEST(Library, WaitsForAnEventNoLongerThanItIsTold) {
     probeload::Object object = loaded("bpf/vfs_read.bpf.o");
     const auto start = std::chrono::steady_clock::now();
