@@ -13,8 +13,9 @@ debian_suite() {
 
 # Prints the first archive that this machine's packages come from.
 debian_archive() {
-    cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null |
-        sed -nE 's/^(URIs:|deb( \[.*\])?) +([^ ]+).*/\3/p' | head -n 1
+    # Most machines have only some of these files.
+    { cat /etc/apt/sources.list /etc/apt/sources.list.d/*.{list,sources} 2>/dev/null || true; } |
+        sed -nE '/^(URIs:|deb( \[.*\])?) /{s/^(URIs:|deb( \[.*\])?) +([^ ]+).*/\3/p;q}'
 }
 
 # The same archives, with the other release's suites.
