@@ -12,6 +12,7 @@ namespace {
 
 thread_local std::string message;
 thread_local const char* shown = "";
+thread_local int failure = 0;
 
 static_assert(PROBELOAD_FAILURE == static_cast<int>(ExitCode::kFailure));
 static_assert(PROBELOAD_USAGE == static_cast<int>(ExitCode::kUsage));
@@ -28,13 +29,14 @@ static_assert(PROBELOAD_WRONG_PROGRAM == static_cast<int>(ExitCode::kWrongProgra
 }  // namespace
 
 int note_failure(ExitCode code, const char* text) noexcept {
+    failure = static_cast<int>(code);
     try {
         message = text;
         shown = message.c_str();
     } catch (const std::bad_alloc&) {
         shown = "out of memory";
     }
-    return -static_cast<int>(code);
+    return -failure;
 }
 
 }  // namespace djprobe::loader
@@ -45,6 +47,10 @@ const char* probeload_version(void) {
 
 const char* probeload_message(void) {
     return djprobe::loader::shown;
+}
+
+int probeload_code(void) {
+    return djprobe::loader::failure;
 }
 
 int probeload_check(void) {

@@ -54,6 +54,8 @@ const char* probeload_version(void);
  * the kernel's verifier has spoken. "" before any. Until the next failure in this thread.
  */
 const char* probeload_message(void);
+/* Its code, of enum probeload_error. 0 before any. */
+int probeload_code(void);
 
 /* Whether probes can be attached: the module is there, speaks this version, and lets us. */
 int probeload_check(void);

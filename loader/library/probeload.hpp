@@ -39,9 +39,9 @@ inline int done(int result) {
     return result;
 }
 
-/// The same of a call that returns a text, and no code.
+/// The same of a call that returns a text.
 inline const char* text(const char* result) {
-    if (!result) throw Error(PROBELOAD_FAILURE, probeload_message());
+    if (!result) throw Error(probeload_code(), probeload_message());
     return result;
 }
 

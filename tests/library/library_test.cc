@@ -5,7 +5,6 @@
 #include <sys/time.h>
 
 #include <cstdarg>
-#include <cstdio>
 #include <filesystem>
 #include <probeload.hpp>
 #include <string>
@@ -60,6 +59,7 @@ TEST(Library, NullIsAnErrorAndNoCrash) {
     EXPECT_STREQ(probeload_message(), "object is null");
     EXPECT_EQ(probeload_load(nullptr), -PROBELOAD_USAGE);
     EXPECT_EQ(probeload_json(nullptr, nullptr), nullptr);
+    EXPECT_EQ(probeload_code(), PROBELOAD_USAGE);
     EXPECT_EQ(probeload_count(nullptr, nullptr, 0), -PROBELOAD_USAGE);
     EXPECT_STREQ(probeload_message(), "probe is null");
     probeload_close(nullptr);
@@ -89,17 +89,16 @@ TEST(Library, MessageBelongsToItsThread) {
     const std::string before = probeload_message();
     std::thread([] {
         EXPECT_STREQ(probeload_message(), "");
+        EXPECT_EQ(probeload_code(), 0);
         probeload_open("y.bpf.c", nullptr);
     }).join();
     EXPECT_EQ(probeload_message(), before);
 }
 
-std::string printed;
+int prints = 0;
 
-int print(libbpf_print_level, const char* format, std::va_list arguments) {
-    char line[256];
-    std::vsnprintf(line, sizeof line, format, arguments);
-    printed += line;
+int print(libbpf_print_level, const char*, std::va_list) {
+    ++prints;
     return 0;
 }
 
@@ -107,10 +106,10 @@ TEST(Library, GivesLibbpfsPrintFunctionBack) {
     libbpf_set_print(print);
     probeload::Object object(kObject);
     open_error(PROBELOAD_BAD_FILE, "/proc/self/exe");
-    EXPECT_EQ(printed, "");
+    EXPECT_EQ(prints, 0);
     EXPECT_EQ(libbpf_set_print(print), print);
     EXPECT_EQ(bpf_object__open_file("/nonexistent.bpf.o", nullptr), nullptr);
-    EXPECT_NE(printed, "");
+    EXPECT_GT(prints, 0);
 }
 
 // probeload's guard against damaged objects, and its handlers of signals, would end it.
