@@ -38,7 +38,9 @@ bool is_closed_to(const Rights& rights, const struct stat& file) {
 // "user 0", and of a file that a group may read its name, too: it is a way out.
 std::string owner_of(const struct stat& file) {
     if ((file.st_mode & S_IRGRP) == 0) return fmt::format("user {}", file.st_uid);
-    const group* const named = getgrgid(file.st_gid);
+    group entry{}, *named = nullptr;
+    std::array<char, 4096> words{};
+    getgrgid_r(file.st_gid, &entry, words.data(), words.size(), &named);
     return fmt::format("user {} and group {}", file.st_uid,
                        named != nullptr ? named->gr_name : std::to_string(file.st_gid));
 }
