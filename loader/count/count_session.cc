@@ -187,8 +187,10 @@ int run_count(const CountOptions& options, const Numbers& numbers) {
     Summary summary = sum_up(options, attachments, symbolizer);
     display.show_end(summary.attachments);
     summary.command_status = status;
-    summary.distributions = distributions();
-    if (numbers) numbers(summary);
+    if (numbers) {
+        summary.distributions = distributions();
+        numbers(summary);
+    }
     print_summary(summary, options.json ? Format::kJson : Format::kText, output, symbolizer);
     return command_exit_status(status, options.exit_status);
 }

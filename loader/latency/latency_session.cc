@@ -114,8 +114,10 @@ int run_latency(const LatencyOptions& options, const Numbers& numbers) {
     const LatencyResults results = programs.read();
     show(options, results, watch, output);
     summary.command_status = status;
-    summary.distributions = latency_distributions(results, options.style);
-    if (numbers) numbers(summary);
+    if (numbers) {
+        summary.distributions = latency_distributions(results, options.style);
+        numbers(summary);
+    }
     print_summary(summary, options.json ? Format::kJson : Format::kText, output, symbolizer);
     return command_exit_status(status, options.exit_status);
 }
