@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -17,6 +18,8 @@ namespace {
 
 // A jump and the instructions that it takes the place of end before this.
 constexpr std::uint64_t kReach = 32;
+// No placement has this number.
+constexpr std::uint64_t kNewcomer = 0;
 
 }  // namespace
 
@@ -67,14 +70,25 @@ void Ledger::count_kernel(const std::string& reason, std::size_t probes) {
     past_.by_kernel[reason] += probes;
 }
 
-std::vector<std::uint64_t> Ledger::near(std::uint64_t address) const {
-    const auto is_near = [address](const djprobe_query& probe) {
-        return address + kReach > probe.anchor && address < probe.address + kReach;
-    };
-    std::vector<std::uint64_t> numbers;
-    for (const auto& [number, entry] : entries_)
-        if (!entry.placement.by_kernel && std::ranges::any_of(entry.seen, is_near))
-            numbers.push_back(number);
+std::vector<Span> Ledger::spans() const {
+    std::vector<Span> spans;
+    for (const auto& [number, entry] : entries_) {
+        if (entry.placement.by_kernel) continue;
+        for (const djprobe_query& probe : entry.seen)
+            spans.push_back({probe.anchor, probe.address + kReach, number});
+    }
+    return spans;
+}
+
+std::vector<std::uint64_t> Ledger::around(std::uint64_t address) const {
+    std::vector<Span> all = spans();
+    all.push_back({address, address + kReach, kNewcomer});
+    return overlapping_owners(std::move(all), kNewcomer);
+}
+
+std::vector<std::uint64_t> Ledger::around_placement(std::uint64_t number) const {
+    std::vector<std::uint64_t> numbers = {number};
+    std::ranges::copy(overlapping_owners(spans(), number), std::back_inserter(numbers));
     return numbers;
 }
 

@@ -2,6 +2,8 @@
 // What has become of the tool's probes: those that are in, and the sums of all.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,6 +14,7 @@
 #include "djprobe.h"
 #include "kernel/device.h"
 #include "run/kernel_probe.h"
+#include "run/overlap.h"
 
 namespace djprobe::loader {
 
@@ -24,6 +27,11 @@ struct Placement {
     MultiRequest multi;      ///< or, if it has targets, this
     std::uint64_t cookie = 0;
     std::uint32_t program = 0;  ///< its id
+
+    /// How many functions or places it is about.
+    [[nodiscard]] std::size_t probes() const {
+        return std::max<std::size_t>(multi.targets.size(), 1);
+    }
 };
 
 /// How many probes, and what they have seen.
@@ -54,8 +62,11 @@ class Ledger {
     /// None: it has ended, or never was.
     Placement* find(std::uint64_t number);
     void count_kernel(const std::string& reason, std::size_t probes = 1);
-    /// Placements with a probe by djprobe whose bytes may be those of an instruction there.
-    std::vector<std::uint64_t> near(std::uint64_t address) const;
+    /// The placements by djprobe that have to leave the text for a probe of the kernel's: those
+    /// whose bytes may be those of an instruction there, and those that share bytes with them.
+    [[nodiscard]] std::vector<std::uint64_t> around(std::uint64_t address) const;
+    /// The same where a placement is to become the kernel's. It is the first of them.
+    [[nodiscard]] std::vector<std::uint64_t> around_placement(std::uint64_t number) const;
 
     /// Readable when a placement has ended.
     [[nodiscard]] int fd() const noexcept { return ended_.get(); }
@@ -72,6 +83,8 @@ class Ledger {
         std::vector<djprobe_query> seen;  // at the last look
         bool settled = false;
     };
+    /// What the probes by djprobe may change.
+    [[nodiscard]] std::vector<Span> spans() const;
     static void look_at(Entry& entry);
     static void add_to(RunSums& sums, const Entry& entry);
 

@@ -16,6 +16,7 @@
 #include "run/options.h"
 #include "run/placement.h"
 #include "run/placer.h"
+#include "run/room.h"
 #include "run/tool_task.h"
 #include "run/trial.h"
 
@@ -71,18 +72,28 @@ class Takeover {
     /// Puts the kernel's event in place of the tool's, with the same program if it has one.
     void hand_back(const Notification& call, const ToolTask& task, int fd);
     Event* find_event(const ToolTask& task, int fd);
-    /// Lets the kernel's own probes take the place of djprobe's, and end with the tool's event fd.
-    /// A copy of their file; none with errno: all is as before.
-    UniqueFd yield(Placement& placement);
-    /// Lets the kernel have the bytes around the place, if djprobe has them.
-    bool make_room(const SiteSpec& site);
+    /// Lets the kernel's own probes take the place of a placement's, and end with the tool's event
+    /// fd. A copy of their file; none with errno: all is as before.
+    UniqueFd yield(std::uint64_t number);
+    /// The bytes around the place, without djprobe's probes.
+    Room room_at(const SiteSpec& site);
+    /// Room::fill(). All but the `named` probes, for which the caller has a reason, are counted.
+    bool fill(Room& room, std::size_t named = 0);
+    /// Lets the kernel have the bytes of djprobe's that are in the event's way. 0, or why it does
+    /// not take the event: then all is as before.
+    int make_room(const EventRequest& request, const EventArguments& arguments,
+                  const ToolTask& task);
     /// As open_kernel_event(), also where djprobe's bytes are in the way.
     UniqueFd open_beside_ours(const EventRequest& request);
     /// Places the event's probe; "" or the reason's name.
     std::string place_event(const Event& event, const UniqueFd& program, std::uint64_t cookie,
                             std::optional<Probe>& probe) const;
-    /// The link of one of our event fds that stands for a link; its number in `number`.
-    Placement* find_link(const ToolTask& task, int fd, std::uint64_t* number = nullptr);
+    /// One of our event fds that stands for a link.
+    struct Link {
+        std::uint64_t event;      ///< the number of the fd
+        std::uint64_t placement;  ///< of the ledger's
+    };
+    [[nodiscard]] std::optional<Link> find_link(const ToolTask& task, int fd) const;
     /// Gives the tool the event fd of a link, and keeps the placement, whose number is `kept` then.
     Answer give_link(Placement placement, std::uint64_t* kept = nullptr);
     Shares share_out(const MultiRequest& request);

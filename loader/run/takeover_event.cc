@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // perf_event_open() of a kprobe, and the program that comes to it by PERF_EVENT_IOC_SET_BPF or by a
 // link.
-#include <bpf/bpf.h>
-#include <sys/ioctl.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
@@ -30,15 +27,6 @@ std::optional<perf_event_attr> read_attr(const ToolTask& task, std::uint64_t add
     return attr;
 }
 
-/// The kernel's own probes for those of a placement, none with errno. A link keeps its event.
-UniqueFd place_by_kernel(const Placement& placement, const UniqueFd& program) {
-    if (!placement.multi.targets.empty()) return link_kernel_multi(placement.multi, program);
-    UniqueFd event = open_kernel_event(placement.event);
-    if (!event) return {};
-    if (placement.is_link) return link_kernel_event(event, program, placement.cookie);
-    return set_kernel_program(event, program) ? std::move(event) : UniqueFd();
-}
-
 // None: its name cannot be read.
 std::optional<EventRequest> read_request(const ToolTask& task, const perf_event_attr& attr) {
     EventRequest request = {attr, {}, attr.config != 0};
@@ -51,75 +39,63 @@ std::optional<EventRequest> read_request(const ToolTask& task, const perf_event_
     return request;
 }
 
-// Puts probes back that were disabled; where one cannot come back, or the tool has closed its
-// event, none is in the text.
-void enable(const Probe& probe) {
-    djprobe_enable request = {};
-    request.size = sizeof request;
-    request.enable = 1;
-    ioctl(probe.fd(), DJPROBE_IOC_ENABLE, &request);
-}
-
 }  // namespace
 
-UniqueFd Takeover::yield(Placement& placement) {
-    const UniqueFd program(bpf_prog_get_fd_by_id(placement.program));
-    if (!program || !placement.probe.disable()) return {};
-    const bool again = std::exchange(placement.by_kernel, true);
-    UniqueFd kernels = place_by_kernel(placement, program);
-    // Others of djprobe's may have the same bytes.
-    if (!kernels && errno == EBUSY && make_room(placement.event.site))
-        kernels = place_by_kernel(placement, program);
-    // A copy here alone would outlive the tool's close().
-    if (kernels && keep(placement.probe, kernels)) return kernels;
-    const int error = errno;
-    if (!again) {
-        placement.by_kernel = false;
-        enable(placement.probe);
-    }
-    errno = error;
-    return {};
+Room Takeover::room_at(const SiteSpec& site) {
+    return Room(ledger_, ledger_.around(device_.judge(site, 0).address));
 }
 
-// The kernel has no kprobe on bytes of others: what is to stand beside one must be its own.
-bool Takeover::make_room(const SiteSpec& site) {
-    bool moved = false;
-    for (const std::uint64_t number : ledger_.near(device_.judge(site, 0).address)) {
-        Placement* const placement = ledger_.find(number);
-        if (!placement || !yield(*placement)) continue;
-        ledger_.count_kernel("beside-kprobe",
-                             std::max<std::size_t>(placement->multi.targets.size(), 1));
-        moved = true;
-    }
-    return moved;
+bool Takeover::fill(Room& room, std::size_t named) {
+    if (!room.fill()) return false;
+    if (room.probes() > named) ledger_.count_kernel("beside-kprobe", room.probes() - named);
+    return true;
+}
+
+UniqueFd Takeover::yield(std::uint64_t number) {
+    const Placement* const placement = ledger_.find(number);
+    Room room(ledger_, ledger_.around_placement(number));
+    return placement && fill(room, placement->probes()) ? room.take(number) : UniqueFd();
 }
 
 UniqueFd Takeover::open_beside_ours(const EventRequest& request) {
     UniqueFd event = open_kernel_event(request);
-    if (!event && errno == EBUSY && make_room(request.site)) event = open_kernel_event(request);
-    return event;
+    if (event || errno != EBUSY) return event;
+    Room room = room_at(request.site);
+    event = open_kernel_event(request);
+    return event && fill(room) ? std::move(event) : UniqueFd();
+}
+
+int Takeover::make_room(const EventRequest& request, const EventArguments& arguments,
+                        const ToolTask& task) {
+    Room room = room_at(request.site);
+    if (room.empty()) return EBUSY;
+    if (const int error = try_event(request, arguments, task)) return error;
+    return fill(room) ? 0 : EBUSY;
 }
 
 // The leader of a group, and whose buffer an event shares, must be the kernel's.
 void Takeover::hand_back(const Notification& call, const ToolTask& task, int fd) {
     Event* const known = find_event(task, fd);
     if (!known || options_.strict) return;
-    Placement* const placement = ledger_.find(known->placement);
+    const Placement* const placement = ledger_.find(known->placement);
     const bool has_program = placement && !placement->is_link;
-    const UniqueFd kernels = has_program ? yield(*placement) : open_beside_ours(known->request);
+    const UniqueFd kernels =
+        has_program ? yield(known->placement) : open_beside_ours(known->request);
     if (kernels && call.replace(fd, kernels, task.closes_on_exec(fd)))
         ledger_.count_kernel("event-group");
 }
 
-// What the kernel refuses, it says itself.
+// What the kernel refuses, it says itself; but where djprobe's bytes would be in its way again, it
+// is told for the kernel.
 Answer Takeover::leave_event(const Notification& call, const ToolTask& task,
                              const EventRequest& request, const EventArguments& arguments,
                              const std::string& reason) {
     if (!task.may_probe()) return leave(call, "no-permission");
-    int error = try_event(request, arguments, task);
-    if (error == EBUSY && options_.strict) error = 0;
-    if (error == EBUSY && make_room(request.site)) error = try_event(request, arguments, task);
-    return error ? Answer::go_on() : leave(call, reason);
+    const int first = try_event(request, arguments, task);
+    if (first && first != EBUSY) return Answer::go_on();
+    if (first && !options_.strict)
+        if (const int error = make_room(request, arguments, task)) return Answer::fail(error);
+    return leave(call, reason);
 }
 
 Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
@@ -198,7 +174,7 @@ Answer Takeover::set_program(const Notification& call, const ToolTask& task) {
     if (!program) return Answer::fail(EBADF);
     if (ledger_.find(known->placement)) return Answer::fail(busy_error(*known, program, false));
     std::optional<Probe> probe;
-    const std::string refused = place_event(*known, program, 0, probe);
+    std::string refused = place_event(*known, program, 0, probe);
     if (probe && hold(task.copy_fd(fd), *probe)) {
         Placement placement;
         placement.probe = std::move(*probe);
@@ -207,6 +183,9 @@ Answer Takeover::set_program(const Notification& call, const ToolTask& task) {
         known->placement = ledger_.add(std::move(placement));
         return Answer::succeed(0);
     }
+    // Another thread of the tool was faster with a program for it.
+    if (probe) refused = "event-taken";
+    probe.reset();
     // Too late to hand the event over: the kernel's comes in its place.
     if (options_.strict) return forbid(call, *known, program, refused, false);
     const UniqueFd kernels = open_beside_ours(known->request);

@@ -181,14 +181,12 @@ Answer Takeover::link_multi(const Notification& call, const ToolTask& task,
     return give_link(std::move(placement));
 }
 
-Placement* Takeover::find_link(const ToolTask& task, int fd, std::uint64_t* number) {
-    if (!task.has_event(fd)) return nullptr;
-    const UniqueFd event = task.copy_fd(fd);
-    const auto own = event_number(event);
-    const auto known = own ? links_.find(*own) : links_.end();
-    if (known == links_.end()) return nullptr;
-    if (number) *number = *own;
-    return ledger_.find(known->second);
+std::optional<Takeover::Link> Takeover::find_link(const ToolTask& task, int fd) const {
+    if (!task.has_event(fd)) return std::nullopt;
+    const auto event = event_number(task.copy_fd(fd));
+    const auto known = event ? links_.find(*event) : links_.end();
+    if (known == links_.end()) return std::nullopt;
+    return ledger_.find(known->second) ? std::optional(Link{*event, known->second}) : std::nullopt;
 }
 
 // A pinned link outlives the tool: the kernel's own comes in place of ours.
@@ -198,13 +196,14 @@ Answer Takeover::pin_link(const Notification& call, const ToolTask& task) {
         std::uint32_t fd, flags;
     };
     const auto pin = read_struct<Pin>(call, task);
-    Placement* const placement = pin ? find_link(task, static_cast<int>(pin->fd)) : nullptr;
-    if (!placement) return Answer::go_on();
+    const auto link = pin ? find_link(task, static_cast<int>(pin->fd)) : std::nullopt;
+    if (!link) return Answer::go_on();
     if (forbids(call, "pinned")) return Answer::fail(EACCES);
     const auto fd = static_cast<int>(pin->fd);
-    const UniqueFd kernels = yield(*placement);
+    const std::size_t probes = ledger_.find(link->placement)->probes();
+    const UniqueFd kernels = yield(link->placement);
     if (!kernels || !call.replace(fd, kernels, task.closes_on_exec(fd))) return Answer::fail(errno);
-    ledger_.count_kernel("pinned", std::max<std::size_t>(placement->multi.targets.size(), 1));
+    ledger_.count_kernel("pinned", probes);
     return Answer::go_on();
 }
 
@@ -231,10 +230,9 @@ Answer Takeover::tell_link(const Notification& call, const ToolTask& task) {
         std::uint64_t info;
     };
     const auto query = read_struct<Query>(call, task);
-    std::uint64_t number = 0;
-    const Placement* const link =
-        query ? find_link(task, static_cast<int>(query->fd), &number) : nullptr;
-    if (!link) return Answer::go_on();
+    const auto known = query ? find_link(task, static_cast<int>(query->fd)) : std::nullopt;
+    if (!known) return Answer::go_on();
+    const Placement* const link = ledger_.find(known->placement);
     // Neither kind of link can be detached.
     if (static_cast<std::uint32_t>(call.argument(0)) == BPF_LINK_DETACH)
         return Answer::fail(EOPNOTSUPP);
@@ -242,7 +240,7 @@ Answer Takeover::tell_link(const Notification& call, const ToolTask& task) {
     const auto size = std::min<std::uint32_t>(query->size, sizeof info);
     if (!task.read(query->info, &info, size)) return Answer::fail(EFAULT);
     info.type = link->multi.targets.empty() ? BPF_LINK_TYPE_PERF_EVENT : BPF_LINK_TYPE_KPROBE_MULTI;
-    info.id = kFirstLinkId + static_cast<std::uint32_t>(number);
+    info.id = kFirstLinkId + static_cast<std::uint32_t>(known->event);
     info.prog_id = link->program;
     const std::uint64_t size_at = call.argument(1) + offsetof(Query, size);
     if (!task.write(query->info, &info, size) || !task.write(size_at, &size, sizeof size))

@@ -179,13 +179,14 @@ void watch(const Seen& seen) {
 }  // namespace djprobe::vm
 
 /// asktool [CALLS SEED]: so many random calls. asktool watch: one probe, and nothing else. asktool
-/// refused: a link that the kernel refuses.
+/// refused: a link that the kernel refuses, and an event.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
         const Seen plain("observe"), multis("observe_multi");
         if (argc == 2 && std::string_view(argv[1]) == "refused") {
             refused_link(plain);
+            beside_none(plain);
             return 0;
         }
         if (argc == 2) {

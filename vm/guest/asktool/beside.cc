@@ -21,6 +21,12 @@ namespace {
 
 constexpr uint64_t kCookie = 9;
 constexpr const char* kPin = "/sys/fs/bpf/asktool";
+constexpr uint64_t kJumpLength = 5;
+
+/// djprobe makes a jump of an int3 after a quiescence.
+void wait_for_jump() {
+    usleep(1'500'000);
+}
 
 /// A program that counts beside another event: this one has a period, which the kernel alone
 /// knows.
@@ -51,9 +57,9 @@ int pin(const Fd& link) {
     return -bpf_call(BPF_OBJ_PIN, &attr, sizeof attr);
 }
 
-/// The first place inside the function where an instruction begins.
-std::optional<uint64_t> find_offset() {
-    for (uint64_t offset = 9; offset < 16; ++offset)
+/// The first place from `offset` on where an instruction begins, and before `end`.
+std::optional<uint64_t> find_offset(uint64_t offset, uint64_t end) {
+    for (; offset < end; ++offset)
         if (open_event({kGetpgid, offset, false})) return offset;
     return std::nullopt;
 }
@@ -112,6 +118,25 @@ void pinned_at(const Seen& seen, uint64_t offset) {
     seen.count("unpinned", kCookie);
 }
 
+/// Two probes that have one jump under djprobe, when an event of the kernel's alone comes to
+/// another instruction of its bytes.
+void shared_at(const Seen& seen, uint64_t offset, uint64_t other) {
+    const int program = seen.program("observe");
+    const Fd first = open_event({kGetpgid, offset, false});
+    Fd link;
+    {
+        const Fd event = open_event({kGetpgid, offset, false});
+        link = link_event(event, program, kCookie);
+    }
+    say("shared", set_program(first, program));
+    wait_for_jump();
+    const Fd within = open_with_period(other);
+    say("within the bytes of both", within ? 0 : errno);
+    say("its program", set_program(within, program));
+    seen.count("two of three", 0);
+    seen.count("the link of three", kCookie);
+}
+
 }  // namespace
 
 int number_32(const Fd& event) {
@@ -147,12 +172,29 @@ void wait_for(const Fd& event) {
 }
 
 void beside(const Seen& seen) {
-    const auto inside = find_offset();
+    const auto inside = find_offset(9, 16);
     for (const uint64_t offset : {uint64_t{0}, inside.value_or(0)}) {
         beside_at(seen, offset);
         group_at(seen, offset);
         pinned_at(seen, offset);
     }
+    if (!inside) return;
+    const auto other = find_offset(*inside + 1, *inside + kJumpLength);
+    if (other) shared_at(seen, *inside, *other);
+}
+
+void beside_none(const Seen& seen) {
+    const auto inside = find_offset(9, 16);
+    if (!inside) return;
+    const Fd event = open_event({kGetpgid, *inside, false});
+    say("alone", set_program(event, seen.program("observe")));
+    wait_for_jump();
+    // A place where no instruction begins.
+    uint64_t within = *inside + 1;
+    while (open_event({kGetpgid, within, false}))
+        ++within;
+    const Fd refused = open_with_period(within);
+    say("no instruction begins there", refused ? 0 : errno);
 }
 
 }  // namespace djprobe::vm

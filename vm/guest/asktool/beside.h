@@ -16,5 +16,7 @@ void wait_for(const Fd& event);
 
 /// Probes with options that only the kernel has, in groups, pinned: at one place with others.
 void beside(const Seen& seen);
+/// A probe, and an event of the kernel's alone within its bytes that the kernel refuses.
+void beside_none(const Seen& seen);
 
 }  // namespace djprobe::vm

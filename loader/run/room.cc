@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "run/room.h"
+
+#include <bpf/bpf.h>
+#include <sys/ioctl.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace djprobe::loader {
+namespace {
+
+/// The kernel's own probes for those of a placement, none with errno. A link keeps its event.
+UniqueFd place_by_kernel(const Placement& placement) {
+    const UniqueFd program(bpf_prog_get_fd_by_id(placement.program));
+    if (!program) return {};
+    if (!placement.multi.targets.empty()) return link_kernel_multi(placement.multi, program);
+    UniqueFd event = open_kernel_event(placement.event);
+    if (!event) return {};
+    if (placement.is_link) return link_kernel_event(event, program, placement.cookie);
+    return set_kernel_program(event, program) ? std::move(event) : UniqueFd();
+}
+
+// Where one cannot come back, or the tool has closed its event, none is in the text.
+void enable(const Probe& probe) {
+    djprobe_enable request = {};
+    request.size = sizeof request;
+    request.enable = 1;
+    ioctl(probe.fd(), DJPROBE_IOC_ENABLE, &request);
+}
+
+}  // namespace
+
+Room::Room(Ledger& ledger, std::vector<std::uint64_t> numbers)
+    : ledger_(ledger), numbers_(std::move(numbers)) {
+    for (const std::uint64_t number : numbers_) {
+        const Placement* const placement = ledger_.find(number);
+        if (placement && !placement->by_kernel && placement->probe.disable())
+            out_.push_back(number);
+    }
+}
+
+Room::~Room() {
+    const int error = errno;
+    for (const std::uint64_t number : out_)
+        if (const Placement* const placement = ledger_.find(number)) enable(placement->probe);
+    errno = error;
+}
+
+std::size_t Room::probes() const {
+    std::size_t sum = 0;
+    for (const std::uint64_t number : numbers_)
+        if (const Placement* const placement = ledger_.find(number)) sum += placement->probes();
+    return sum;
+}
+
+bool Room::place_all() {
+    for (const std::uint64_t number : numbers_) {
+        const Placement* const placement = ledger_.find(number);
+        UniqueFd file = placement ? place_by_kernel(*placement) : UniqueFd();
+        if (!file) return false;
+        files_.insert_or_assign(number, std::move(file));
+    }
+    return true;
+}
+
+bool Room::fill() {
+    if (!place_all()) {
+        const int error = errno;
+        files_.clear();
+        errno = error;
+        return false;
+    }
+    out_.clear();
+    for (auto& [number, file] : files_) {
+        Placement* const placement = ledger_.find(number);
+        // One that the tool has closed meanwhile keeps nothing: its file goes with this room.
+        placement->by_kernel = keep(placement->probe, file) || errno == ENXIO;
+        if (placement->by_kernel) continue;
+        file = {};
+        out_.push_back(number);
+    }
+    return true;
+}
+
+UniqueFd Room::take(std::uint64_t number) {
+    const auto file = files_.find(number);
+    return file == files_.end() ? UniqueFd() : std::move(file->second);
+}
+
+}  // namespace djprobe::loader
