@@ -316,8 +316,8 @@ struct djprobe_query {
 	__u64 missed[DJPROBE_MISS_MAX]; /* out: how often it was skipped, by enum djprobe_miss */
 	__u64 anchor;	    /* out: where the DCR begins: the IA, or before it (slide) */
 	__u8 displaced[32]; /* out: the original bytes from there on, displaced_len of them */
-	char symbol[512];   /* out: symbol that holds the IA, NUL-terminated */
-	char module[64];    /* out: its module, "" for the kernel itself */
+	char symbol[512]; /* out: symbol that holds the IA, NUL-terminated; "" in the state GONE */
+	char module[64];  /* out: its module, "" for the kernel itself */
 };
 #define DJPROBE_IOC_QUERY _IO('j', 2)
 

@@ -57,9 +57,13 @@ struct listing {
 static bool show_probe(void *context, const struct djp_status *status)
 {
 	struct listing *listing = context;
-	unsigned long offset;
+	unsigned long offset = 0;
 
-	djk_symbol_name(status->address, listing->name, listing->module, &offset);
+	/* Where a module was, another one may be by now. */
+	strscpy(listing->name, "?", sizeof(listing->name));
+	*listing->module = 0;
+	if (status->state != DJPROBE_STATE_GONE)
+		djk_symbol_name(status->address, listing->name, listing->module, &offset);
 	seq_printf(listing->out, "%016lx  %c  %s+0x%lx  %s %s%s%s%s%s",
 		   listing->show_addresses ? status->address : 0, status->at_return ? 'r' : 'k',
 		   listing->name, offset, *listing->module ? listing->module : " ",

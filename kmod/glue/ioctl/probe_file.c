@@ -75,6 +75,9 @@ static void fill_names(struct djprobe_query *answer, const struct djp_status *st
 
 	BUILD_BUG_ON(sizeof(answer->symbol) < KSYM_NAME_LEN);
 	BUILD_BUG_ON(sizeof(answer->module) < MODULE_NAME_LEN);
+	/* Another module's text may be there by now. */
+	if (status->state == DJPROBE_STATE_GONE)
+		return;
 	djk_symbol_name(status->address, answer->symbol, answer->module, &offset);
 	answer->offset = offset;
 }

@@ -82,7 +82,9 @@ TEST_F(Module, ItMayGoWhileItIsProbed) {
         load();
         // The new one has its own text, though perhaps at the same address.
         read_status(20);
-        EXPECT_EQ(probe.query().state, static_cast<uint32_t>(DJPROBE_STATE_GONE));
+        const djprobe_query after = probe.query();
+        EXPECT_EQ(after.state, static_cast<uint32_t>(DJPROBE_STATE_GONE));
+        EXPECT_STREQ(after.symbol, "");
         EXPECT_EQ(probe.hits(), 20u);
         const Probe fresh = device_.must_attach(at(kFunction, 0, mode));
         expect_mechanism(fresh, mode);
