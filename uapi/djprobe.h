@@ -6,9 +6,10 @@
  * a probe fd. A probe lives as long as its fd: closing the last copy of it,
  * also by SIGKILL, detaches the probe and leaves no byte behind.
  *
- * Every open and every ioctl needs CAP_SYS_ADMIN in the initial user namespace
- * (root's word for patching the kernel): else EPERM. The kernel takes it for
- * CAP_BPF and CAP_PERFMON too, so that it is enough for loading the program.
+ * Every open and every ioctl needs CAP_BPF and CAP_PERFMON in the initial user
+ * namespace, as the kernel's own kprobes with a BPF program do: else EPERM. As
+ * there, CAP_SYS_ADMIN stands for both. What concerns the probes of all needs
+ * CAP_SYS_ADMIN itself (DJPROBE_IOC_SWITCH).
  *
  * Extension rule: each struct begins with its own `size` as the caller knows
  * it. A shorter struct than the module's is read as if zero-filled and written
@@ -454,11 +455,12 @@ enum djprobe_switches {
  * Control fd: change switches, and tell how they stand. debugfs djprobe/enabled and
  * djprobe/optimization are the same switches, where lockdown leaves debugfs open.
  *
- * A caller that may use this fd may always switch off. To switch on is to attach all that was off:
- * where lockdown forbids that, EPERM with LOCKDOWN, and what was to be off is off. A probe that
- * cannot come back stays disabled, and DJPROBE_IOC_QUERY tells why. EINVAL: an unknown switch, or
- * one that is to be on but not to be changed. EINTR: the caller was killed while another task used
- * the switches. Doing it twice is no error. May sleep; switching on may wait for a quiescence.
+ * A change needs CAP_SYS_ADMIN: else EPERM, and nothing is written back. With it off is never
+ * refused. To switch on is to attach all that was off: where lockdown forbids that, EPERM with
+ * LOCKDOWN, and what was to be off is off. A probe that cannot come back stays disabled, and
+ * DJPROBE_IOC_QUERY tells why. EINVAL: an unknown switch, or one that is to be on but not to be
+ * changed. EINTR: the caller was killed while another task used the switches. Doing it twice is no
+ * error. May sleep; switching on may wait for a quiescence.
  */
 struct djprobe_switch {
 	__u32 size;   /* in */

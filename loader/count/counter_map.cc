@@ -44,7 +44,7 @@ MapTypes describe(std::size_t counters) {
     const int error = errno;
     if (error == EPERM)
         fail(ExitCode::kNoPermission, "a map for counters: not permitted: {}",
-             why_denied(Capability::kSysAdmin));
+             why_denied(kToProbe));
     fail(ExitCode::kFailure, "{} for {}: {}", what, plural(counters, "counter"),
          std::strerror(error));
 }

@@ -8,9 +8,9 @@ namespace djprobe::loader::doctor {
 namespace {
 
 Finding examine_rights(const Machine& machine) {
-    if (machine.rights().has(Capability::kSysAdmin) && machine.rights().in_initial_namespace)
+    if (machine.rights().has(kToProbe) && machine.rights().in_initial_namespace)
         return {"rights", Health::Ok, "this process may attach"};
-    return {"rights", Health::Bad, why_denied(Capability::kSysAdmin, machine.rights()),
+    return {"rights", Health::Bad, why_denied(kToProbe, machine.rights()),
             machine.rights().user == 0 ? "" : "sudo probeload ..."};
 }
 

@@ -30,7 +30,7 @@ namespace {
         case EACCES:
         case EPERM:
             fail(ExitCode::kNoPermission, "{}: not permitted: {}", path,
-                 why_not_opened(path, Capability::kSysAdmin));
+                 why_not_opened(path, kToProbe));
         default:
             fail(ExitCode::kFailure, "{}: {}", path, std::strerror(error));
     }
@@ -230,6 +230,9 @@ std::uint32_t Device::set_switches(std::uint32_t change, std::uint32_t on) const
     if (ioctl(fd_.get(), DJPROBE_IOC_SWITCH, &request) == 0) return request.on;
     if (request.reason == DJPROBE_REASON_LOCKDOWN)
         fail(ExitCode::kNoPermission, "kernel lockdown forbids probes: they stay off");
+    if (errno == EPERM)
+        fail(ExitCode::kNoPermission, "switching the probes of all: not permitted: {}",
+             why_denied({Capability::kSysAdmin}));
     fail_request("switching", errno);
 }
 

@@ -21,7 +21,7 @@ constexpr const char* kPath = "/proc/kcore";
         fail(ExitCode::kFailure, "{}: the kernel has none (CONFIG_PROC_KCORE)", kPath);
     if (error == EACCES || error == EPERM)
         fail(ExitCode::kNoPermission, "{}: {}: {}", kPath, std::strerror(error),
-             why_not_opened(kPath, Capability::kSysRawio));
+             why_not_opened(kPath, {Capability::kSysRawio}));
     fail(ExitCode::kFailure, "{}: {}", kPath, std::strerror(error));
 }
 

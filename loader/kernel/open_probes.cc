@@ -27,7 +27,7 @@ constexpr std::string_view kEventLink = "anon_inode:[djprobe-event]";
 
 [[noreturn]] void not_allowed(const fs::path& what) {
     fail(ExitCode::kNoPermission, "{}: {}: probes of another process: {}", what.string(),
-         std::strerror(EPERM), why_denied(Capability::kSysPtrace));
+         std::strerror(EPERM), why_denied({Capability::kSysPtrace}));
 }
 
 template <class Number>

@@ -170,8 +170,7 @@ Error refusal(const SiteSpec& site, std::string_view program, const AbiReason& r
     const ExitCode code = exit_code(reason.number, error);
     if (reason.number == DJPROBE_REASON_NONE) {
         if (code == ExitCode::kNoPermission) {
-            return {code, fmt::format("{}: not permitted: {}", site.str(),
-                                      why_denied(Capability::kSysAdmin))};
+            return {code, fmt::format("{}: not permitted: {}", site.str(), why_denied(kToProbe))};
         }
         const char* const what = program.empty() ? "the module gives no verdict" : "cannot attach";
         return {code, fmt::format("{}: {}: {}", site.str(), what, std::strerror(error))};

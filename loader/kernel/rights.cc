@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <fstream>
+#include <iterator>
 #include <limits>
 
 namespace djprobe::loader {
@@ -67,11 +68,48 @@ const char* name_of(Capability capability) {
             return "CAP_SYS_ADMIN";
         case Capability::kSyslog:
             return "CAP_SYSLOG";
+        case Capability::kPerfmon:
+            return "CAP_PERFMON";
+        case Capability::kBpf:
+            return "CAP_BPF";
     }
     return "a capability";
 }
 
+/// "CAP_BPF and CAP_PERFMON"
+std::string names_of(const Capabilities& capabilities) {
+    std::string names;
+    for (const Capability capability : capabilities)
+        names += (names.empty() ? "" : " and ") + std::string(name_of(capability));
+    return names;
+}
+
+Capabilities missing(const Capabilities& needed, const Rights& rights) {
+    Capabilities missing;
+    std::ranges::copy_if(needed, std::back_inserter(missing),
+                         [&](Capability capability) { return !rights.has(capability); });
+    return missing;
+}
+
+std::string are_missing(const Capabilities& missing) {
+    return names_of(missing) + (missing.size() == 1 ? " is missing" : " are missing");
+}
+
+bool has_bit(std::uint64_t capabilities, Capability capability) {
+    return (capabilities >> static_cast<unsigned>(capability) & 1) != 0;
+}
+
 }  // namespace
+
+bool Rights::has(Capability capability) const {
+    const bool part = capability == Capability::kBpf || capability == Capability::kPerfmon;
+    return has_bit(capabilities, capability) ||
+           (part && has_bit(capabilities, Capability::kSysAdmin));
+}
+
+bool Rights::has(const Capabilities& all) const {
+    return std::ranges::all_of(all, [&](Capability capability) { return has(capability); });
+}
 
 Rights Rights::of_this_process() {
     Rights rights;
@@ -85,25 +123,26 @@ Rights Rights::of_this_process() {
     return rights;
 }
 
-std::string why_denied(Capability capability, const Rights& rights) {
-    const char* const name = name_of(capability);
-    if (!rights.has(capability)) return fmt::format("{} is missing: {}", name, way_out(rights));
+std::string why_denied(const Capabilities& needed, const Rights& rights) {
+    const Capabilities lacked = missing(needed, rights);
+    if (!lacked.empty()) return fmt::format("{}: {}", are_missing(lacked), way_out(rights));
+    const bool one = needed.size() == 1;
     if (!rights.in_initial_namespace)
-        return fmt::format("{} is that of a user namespace: run outside of the container", name);
+        return fmt::format("{} {} of a user namespace: run outside of the container",
+                           names_of(needed), one ? "is that" : "are those");
     return fmt::format(
-        "although {} is there: kernel lockdown, a security module or the device "
+        "although {} {} there: kernel lockdown, a security module or the device "
         "rules of a container forbid it",
-        name);
+        names_of(needed), one ? "is" : "are");
 }
 
-std::string why_not_opened(const char* path, Capability capability, const Rights& rights) {
+std::string why_not_opened(const char* path, const Capabilities& needed, const Rights& rights) {
     struct stat file = {};
-    if (stat(path, &file) != 0 || !is_closed_to(rights, file))
-        return why_denied(capability, rights);
-    const std::string also =
-        rights.has(capability) ? "" : fmt::format(", and {} is missing", name_of(capability));
+    if (stat(path, &file) != 0 || !is_closed_to(rights, file)) return why_denied(needed, rights);
+    const Capabilities lacked = missing(needed, rights);
     return fmt::format("mode {:04o} of {} is closed to user {}{}: {}", file.st_mode & 07777,
-                       owner_of(file), rights.user, also, way_out(rights));
+                       owner_of(file), rights.user,
+                       lacked.empty() ? "" : ", and " + are_missing(lacked), way_out(rights));
 }
 
 int kptr_restrict(const char* path) {
@@ -115,7 +154,7 @@ int kptr_restrict(const char* path) {
 std::string why_hidden(int restriction, const Rights& rights) {
     if (restriction >= 2)
         return fmt::format("kernel.kptr_restrict is {}: set it below 2", restriction);
-    return why_denied(Capability::kSyslog, rights);
+    return why_denied({Capability::kSyslog}, rights);
 }
 
 }  // namespace djprobe::loader

@@ -18,7 +18,13 @@ enum class Capability {
     kSysPtrace = 19,
     kSysAdmin = 21,
     kSyslog = 34,
+    kPerfmon = 38,
+    kBpf = 39,
 };
+using Capabilities = std::vector<Capability>;
+
+/// What loading a program and each call of the module need.
+inline const Capabilities kToProbe = {Capability::kBpf, Capability::kPerfmon};
 
 /// What the kernel looks at.
 struct Rights {
@@ -28,16 +34,17 @@ struct Rights {
     std::vector<gid_t> groups{};       ///< the effective one, and all others
 
     static Rights of_this_process();
-    [[nodiscard]] bool has(Capability capability) const {
-        return (capabilities >> static_cast<unsigned>(capability) & 1) != 0;
-    }
+    /// As the kernel sees it: CAP_SYS_ADMIN stands for CAP_BPF and CAP_PERFMON.
+    [[nodiscard]] bool has(Capability capability) const;
+    [[nodiscard]] bool has(const Capabilities& all) const;
 };
 
-/// Why what needs this capability failed with EPERM or EACCES, and what to do: "CAP_SYS_ADMIN is
+/// Why what needs these capabilities failed with EPERM or EACCES, and what to do: "CAP_SYS_ADMIN is
 /// missing: run as root".
-std::string why_denied(Capability capability, const Rights& rights = Rights::of_this_process());
+std::string why_denied(const Capabilities& needed,
+                       const Rights& rights = Rights::of_this_process());
 /// The same of a file that could not be opened: its mode may be why.
-std::string why_not_opened(const char* path, Capability capability,
+std::string why_not_opened(const char* path, const Capabilities& needed,
                            const Rights& rights = Rights::of_this_process());
 
 /// kernel.kptr_restrict; 0 where it cannot be read.

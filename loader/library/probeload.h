@@ -19,7 +19,7 @@
  * probes out of the kernel, whatever ends it; a child of fork() without exec shares them until
  * then.
  *
- * Rights. probeload_check(), loading and attaching need CAP_SYS_ADMIN.
+ * Rights. probeload_check(), loading and attaching need CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN.
  */
 #ifndef PROBELOAD_H
 #define PROBELOAD_H

@@ -178,7 +178,7 @@ UniqueFd make_cgroup_map(const std::vector<std::string>& folders) {
                                 static_cast<__u32>(groups.size()), nullptr));
     if (!map && errno == EPERM)
         fail(ExitCode::kNoPermission, "--cgroup: the kernel does not permit to make a map: {}",
-             why_denied(Capability::kSysAdmin));
+             why_denied(kToProbe));
     if (!map) fail(ExitCode::kFailure, "--cgroup: making a map: {}", std::strerror(errno));
     for (__u32 i = 0; i < groups.size(); ++i) {
         const int fd = groups[i].get();

@@ -12,7 +12,7 @@ namespace djprobe::loader {
 void fail_load(const LibbpfLog& log, int error) {
     if (error == EPERM)
         fail(ExitCode::kNoPermission, "the kernel does not permit to load BPF programs: {}",
-             why_denied(Capability::kSysAdmin));
+             why_denied(kToProbe));
     const std::string verifier = verifier_tail(log.text(), 1);
     if (!verifier.empty()) fail(ExitCode::kRejected, "{}", verifier);
     const std::string warning = first_warning(log.text());

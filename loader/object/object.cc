@@ -155,7 +155,7 @@ void Object::load() {
     }
     if (error == -EPERM) {
         fail(ExitCode::kNoPermission, "{}: the kernel does not permit to load BPF: {}", name_,
-             why_denied(Capability::kSysAdmin));
+             why_denied(kToProbe));
     }
     if (error == -EMFILE)
         fail(ExitCode::kFailure,

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <linux/capability.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -16,6 +15,8 @@
 #include <fstream>
 #include <string_view>
 #include <system_error>
+
+#include "kernel/rights.h"
 
 namespace djprobe::loader {
 namespace {
@@ -64,8 +65,9 @@ std::optional<ToolTask> ToolTask::of(pid_t thread) {
 }
 
 bool ToolTask::may_probe() const {
-    const auto effective = number_of<std::uint64_t>(status_field("CapEff"), 16);
-    return (effective & std::uint64_t{1} << CAP_SYS_ADMIN) != 0 &&
+    Rights rights;
+    rights.capabilities = number_of<std::uint64_t>(status_field("CapEff"), 16);
+    return rights.has(kToProbe) &&
            link_of(fmt::format("/proc/{}/ns/user", thread_)) == link_of("/proc/self/ns/user");
 }
 

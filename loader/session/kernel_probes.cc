@@ -36,8 +36,7 @@ std::string mechanism_of(const Target& target) {
     if (error == EILSEQ)
         fail(ExitCode::kNoSuchSite, "{}: not the first byte of an instruction", what);
     if (error == EPERM || error == EACCES)
-        fail(ExitCode::kNoPermission, "{}: not permitted: {}", what,
-             why_denied(Capability::kSysAdmin));
+        fail(ExitCode::kNoPermission, "{}: not permitted: {}", what, why_denied(kToProbe));
     if (error == EOPNOTSUPP && is_multi(target.program))
         fail(ExitCode::kRefusedSite,
              "{}: this kernel is built without it (CONFIG_FPROBE): name each function", what);

@@ -36,7 +36,7 @@ void add_listed(std::vector<Range>& ranges) {
         const bool forbidden = error == EACCES || error == EPERM;
         fail(forbidden ? ExitCode::kNoPermission : ExitCode::kFailure, "{}: {}: {}", kListed,
              std::strerror(error),
-             forbidden ? why_not_opened(kListed, Capability::kDacOverride)
+             forbidden ? why_not_opened(kListed, {Capability::kDacOverride})
                        : "mount debugfs (mount -t debugfs none /sys/kernel/debug)");
     }
     // "0xBEGIN-0xEND\tNAME"

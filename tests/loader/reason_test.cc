@@ -200,7 +200,7 @@ TEST(Refusal, busy_sites_and_lockdown_have_their_own_codes) {
 TEST(Refusal, without_a_reason_the_errno_speaks) {
     const Error capabilities = refuse("vfs_read", DJPROBE_REASON_NONE, EPERM);
     EXPECT_EQ(capabilities.code(), ExitCode::kNoPermission);
-    EXPECT_EQ(capabilities.what(), "vfs_read: not permitted: " + why_denied(Capability::kSysAdmin));
+    EXPECT_EQ(capabilities.what(), "vfs_read: not permitted: " + why_denied(kToProbe));
     const Error files = refuse("vfs_read", DJPROBE_REASON_NONE, EMFILE);
     EXPECT_EQ(files.code(), ExitCode::kFailure);
     EXPECT_STREQ(files.what(), "vfs_read: cannot attach: Too many open files");

@@ -13,21 +13,46 @@ namespace {
 
 constexpr std::uint64_t kAll = (1ull << 41) - 1;
 
+std::uint64_t only(Capability capability) {
+    return std::uint64_t{1} << static_cast<unsigned>(capability);
+}
+
 std::uint64_t without(Capability capability) {
-    return kAll & ~(1ull << static_cast<unsigned>(capability));
+    return kAll & ~only(capability);
 }
 
 TEST(Rights, missing_capability_is_named) {
-    EXPECT_EQ(why_denied(Capability::kSysAdmin, {0, 1000, true}),
+    EXPECT_EQ(why_denied({Capability::kSysAdmin}, {0, 1000, true}),
               "CAP_SYS_ADMIN is missing: run as root");
-    EXPECT_EQ(why_denied(Capability::kSysAdmin, {without(Capability::kSysAdmin), 0, true}),
+    EXPECT_EQ(why_denied({Capability::kSysAdmin}, {without(Capability::kSysAdmin), 0, true}),
               "CAP_SYS_ADMIN is missing: run with all capabilities");
 }
 
+TEST(Rights, of_two_capabilities_those_that_are_missing_are_named) {
+    EXPECT_EQ(why_denied(kToProbe, {0, 1000, true}),
+              "CAP_BPF and CAP_PERFMON are missing: run as root");
+    EXPECT_EQ(why_denied(kToProbe, {only(Capability::kBpf), 1000, true}),
+              "CAP_PERFMON is missing: run as root");
+    EXPECT_EQ(
+        why_denied(kToProbe, {kAll, 0, false}),
+        "CAP_BPF and CAP_PERFMON are those of a user namespace: run outside of the container");
+}
+
+TEST(Rights, CAP_SYS_ADMIN_stands_for_both) {
+    const auto may_probe = [](std::uint64_t capabilities) {
+        return Rights{capabilities, 1000, true}.has(kToProbe);
+    };
+    EXPECT_TRUE(may_probe(only(Capability::kBpf) | only(Capability::kPerfmon)));
+    EXPECT_TRUE(may_probe(only(Capability::kSysAdmin)));
+    EXPECT_FALSE(may_probe(only(Capability::kBpf)));
+    EXPECT_FALSE(may_probe(only(Capability::kPerfmon)));
+    EXPECT_FALSE(may_probe(~(only(Capability::kPerfmon) | only(Capability::kSysAdmin))));
+}
+
 TEST(Rights, capability_that_does_not_help_is_told) {
-    EXPECT_EQ(why_denied(Capability::kSysAdmin, {kAll, 0, false}),
+    EXPECT_EQ(why_denied({Capability::kSysAdmin}, {kAll, 0, false}),
               "CAP_SYS_ADMIN is that of a user namespace: run outside of the container");
-    EXPECT_EQ(why_denied(Capability::kSysRawio, {kAll, 0, true}),
+    EXPECT_EQ(why_denied({Capability::kSysRawio}, {kAll, 0, true}),
               "although CAP_SYS_RAWIO is there: kernel lockdown, a security module or the device "
               "rules of a container forbid it");
 }
@@ -41,13 +66,13 @@ TEST(Rights, mode_of_a_file_is_told_where_it_is_why) {
     const uid_t other = file.st_uid + 1;
     const std::string closed = "mode 0600 of user " + std::to_string(file.st_uid) +
                                " is closed to user " + std::to_string(other);
-    EXPECT_EQ(why_not_opened(path.c_str(), Capability::kSysAdmin, {0, other, true}),
+    EXPECT_EQ(why_not_opened(path.c_str(), {Capability::kSysAdmin}, {0, other, true}),
               closed + ", and CAP_SYS_ADMIN is missing: " +
                   (other == 0 ? "run with all capabilities" : "run as root"));
-    EXPECT_EQ(why_not_opened(path.c_str(), Capability::kSysAdmin,
+    EXPECT_EQ(why_not_opened(path.c_str(), {Capability::kSysAdmin},
                              {without(Capability::kSysAdmin), 0, true}),
               "CAP_SYS_ADMIN is missing: run with all capabilities");
-    EXPECT_EQ(why_not_opened("/nonexistent", Capability::kSysAdmin, {0, 1000, true}),
+    EXPECT_EQ(why_not_opened("/nonexistent", {Capability::kSysAdmin}, {0, 1000, true}),
               "CAP_SYS_ADMIN is missing: run as root");
 }
 
@@ -59,7 +84,7 @@ TEST(Rights, group_of_a_file_opens_it_and_grants_no_capability) {
     ASSERT_EQ(stat(path.c_str(), &file), 0);
     const uid_t other = file.st_uid + 1;
     const auto why = [&](const std::vector<gid_t>& groups) {
-        return why_not_opened(path.c_str(), Capability::kSysAdmin, {0, other, true, groups});
+        return why_not_opened(path.c_str(), {Capability::kSysAdmin}, {0, other, true, groups});
     };
     EXPECT_THAT(why({file.st_gid + 1}), testing::HasSubstr(" and group "));
     EXPECT_THAT(why({file.st_gid + 1}), testing::HasSubstr("is closed to user "));

@@ -13,7 +13,14 @@
 
 bool djk_may_probe(void)
 {
-	return capable(CAP_SYS_ADMIN); /* the kernel takes it for CAP_BPF and CAP_PERFMON, too */
+	/* What the kernel asks for a BPF program, and for the kprobe that runs it: no less, no
+	 * more. */
+	return perfmon_capable() && (capable(CAP_BPF) || capable(CAP_SYS_ADMIN));
+}
+
+bool djk_may_switch(void)
+{
+	return capable(CAP_SYS_ADMIN);
 }
 
 bool djk_may_see_addresses(const struct file *file)

@@ -7,8 +7,11 @@
 
 struct file;
 
-/* Whether the calling task has the capability that every open and every ioctl needs. */
+/* Whether the calling task has the capabilities that every open and every ioctl needs. */
 bool djk_may_probe(void);
+
+/* Whether it may switch the probes of others off and on. */
+bool djk_may_switch(void);
 
 /*
  * Whether this file may tell addresses: both the task that opened it and the calling task may see

@@ -69,6 +69,9 @@ int djk_switch(void __user *argument)
 	on = wanted.on;
 	if (wanted.change & ~known || on & ~wanted.change)
 		return -EINVAL;
+	/* Every task that may probe may see how they stand. */
+	if (wanted.change && !djk_may_switch())
+		return -EPERM;
 	/* Off is never refused: do it first, whatever becomes of the rest. */
 	error = switch_off(wanted.change & ~on);
 	/* -EINTR: the caller is being killed. */

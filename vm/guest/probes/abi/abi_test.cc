@@ -286,10 +286,29 @@ TEST_F(Abi, NeitherMayWhoHasLostHisCapabilities) {
                   return all_refused() ? 0 : 1;
               }),
               0);
+    for (const unsigned needed : {CAP_BPF, CAP_PERFMON})
+        EXPECT_EQ(in_child([&] {
+                      if (drop_capability(CAP_SYS_ADMIN) || drop_capability(needed)) return 2;
+                      if (!all_refused()) return 1;
+                      return open(DJPROBE_DEVICE, O_RDWR) < 0 && errno == EPERM ? 0 : 3;
+                  }),
+                  0)
+            << needed;
+}
+
+// As with the kernel's own kprobes. What concerns the probes of all is the administrator's.
+TEST_F(Abi, TwoCapabilitiesAreEnoughToProbe) {
     EXPECT_EQ(in_child([&] {
                   if (drop_capability(CAP_SYS_ADMIN)) return 2;
-                  if (!all_refused()) return 1;
-                  return open(DJPROBE_DEVICE, O_RDWR) < 0 && errno == EPERM ? 0 : 3;
+                  if (open(DJPROBE_DEVICE, O_RDWR) < 0) return 3;
+                  Roomy<djprobe_attach> request = good();
+                  if (call_ioctl(device_.fd(), DJPROBE_IOC_ATTACH, &request) < 0) return 4;
+                  djprobe_switch asked = {};
+                  asked.size = sizeof asked;
+                  if (call_ioctl(device_.fd(), DJPROBE_IOC_SWITCH, &asked) < 0) return 5;
+                  asked.change = DJPROBE_SWITCH_PROBES;
+                  asked.on = 0;
+                  return call_ioctl(device_.fd(), DJPROBE_IOC_SWITCH, &asked) == -EPERM ? 0 : 6;
               }),
               0);
 }

@@ -140,7 +140,10 @@ TEST_F(Refusal, OfAWrongSizeWritesNothing) {
 TEST_F(Refusal, ForWantOfTheCapabilityWritesNothing) {
     const Probe probe = device_.must_attach(at(kGetpgid));
     const Without admin(CAP_SYS_ADMIN);
-    all_untouched(-EPERM, probe, [](auto&) {});
+    for (const unsigned needed : {CAP_BPF, CAP_PERFMON}) {
+        const Without one(needed);
+        all_untouched(-EPERM, probe, [](auto&) {});
+    }
 }
 
 TEST_F(Refusal, OfWhatMakesNoSenseWritesNothing) {
