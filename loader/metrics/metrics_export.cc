@@ -12,6 +12,7 @@
 #include <exception>
 #include <fstream>
 #include <mutex>
+#include <sstream>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -19,6 +20,7 @@
 #include "base/error.h"
 #include "base/say.h"
 #include "metrics/families.h"
+#include "metrics/trial_bind.h"
 
 namespace djprobe::loader {
 namespace {
@@ -50,11 +52,20 @@ std::filesystem::path unfinished(const std::filesystem::path& file) {
     return name += "." + std::to_string(getpid());
 }
 
+// Not into a file: the serializer throws std::bad_cast once its stream has failed, which says
+// nothing of a full disk.
+std::string text_of(const Families& families) {
+    std::ostringstream out;
+    prometheus::TextSerializer().Serialize(out, families);
+    return out.str();
+}
+
 // node_exporter reads each file that ends in .prom at any time: it must never see a part.
 void write_whole(const std::filesystem::path& file, const Families& families) {
     const std::filesystem::path part = unfinished(file);
+    const std::string text = text_of(families);
     std::ofstream out(part, std::ios::trunc);
-    prometheus::TextSerializer().Serialize(out, families);
+    out << text;
     out.close();
     const int error = errno;
     std::error_code failed, ignored;
@@ -73,6 +84,32 @@ void check_file(const std::filesystem::path& file) {
     if (std::filesystem::is_directory(file)) fail_file(file, EISDIR);
     if (!std::ofstream(unfinished(file))) fail_file(file, errno);
     std::filesystem::remove(unfinished(file));
+}
+
+const char* way_out(int error) {
+    switch (error) {
+        case EADDRINUSE:
+            return ": take another port";
+        case EADDRNOTAVAIL:
+            return ": give an address of this machine";
+        case EACCES:
+            return ": take a port from 1024 on, or run as root";
+        default:
+            return "";
+    }
+}
+
+// Another program may end, and an interface come up, before the next attempt: these are no wrong
+// command lines. The library says only that it has failed.
+[[noreturn]] void fail_to_listen(const std::string& address) {
+    const int error = why_not(address);
+    if (error == 0)
+        fail(ExitCode::kFailure,
+             "--metrics: cannot listen at {}: another program did a moment ago, or threads or "
+             "memory are short",
+             address);
+    fail(error == EACCES || error == EPERM ? ExitCode::kNoPermission : ExitCode::kFailure,
+         "--metrics: cannot listen at {}: {}{}", address, std::strerror(error), way_out(error));
 }
 
 }  // namespace
@@ -95,8 +132,10 @@ struct MetricsExport::Server {
         Families families_;
     };
 
+    // A client that connects and says nothing keeps a thread until the timeout: the others serve
+    // meanwhile.
     explicit Server(const std::string& address)
-        : exposer({"listening_ports", address, "num_threads", "2"}) {
+        : exposer({"listening_ports", address, "num_threads", "4", "request_timeout_ms", "1000"}) {
         exposer.RegisterCollectable(newest);
     }
 
@@ -113,11 +152,7 @@ MetricsExport::MetricsExport(const std::optional<std::string>& address,
     try {
         server_ = std::make_unique<Server>(*address);
     } catch (const std::exception&) {
-        // The library says no more.
-        fail(ExitCode::kUsage,
-             "--metrics: cannot listen at {}: another program does, no interface has it, or the "
-             "port is not permitted",
-             *address);
+        fail_to_listen(*address);
     }
     say("metrics at http://{}/metrics\n", *address);
 }

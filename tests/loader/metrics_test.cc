@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <csignal>
 #include <fstream>
 #include <regex>
 #include <sstream>
@@ -16,6 +19,7 @@
 #include "metrics/families.h"
 #include "metrics/metrics_export.h"
 #include "metrics/metrics_option.h"
+#include "metrics/trial_bind.h"
 #include "temp_file.h"
 
 namespace djprobe::loader {
@@ -220,24 +224,147 @@ TEST(MetricsFile, that_cannot_be_written_any_more_is_told_once) {
                   ": No such file or directory: its numbers are old\n");
 }
 
-/// A port that was free a moment ago.
-std::uint16_t free_port(const UniqueFd& socket) {
+/// While it lives, no file of this process may be longer: a disk that is full.
+class SmallFiles {
+  public:
+    explicit SmallFiles(rlim_t bytes) {
+        getrlimit(RLIMIT_FSIZE, &before_);
+        const rlimit small = {bytes, before_.rlim_max};
+        setrlimit(RLIMIT_FSIZE, &small);
+    }
+    ~SmallFiles() {
+        setrlimit(RLIMIT_FSIZE, &before_);
+        std::signal(SIGXFSZ, signal_);
+    }
+
+  private:
+    rlimit before_{};
+    void (*signal_)(int) = std::signal(SIGXFSZ, SIG_IGN);
+};
+
+/// More than a stream keeps back.
+Summary many_numbers() {
+    Summary summary;
+    for (int i = 0; i < 1000; ++i)
+        summary.maps.entries.push_back({"counts", "", "", i, i});
+    return summary;
+}
+
+TEST(MetricsFile, on_a_full_disk_keeps_the_old_numbers_until_there_is_room) {
+    const Files files;
+    const std::filesystem::path file = files.path() / "x.prom";
+    MetricsExport metrics(std::nullopt, file);
+    metrics.update(one_site());
+    testing::internal::CaptureStderr();
+    {
+        const SmallFiles full(10'000);
+        EXPECT_NO_THROW(metrics.update(many_numbers()));
+        EXPECT_NO_THROW(metrics.update(many_numbers()));
+    }
+    EXPECT_EQ(
+        testing::internal::GetCapturedStderr(),
+        "probeload: --metrics-file: " + file.string() + ": File too large: its numbers are old\n");
+    EXPECT_EQ(content(file), metrics_text(one_site()));
+    metrics.update(many_numbers());
+    EXPECT_EQ(content(file), metrics_text(many_numbers()));
+}
+
+sockaddr_in local(std::uint16_t port) {
     sockaddr_in address = {};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    return address;
+}
+
+/// A port that was free a moment ago.
+std::uint16_t free_port(const UniqueFd& socket) {
+    sockaddr_in address = local(0);
     socklen_t size = sizeof address;
     bind(socket.get(), reinterpret_cast<sockaddr*>(&address), size);
     getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
     return ntohs(address.sin_port);
 }
 
+UniqueFd client_of(std::uint16_t port) {
+    UniqueFd client(socket(AF_INET, SOCK_STREAM, 0));
+    const sockaddr_in address = local(port);
+    EXPECT_EQ(connect(client.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+              0);
+    return client;
+}
+
+/// How the answer begins; "" where none has come after 10 seconds, as Prometheus waits.
+std::string scraped(std::uint16_t port) {
+    const UniqueFd client = client_of(port);
+    const timeval patience = {10, 0};
+    setsockopt(client.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    constexpr std::string_view kQuestion = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+    EXPECT_EQ(send(client.get(), kQuestion.data(), kQuestion.size(), MSG_NOSIGNAL),
+              static_cast<ssize_t>(kQuestion.size()));
+    std::string answer(15, ' ');
+    const ssize_t length = recv(client.get(), answer.data(), answer.size(), MSG_WAITALL);
+    return answer.substr(0, length < 0 ? 0 : static_cast<std::size_t>(length));
+}
+
+std::string listen_error(ExitCode code, const std::string& address) {
+    return expect_error(code, [&] { MetricsExport(address, std::nullopt); });
+}
+
+TEST(MetricsServer, serves_beside_clients_that_say_nothing) {
+    const std::uint16_t port = free_port(UniqueFd(socket(AF_INET, SOCK_STREAM, 0)));
+    testing::internal::CaptureStderr();
+    const MetricsExport metrics("127.0.0.1:" + std::to_string(port), std::nullopt);
+    testing::internal::GetCapturedStderr();
+    std::vector<UniqueFd> silent;
+    // More than it has threads: each is left alone after a second.
+    for (int i = 0; i < 6; ++i)
+        silent.push_back(client_of(port));
+    EXPECT_EQ(scraped(port), "HTTP/1.1 200 OK");
+}
+
+// systemd tries again after status 1: the port may be free then.
 TEST(MetricsServer, that_finds_its_port_taken_is_an_error) {
     const UniqueFd taken(socket(AF_INET, SOCK_STREAM, 0));
     const std::string address = "127.0.0.1:" + std::to_string(free_port(taken));
     listen(taken.get(), 1);
-    EXPECT_EQ(expect_error(ExitCode::kUsage, [&] { MetricsExport(address, std::nullopt); }),
-              "--metrics: cannot listen at " + address +
-                  ": another program does, no interface has it, or the port is not permitted");
+    EXPECT_EQ(
+        listen_error(ExitCode::kFailure, address),
+        "--metrics: cannot listen at " + address + ": Address already in use: take another port");
+}
+
+TEST(MetricsServer, at_an_address_of_another_machine_is_an_error) {
+    EXPECT_EQ(listen_error(ExitCode::kFailure, "192.0.2.1:9000"),
+              "--metrics: cannot listen at 192.0.2.1:9000: Cannot assign requested address: give "
+              "an address of this machine");
+}
+
+TEST(MetricsServer, at_a_port_for_root_needs_the_right) {
+    int first = 0;
+    std::ifstream("/proc/sys/net/ipv4/ip_unprivileged_port_start") >> first;
+    if (geteuid() != 0 || first < 2) GTEST_SKIP() << "cannot become a user who may not";
+    ASSERT_EQ(seteuid(65534), 0);
+    const std::string error = listen_error(ExitCode::kNoPermission, "127.0.0.1:1");
+    ASSERT_EQ(seteuid(0), 0);
+    EXPECT_EQ(error,
+              "--metrics: cannot listen at 127.0.0.1:1: Permission denied: take a port from 1024 "
+              "on, or run as root");
+}
+
+TEST(TrialBind, knows_addresses_of_both_kinds) {
+    const UniqueFd taken(socket(AF_INET6, SOCK_STREAM, 0));
+    sockaddr_in6 address = {};
+    address.sin6_family = AF_INET6;
+    address.sin6_addr = in6addr_loopback;
+    socklen_t size = sizeof address;
+    if (!taken || bind(taken.get(), reinterpret_cast<sockaddr*>(&address), size) != 0)
+        GTEST_SKIP() << "no IPv6";
+    getsockname(taken.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    listen(taken.get(), 1);
+    const std::string port = std::to_string(ntohs(address.sin6_port));
+    EXPECT_EQ(why_not("[::1]:" + port), EADDRINUSE);
+    EXPECT_EQ(why_not("[2001:db8::1]:" + port), EADDRNOTAVAIL);
+    EXPECT_EQ(why_not("127.0.0.1:" + port), 0);
 }
 
 }  // namespace
