@@ -21,10 +21,17 @@ bool is_wanted(const Program& program) {
 
 }  // namespace
 
+// What is left of it is half made.
+void probeload_object::check_load_has_not_failed() const {
+    if (load_tried_ && !rings_)
+        fail(ExitCode::kUsage, "{}: could not be loaded: close it", object_.name());
+}
+
 probeload_object::probeload_object(const char* file)
     : object_(Object::open(&given(file, "file"), false, Process::kCallers)) {}
 
 bpf_object* probeload_object::still_open() const {
+    check_load_has_not_failed();
     if (load_tried_) fail(ExitCode::kUsage, "{}: has been loaded already", object_.name());
     return object_.handle();
 }
@@ -40,11 +47,13 @@ void probeload_object::load() {
     object_.load();
     // What is read for their frames would else be hits of its own.
     if (has_stacks(handle)) symbolizer_.kallsyms();
-    rings_.emplace(handle, names_);
     programs_ = std::move(wanted);
+    // The last step: with it the load has succeeded.
+    rings_.emplace(handle, names_);
 }
 
 bpf_object* probeload_object::loaded() const {
+    check_load_has_not_failed();
     if (!rings_) fail(ExitCode::kUsage, "{}: is not loaded", object_.name());
     return object_.handle();
 }

@@ -20,7 +20,7 @@ struct probeload_object {
     /// Throws Error(kUsage) from the load on, also where that has failed.
     [[nodiscard]] bpf_object* still_open() const;
     void load();
-    /// Throws Error(kUsage) before the load.
+    /// Throws Error(kUsage) before the load, and where that has failed.
     bpf_object* loaded() const;
     [[nodiscard]] djprobe::loader::Rings& rings();
     [[nodiscard]] const djprobe::loader::Rings& rings() const;
@@ -28,6 +28,8 @@ struct probeload_object {
     [[nodiscard]] const djprobe::loader::Program& program(const char* name) const;
 
   private:
+    void check_load_has_not_failed() const;
+
     djprobe::loader::Object object_;
     djprobe::loader::Symbolizer symbolizer_;
     djprobe::loader::StackNames names_{symbolizer_};

@@ -69,6 +69,13 @@ probeload_counts counts_of(const djprobe_total& total) {
     return counts;
 }
 
+// Each version has the first counter, and none will have as many. What is no size of the struct, as
+// 0 or -1, would tell nothing, or spoil the caller's memory.
+void check_size(std::size_t size) {
+    if (size < sizeof(std::uint64_t) || size > 4096)
+        fail(ExitCode::kUsage, "size {} is not that of a struct probeload_counts", size);
+}
+
 }  // namespace
 
 int probeload_attach(const probeload_object* object, const char* program, const char* site,
@@ -102,8 +109,11 @@ int probeload_wait(const probeload_probe* probe) {
 
 int probeload_count(const probeload_probe* probe, probeload_counts* counts, std::size_t size) {
     return call([&] {
-        const probeload_counts now = counts_of(given(probe, "probe").attachment.total());
-        std::memset(&given(counts, "counts"), 0, size);
+        const Attachment& attachment = given(probe, "probe").attachment;
+        given(counts, "counts");
+        check_size(size);
+        const probeload_counts now = counts_of(attachment.total());
+        std::memset(counts, 0, size);
         std::memcpy(counts, &now, std::min(size, sizeof now));
         return 0;
     });

@@ -142,8 +142,8 @@ struct probeload_counts {
 };
 
 /*
- * size: sizeof(struct probeload_counts) as the caller knows it. The counters are exact once the
- * probe is stopped, and before that values of the time of the call.
+ * size: sizeof(struct probeload_counts) as the caller knows it, from 8 to 4096. The counters are
+ * exact once the probe is stopped, and before that values of the time of the call.
  */
 int probeload_count(const struct probeload_probe* probe, struct probeload_counts* counts,
                     size_t size);

@@ -5,7 +5,9 @@
 
 #include <probeload.h>
 
+#include <algorithm>
 #include <chrono>
+#include <climits>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -47,6 +49,13 @@ inline const char* text(const char* result) {
 
 inline const char* or_null(const std::string& word) {
     return word.empty() ? nullptr : word.c_str();
+}
+
+/// As probeload_poll() takes it: less than 0 is as long as it takes, and more than it can say is 24
+/// days.
+inline int timeout_ms(std::chrono::milliseconds timeout) noexcept {
+    using Count = std::chrono::milliseconds::rep;
+    return static_cast<int>(std::clamp<Count>(timeout.count(), -1, INT_MAX));
 }
 
 }  // namespace detail
@@ -163,8 +172,8 @@ class Object {
     template <typename Function>
     int poll(std::chrono::milliseconds timeout, Function&& function) {
         Reading<std::remove_reference_t<Function>> reading{object_.get(), function, nullptr};
-        const int count = detail::done(probeload_poll(
-            object_.get(), static_cast<int>(timeout.count()), reading.take, &reading));
+        const int count = detail::done(
+            probeload_poll(object_.get(), detail::timeout_ms(timeout), reading.take, &reading));
         if (reading.thrown) std::rethrow_exception(reading.thrown);
         return count;
     }

@@ -15,5 +15,10 @@ void assign_global(const bpf_object* object, const std::string& text);
 
 /// "NAME.max_entries=N" or "NAME.value_size=N" of a map. Throws Error(kUsage).
 void assign_map(const bpf_object* object, const std::string& text);
+/// Whether values of the map have a size that could be set: a ring buffer has none.
+inline bool has_values(const bpf_map& map) {
+    return bpf_map__type(&map) != BPF_MAP_TYPE_RINGBUF &&
+           bpf_map__type(&map) != BPF_MAP_TYPE_USER_RINGBUF;
+}
 
 }  // namespace djprobe::loader

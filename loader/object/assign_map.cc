@@ -21,6 +21,15 @@ std::string map_names(const bpf_object* object) {
     return names;
 }
 
+// libbpf would take the size, and the kernel then refuse the map without a word.
+void check_has_values(const bpf_map& map, const std::string& text) {
+    if (has_values(map)) return;
+    fail(ExitCode::kUsage,
+         "--map {0}: '{1}' is a ring buffer, which has no values: give "
+         "{1}.max_entries=BYTES",
+         text, bpf_map__name(&map));
+}
+
 }  // namespace
 
 void assign_map(const bpf_object* object, const std::string& text) {
@@ -40,6 +49,7 @@ void assign_map(const bpf_object* object, const std::string& text) {
              map_names(object));
     const auto value = static_cast<__u32>(*number);
     int error = 0;
+    if (what == "value_size") check_has_values(*map, text);
     if (what == "max_entries")
         error = bpf_map__set_max_entries(map, value);
     else if (what == "value_size")

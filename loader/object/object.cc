@@ -11,6 +11,7 @@
 #include "base/temp_dir.h"
 #include "kernel/lockdown.h"
 #include "kernel/rights.h"
+#include "object/assign.h"
 #include "object/btf_check.h"
 #include "object/compile.h"
 #include "object/crash_guard.h"
@@ -35,7 +36,8 @@ std::string libbpf_error(int error) {
 // Tools set the sizes of some maps by themselves, before they load their object.
 std::string missing_size(const bpf_map& map) {
     const std::string name = bpf_map__name(&map);
-    const bool no_room = bpf_map__max_entries(&map) == 0, no_size = bpf_map__value_size(&map) == 0;
+    const bool no_room = bpf_map__max_entries(&map) == 0;
+    const bool no_size = bpf_map__value_size(&map) == 0 && has_values(map);
     if (no_room && no_size)
         return fmt::format("it has no size: give --map {0}.max_entries=N --map {0}.value_size=N",
                            name);
@@ -76,13 +78,13 @@ void check_types(const std::filesystem::path& object, const std::string& name) {
 }  // namespace
 
 Object Object::open(const std::filesystem::path& file, bool verbose, Process process) {
+    const bool from_stdin = is_stdin(file);
+    if (process == Process::kCallers && (file.empty() || from_stdin || is_source(file)))
+        fail(ExitCode::kUsage, "'{}': libprobeload takes only object files (.bpf.o)",
+             file.string());
     if (file.empty())
         fail(ExitCode::kUsage,
              "FILE is '': name an object (.bpf.o) or its source (.bpf.c), or - for stdin");
-    const bool from_stdin = is_stdin(file);
-    if (process == Process::kCallers && (from_stdin || is_source(file)))
-        fail(ExitCode::kUsage, "'{}': libprobeload takes only object files (.bpf.o)",
-             file.string());
     Object object(from_stdin ? "stdin" : file.string(), verbose, process);
     std::optional<TempDir> directory;
     std::filesystem::path path = file;

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <sys/time.h>
 
+#include <chrono>
+#include <climits>
 #include <cstdarg>
 #include <filesystem>
 #include <probeload.hpp>
@@ -49,6 +51,7 @@ TEST(Library, TakesOnlyObjectFiles) {
               "'x.bpf.c': libprobeload takes only object files (.bpf.o)");
     EXPECT_EQ(open_error(PROBELOAD_USAGE, "-"),
               "'-': libprobeload takes only object files (.bpf.o)");
+    EXPECT_EQ(open_error(PROBELOAD_USAGE, ""), "'': libprobeload takes only object files (.bpf.o)");
     EXPECT_EQ(open_error(PROBELOAD_BAD_FILE, "/nonexistent.bpf.o"),
               "/nonexistent.bpf.o: No such file or directory");
     open_error(PROBELOAD_BAD_FILE, "/proc/self/exe");
@@ -82,6 +85,28 @@ TEST(Library, GlobalThatIsNotThereIsAnError) {
     error_of(PROBELOAD_USAGE, [&] { object.set_global("nothing=1"); });
     EXPECT_NO_THROW(object.set_global("lost=1"));
     EXPECT_NO_THROW(object.set_map("events.max_entries=4096"));
+}
+
+TEST(Library, ObjectThatCouldNotBeLoadedIsOnlyToBeClosed) {
+    probeload::Object object(kObject);
+    // No power of two: the kernel refuses it, also from one who may load.
+    object.set_map("events.max_entries=4294967295");
+    EXPECT_THROW(object.load(), probeload::Error);
+    const std::string text = kObject + ": could not be loaded: close it";
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { object.load(); }), text);
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { object.set_global("lost=1"); }), text);
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { static_cast<void>(object.attach()); }), text);
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { static_cast<void>(object.poll_fd()); }), text);
+}
+
+TEST(Library, WaitsAreNoLongerThanAnIntHas) {
+    using namespace std::chrono_literals;
+    EXPECT_EQ(probeload::detail::timeout_ms(0ms), 0);
+    EXPECT_EQ(probeload::detail::timeout_ms(1h), 3'600'000);
+    EXPECT_EQ(probeload::detail::timeout_ms(1000h), INT_MAX);
+    EXPECT_EQ(probeload::detail::timeout_ms(std::chrono::milliseconds::max()), INT_MAX);
+    EXPECT_EQ(probeload::detail::timeout_ms(-1ms), -1);
+    EXPECT_EQ(probeload::detail::timeout_ms(std::chrono::milliseconds::min()), -1);
 }
 
 TEST(Library, MessageBelongsToItsThread) {

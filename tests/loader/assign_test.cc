@@ -26,6 +26,7 @@ signed char small = 1;
 struct inner { int a, b; };
 struct outer { char c; struct inner in; } outer;
 struct { int (*type)[2]; int (*max_entries)[1]; unsigned *key, *value; } counts SEC(".maps");
+struct { int (*type)[27]; int (*max_entries)[4096]; } events SEC(".maps");  // a ring buffer
 SEC("kprobe/vfs_read") int on_read(void *ctx) {
     static int calls;
     if (filter && yes && color && comm[1] && ports[1] && lock) calls++;
@@ -120,6 +121,9 @@ TEST_F(Assign, sizes_of_maps) {
     EXPECT_EQ(bpf_map__max_entries(map), 100U);
     assign_map(object_.handle(), "counts.value_size=0x20");
     EXPECT_EQ(bpf_map__value_size(map), 32U);
+    assign_map(object_.handle(), "events.max_entries=8192");
+    EXPECT_EQ(bpf_map__max_entries(bpf_object__find_map_by_name(object_.handle(), "events")),
+              8192U);
 }
 
 TEST_F(Assign, wrong_map_or_size_is_told) {
@@ -129,9 +133,12 @@ TEST_F(Assign, wrong_map_or_size_is_told) {
     EXPECT_EQ(map_error("counts.max_entries=0"),
               "--map counts.max_entries=0: '0' is not a whole number from 1 to 4294967295");
     EXPECT_EQ(map_error("count.max_entries=1"),
-              "--map count.max_entries=1: no map 'count'; there are: counts");
+              "--map count.max_entries=1: no map 'count'; there are: counts, events");
     EXPECT_EQ(map_error("counts.key_size=1"),
               "--map counts.key_size=1: 'key_size' is neither max_entries nor value_size");
+    EXPECT_EQ(map_error("events.value_size=8"),
+              "--map events.value_size=8: 'events' is a ring buffer, which has no values: give "
+              "events.max_entries=BYTES");
 }
 
 }  // namespace

@@ -123,6 +123,14 @@ TEST(Library, ShorterCountsOfAnOlderCallerAreFilledAndNoMore) {
     std::array<std::uint64_t, 2> counts = {0, 77};
     EXPECT_EQ(probeload_count(probe, reinterpret_cast<probeload_counts*>(counts.data()), 8), 0);
     EXPECT_EQ(counts, (std::array<std::uint64_t, 2>{kCalls, 77}));
+    for (const std::size_t wrong :
+         {std::size_t{0}, std::size_t{7}, std::size_t{4097}, ~std::size_t{0}}) {
+        auto* const to = reinterpret_cast<probeload_counts*>(counts.data());
+        EXPECT_EQ(probeload_count(probe, to, wrong), -PROBELOAD_USAGE);
+        EXPECT_EQ(probeload_message(),
+                  "size " + std::to_string(wrong) + " is not that of a struct probeload_counts");
+        EXPECT_EQ(counts, (std::array<std::uint64_t, 2>{kCalls, 77}));
+    }
     probeload_detach(probe);
 }
 
@@ -256,6 +264,8 @@ TEST(Library, ProgramThatTheVerifierRejectsIsToldWithItsWords) {
     probeload::Object object("handlers/rejected.bpf.o");
     const std::string text = error_of(PROBELOAD_REJECTED, [&] { object.load(); });
     EXPECT_NE(text.find("rejected by the kernel's verifier; its last words:\n"), text.npos) << text;
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { static_cast<void>(object.attach()); }),
+              "handlers/rejected.bpf.o: could not be loaded: close it");
 }
 
 TEST(Library, ThreadsUseItAtOnce) {
