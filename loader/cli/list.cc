@@ -82,9 +82,10 @@ std::string what_runs(const OpenProbe& file) {
 }
 
 std::string head_of(const OpenProbe& file, std::size_t probes) {
-    return printable(fmt::format("pid {} ({}){}, {}: {}\n", file.pid, file.comm,
-                                 owner_text(owner_of(file.pid)), what_runs(file),
-                                 plural(probes, "probe")));
+    return printable_name(fmt::format("pid {} ({}){}, {}: {}", file.pid, file.comm,
+                                      owner_text(owner_of(file.pid)), what_runs(file),
+                                      plural(probes, "probe"))) +
+           "\n";
 }
 
 std::string json_line(const OpenProbe& file, const djprobe_query& probe, Symbolizer& symbolizer) {

@@ -77,17 +77,9 @@ void forget_transient(const std::string& name) {
     fs::remove(declaration_in(kTransient, name), error);
 }
 
-std::string read_file(const fs::path& file) {
-    std::ifstream in(file);
-    std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    if (!in) fail_to_write(file, errno);
-    return text;
-}
-
 // What the unit runs.
 int run_declared(const std::string& name) {
-    const fs::path file = find_declaration(name);
-    const Declaration declaration = parse_declaration(read_file(file), file);
+    const Declaration declaration = read_declaration(find_declaration(name));
     if (chdir(declaration.folder.c_str()) != 0) fail_to_write(declaration.folder, errno);
     std::vector<const char*> argv = {"probeload"};
     for (const std::string& word : declaration.words)
@@ -119,9 +111,8 @@ void start_transient(const std::string& name, const std::vector<std::string>& wo
 void start_declared(const std::string& name) {
     // One of a service that has ended by itself.
     if (fs::exists(declaration_in(kDeclared, name))) forget_transient(name);
-    const fs::path file = find_declaration(name);
     // What is wrong with it is said at once.
-    (void)parse_declaration(read_file(file), file);
+    (void)read_declaration(find_declaration(name));
     start_unit(name);
 }
 

@@ -85,6 +85,24 @@ void append_escaped(Buffer& out, std::string_view bytes, Format format) {
     }
 }
 
+// `kept`: control characters that stay.
+std::string escape_controls(std::string_view text, std::string_view kept) {
+    Buffer out;
+    while (!text.empty()) {
+        std::size_t length = utf8_length(text);
+        const auto byte = static_cast<unsigned char>(text[0]);
+        const bool is_control = (byte < 0x20 || byte == 0x7f) && kept.find(text[0]) == kept.npos;
+        if (length == 0 || is_control || is_c1_control(text.substr(0, length))) {
+            append_hex(out, "\\x", byte);
+            length = 1;
+        } else {
+            out.append(text.substr(0, length));
+        }
+        text.remove_prefix(length);
+    }
+    return {out.data(), out.size()};
+}
+
 }  // namespace
 
 void append_quoted(Buffer& out, std::string_view bytes, Format format) {
@@ -104,20 +122,11 @@ std::string quoted(std::string_view bytes, Format format) {
 }
 
 std::string printable(std::string_view text) {
-    Buffer out;
-    while (!text.empty()) {
-        std::size_t length = utf8_length(text);
-        const auto byte = static_cast<unsigned char>(text[0]);
-        const bool is_control = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
-        if (length == 0 || is_control || is_c1_control(text.substr(0, length))) {
-            append_hex(out, "\\x", byte);
-            length = 1;
-        } else {
-            out.append(text.substr(0, length));
-        }
-        text.remove_prefix(length);
-    }
-    return {out.data(), out.size()};
+    return escape_controls(text, "\n\t");
+}
+
+std::string printable_name(std::string_view name) {
+    return escape_controls(name, "");
 }
 
 }  // namespace djprobe::loader

@@ -19,5 +19,8 @@ std::string quoted(std::string_view bytes, Format format);
 /// For text that people read and that holds foreign names: control characters become \xNN, but
 /// newlines and tabs stay, as quotes and backslashes do.
 std::string printable(std::string_view text);
+/// The same of one name, which is to stay in its line and column: newlines and tabs are escaped,
+/// too.
+std::string printable_name(std::string_view name);
 
 }  // namespace djprobe::loader

@@ -27,7 +27,14 @@ std::int64_t number_at(const StackFields::Place& place, std::span<const std::byt
 std::string text_at(const StackFields::Place& place, std::span<const std::byte> value) {
     if (place.offset + std::size_t{place.size} > value.size()) return "";
     const auto* const from = reinterpret_cast<const char*>(value.data()) + place.offset;
-    return printable({from, strnlen(from, place.size)});
+    return {from, strnlen(from, place.size)};
+}
+
+// A line is a stack, a semicolon ends a frame.
+std::string folded_name(std::string_view name) {
+    std::string text = printable_name(name);
+    std::ranges::replace(text, ';', ':');
+    return text;
 }
 
 std::span<const std::byte> bytes_of(const StackFields::Stack& stack,
@@ -86,13 +93,12 @@ std::vector<std::vector<Frame>> FoldedStacks::stacks_of(const StackFields& field
 std::string FoldedStacks::line(const StackFields& fields, std::span<const std::byte> value) const {
     const auto process =
         fields.process ? static_cast<std::uint32_t>(number_at(*fields.process, value)) : 0;
-    std::string line = fields.task_name ? text_at(*fields.task_name, value) : "";
-    std::ranges::replace(line, ';', ':');
+    std::string line = fields.task_name ? folded_name(text_at(*fields.task_name, value)) : "";
     bool any = false;
     for (const std::vector<Frame>& frames : stacks_of(fields, value)) {
         any = true;
         for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame)
-            line += (line.empty() ? "" : ";") + names_.function(*frame, process);
+            line += (line.empty() ? "" : ";") + folded_name(names_.function(*frame, process));
     }
     return any ? line : "";
 }

@@ -25,9 +25,9 @@ constexpr std::string_view kLink = "anon_inode:[djprobe]";
 // What a tool has under `probeload run`: the tool owns the probes, though probeload has their fd.
 constexpr std::string_view kEventLink = "anon_inode:[djprobe-event]";
 
-[[noreturn]] void not_allowed(const fs::path& what) {
+[[noreturn]] void not_allowed(const fs::path& what, Capability capability) {
     fail(ExitCode::kNoPermission, "{}: {}: probes of another process: {}", what.string(),
-         std::strerror(EPERM), why_denied({Capability::kSysPtrace}));
+         std::strerror(EPERM), why_denied({capability}));
 }
 
 template <class Number>
@@ -46,9 +46,17 @@ std::vector<int> numbers_in(const fs::path& directory) {
          entry.increment(error))
         if (const auto number = number_of<int>(entry->path().filename().string()))
             numbers.push_back(*number);
-    if (error == std::errc::permission_denied) not_allowed(directory);
+    // Its mode is 0500, and the user's that the process has.
+    if (error == std::errc::permission_denied) not_allowed(directory, Capability::kDacReadSearch);
     std::ranges::sort(numbers);
     return numbers;
+}
+
+/// What is passed over makes the list wrong without a word. The link of a process that has ended is
+/// denied, too, and then gone.
+bool is_denied(const fs::path& link, std::error_code error) {
+    std::error_code gone;
+    return error == std::errc::permission_denied && fs::exists(fs::symlink_status(link, gone));
 }
 
 std::string line_of(const fs::path& path) {
@@ -93,7 +101,9 @@ std::vector<OpenProbe> find_open_probes(const fs::path& proc) {
         const fs::path process = proc / std::to_string(pid);
         for (const int fd : numbers_in(process / "fd")) {
             std::error_code error;
-            const fs::path to = fs::read_symlink(process / "fd" / std::to_string(fd), error);
+            const fs::path link = process / "fd" / std::to_string(fd);
+            const fs::path to = fs::read_symlink(link, error);
+            if (is_denied(link, error)) not_allowed(link, Capability::kSysPtrace);
             if (error || (to != kLink && to != kEventLink)) continue;
             OpenProbe file{pid, fd, line_of(process / "comm"), 0, 0, 0};
             if (!read_fdinfo(process / "fdinfo" / std::to_string(fd), file)) continue;
@@ -113,7 +123,8 @@ std::optional<Probe> borrow(const OpenProbe& file) {
     const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, file.pid, 0)));
     if (!process) return std::nullopt;
     UniqueFd fd(static_cast<int>(syscall(SYS_pidfd_getfd, process.get(), file.fd, 0)));
-    if (!fd && errno == EPERM) not_allowed(fmt::format("process {}", file.pid));
+    if (!fd && errno == EPERM)
+        not_allowed(fmt::format("process {}", file.pid), Capability::kSysPtrace);
     if (!fd) return std::nullopt;
     // The number may be another file's by now.
     OpenProbe now{file.pid, fd.get(), {}, 0, 0, 0};

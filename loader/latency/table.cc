@@ -46,7 +46,7 @@ const char* head_of(LatencyBy by) {
 
 std::string line(const Times& times, const std::string& key) {
     return fmt::format("{:>14} {:>14} {:>14} {:>14}{}\n", times.pairs, times.mean(), times.least,
-                       times.most, key.empty() ? "" : "  " + printable(key));
+                       times.most, key.empty() ? "" : "  " + printable_name(key));
 }
 
 std::span<const TimesOf> shown(const LatencyResults& results, const LatencyStyle& style) {

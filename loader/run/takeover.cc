@@ -48,7 +48,7 @@ Answer Takeover::dispatch(const Notification& call, const ToolTask& task) {
 bool Takeover::forbids(const Notification& call, const std::string& reason) const {
     if (!options_.strict) return false;
     say("probeload: --strict: {}: the kernel would place a probe itself ({}): refused\n",
-        printable(name_of_task(call.thread())), reason);
+        printable_name(name_of_task(call.thread())), reason);
     return true;
 }
 

@@ -6,7 +6,12 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iterator>
 #include <sstream>
+#include <system_error>
 
 #include "base/error.h"
 
@@ -40,15 +45,41 @@ std::vector<std::string> words_of(const toml::node& node, const fs::path& file,
     return words;
 }
 
-// "func = ['a', 'b']" is "--func=a --func=b", "json = true" is "--json".
+// "func = ['a', 'b']" is "--func=a --func=b", "json = true" is "--json=true": an option with a
+// value would take the next word for it. "json = false" is as if it were not there: options that
+// exclude each other may stand side by side then.
 void add_option(std::string_view key, const toml::node& node, const fs::path& file,
                 std::vector<std::string>& words) {
+    // It would end at once, and well.
+    if (key == "help") wrong(file, key, "no option of a service");
     if (const auto* const flag = node.as_boolean()) {
-        if (flag->get()) words.push_back(fmt::format("--{}", key));
+        if (flag->get()) words.push_back(fmt::format("--{}=true", key));
         return;
     }
     for (const std::string& value : words_of(node, file, key))
         words.push_back(fmt::format("--{}={}", key, value));
+}
+
+// A service has no stdin, and an option is not meant.
+std::vector<std::string> files_of(const toml::node& node, const fs::path& file) {
+    std::vector<std::string> names = words_of(node, file, "file");
+    for (const std::string& name : names)
+        if (name.starts_with('-'))
+            wrong(file, "file",
+                  fmt::format("'{}' is no file: options have keys of their own", name));
+    return names;
+}
+
+std::string read_text(const fs::path& file) {
+    // A stream opens it, and then throws what names no file.
+    std::error_code unknown;
+    if (fs::is_directory(file, unknown))
+        fail(ExitCode::kBadFile, "{}: {}", file.string(), std::strerror(EISDIR));
+    std::ifstream in(file);
+    if (!in)
+        fail(errno == EACCES || errno == EPERM ? ExitCode::kNoPermission : ExitCode::kBadFile,
+             "{}: {}", file.string(), std::strerror(errno));
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
 toml::table parse(std::string_view text, const fs::path& file) {
@@ -86,7 +117,9 @@ Declaration parse_declaration(std::string_view text, const fs::path& file) {
                 wrong(file, key, "none of attach, trace, count, hist, latency, cover");
         } else if (key == "folder") {
             declaration.folder = word_of(node, file, key);
-        } else if (key == "file" || key == "words") {
+        } else if (key == "file") {
+            std::ranges::copy(files_of(node, file), std::back_inserter(last));
+        } else if (key == "words") {
             std::ranges::copy(words_of(node, file, key), std::back_inserter(last));
         } else {
             add_option(key, node, file, declaration.words);
@@ -94,6 +127,10 @@ Declaration parse_declaration(std::string_view text, const fs::path& file) {
     }
     std::ranges::copy(last, std::back_inserter(declaration.words));
     return declaration;
+}
+
+Declaration read_declaration(const fs::path& file) {
+    return parse_declaration(read_text(file), file);
 }
 
 std::string declaration_text(const std::vector<std::string>& words, const std::string& folder) {

@@ -24,6 +24,8 @@ struct Declaration {
 
 /// Parses a declaration; `file` is for messages and stands for its folder. Throws Error(kUsage).
 Declaration parse_declaration(std::string_view text, const std::filesystem::path& file);
+/// Reads and parses one. Throws Error, also kBadFile and kNoPermission.
+Declaration read_declaration(const std::filesystem::path& file);
 /// The text for a command line of `attach`.
 std::string declaration_text(const std::vector<std::string>& words, const std::string& folder);
 

@@ -29,7 +29,7 @@ void tell(const std::vector<pid_t>& readers) {
     std::vector<std::string> names;
     names.reserve(readers.size());
     for (const pid_t reader : readers)
-        names.push_back(printable(name_of(reader)));
+        names.push_back(printable_name(name_of(reader)));
     say("probeload: hits of probeload and of {}, which {} its output, are left out "
         "(--include-self)\n",
         fmt::join(names, " and "), names.size() == 1 ? "reads" : "read");

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/plural.h"
+#include "decode/quote.h"
 #include "kernel/reason.h"
 #include "session/probe_words.h"
 
@@ -100,8 +101,9 @@ std::string probe_line(const djprobe_query& probe, Symbolizer& symbolizer) {
     const char* sees = "";
     if (probe.flags & DJPROBE_ATTACH_RETURN)
         sees = probe.flags & DJPROBE_ATTACH_SHADOW ? " (returns)" : " (return)";
-    return fmt::format("{}{}: {}, {}\n", site_name(probe), sees, counters(probe.hits, probe.missed),
-                       way_and_reason(probe, symbolizer));
+    // The name may be what another process has kept of it.
+    return fmt::format("{}{}: {}, {}\n", printable_name(site_name(probe)), sees,
+                       counters(probe.hits, probe.missed), way_and_reason(probe, symbolizer));
 }
 
 std::string reasons_text(const ReasonCounts& reasons) {

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <iostream>
+#include <regex>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -65,6 +66,32 @@ TEST(App, version_that_could_not_be_read_is_a_failure) {
               "probeload: stdout: No space left on device\n");
     dup2(before.get(), STDOUT_FILENO);
     std::cout.clear();
+}
+
+// Those that --help shows without a value, but for --help itself.
+std::vector<std::string> flags_of(const char* verb) {
+    std::istringstream lines(run({verb, "--help"}).out);
+    const std::regex flag("  (?:-[a-z],)?(--[a-z0-9-]+)(?:  .*)?");
+    std::vector<std::string> flags;
+    std::smatch found;
+    for (std::string line; std::getline(lines, line);)
+        if (std::regex_match(line, found, flag) && found[1] != "--help") flags.push_back(found[1]);
+    return flags;
+}
+
+// As a declaration gives them: "json = true".
+TEST(App, flags_of_what_a_service_runs_may_be_true) {
+    for (const char* verb : {"attach", "trace", "count", "hist", "latency", "cover"}) {
+        const std::vector<std::string> flags = flags_of(verb);
+        EXPECT_NE(std::ranges::find(flags, "--json"), flags.end()) << verb;
+        for (const std::string& flag : flags) {
+            const Result result = run({verb, (flag + "=true").c_str()});
+            EXPECT_EQ(result.status, 2);
+            // What else there must be is all that is wrong.
+            EXPECT_TRUE(std::regex_search(result.err, std::regex(" (is required|requires) ")))
+                << verb << " " << flag << "=true: " << result.err;
+        }
+    }
 }
 
 TEST(App, help_tells_examples_and_every_exit_status) {

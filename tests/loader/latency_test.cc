@@ -125,7 +125,7 @@ TEST(Latency, names_of_tasks_are_foreign_and_may_have_no_room) {
     results.parts.push_back({"a\nb", {}});
     results.unnamed = 2;
     const std::string text = latency_text(results, {"a", "b", LatencyBy::kComm});
-    EXPECT_NE(text.find("  a\nb\n"), std::string::npos);
+    EXPECT_NE(text.find("  a\\x0ab\n"), std::string::npos) << text;
     EXPECT_NE(text.find("\n2 pairs in no line above: there is room for 1024 names\n"),
               std::string::npos);
 }

@@ -65,6 +65,13 @@ TEST(Quote, printable_text_has_no_control_characters_but_lines_and_tabs) {
     EXPECT_EQ(printable("\x1b[31m\xc2\x9b\x7f\xff\r"), R"(\x1b[31m\xc2\x9b\x7f\xff\x0d)");
 }
 
+TEST(Quote, printable_name_stays_in_its_line_and_column) {
+    EXPECT_EQ(printable_name("a \"b\" \\\n\tc\u00e4"), "a \"b\" \\\\x0a\\x09c\u00e4");
+    EXPECT_EQ(printable_name("\x1b[31m\xc2\x9b\x7f\xff\r"), R"(\x1b[31m\xc2\x9b\x7f\xff\x0d)");
+    EXPECT_EQ(printable_name(std::string_view("\0", 1)), R"(\x00)");
+    EXPECT_EQ(printable_name(""), "");
+}
+
 TEST(Quote, json_parses_whatever_the_bytes) {
     std::uint32_t state = 1;
     for (int round = 0; round < 2000; ++round) {

@@ -166,6 +166,14 @@ TEST(ReportText, what_a_probe_sees) {
     EXPECT_EQ(probe_json(seen, "p", names)["ret_mode"], "shadow");
 }
 
+// Another process may have kept the name.
+TEST(ReportText, a_probe_is_a_line_whatever_its_name_is) {
+    Symbolizer names = symbolizer();
+    djprobe_query seen = probe();
+    *fmt::format_to(seen.symbol, "f\x1b[31m\nx") = '\0';
+    EXPECT_EQ(probe_line(seen, names), "f\\x1b[31m\\x0ax+0x9: hits 100, missed 0, by jump\n");
+}
+
 TEST(ReportText, functions_without_a_hit_are_not_listed) {
     AttachmentReport functions = many(3);
     functions.probes[1].hits = 0;

@@ -31,7 +31,7 @@ TEST(Declaration, keys_are_long_options_and_the_file_comes_last) {
         "/etc/probeload/reads.toml");
     EXPECT_EQ(read.folder, "/etc/probeload");
     EXPECT_THAT(read.words, ElementsAre("attach", "--func=vfs_read", "--func=vfs_*",
-                                        "--interval=0.5", "--json", "--limit=7", "a.bpf.o"));
+                                        "--interval=0.5", "--json=true", "--limit=7", "a.bpf.o"));
 }
 
 TEST(Declaration, may_trace) {
@@ -59,6 +59,27 @@ TEST(Declaration, what_is_wrong_is_told_with_its_place) {
               "d/x.toml: verb: none of attach, trace, count, hist, latency, cover");
     EXPECT_EQ(refused("[func]\na = 1"),
               "d/x.toml: func: neither a text nor a number, nor a list of them");
+    EXPECT_EQ(refused("help = true"), "d/x.toml: help: no option of a service");
+    EXPECT_EQ(refused("help = 'x'"), "d/x.toml: help: no option of a service");
+    EXPECT_EQ(refused("file = '--help'"),
+              "d/x.toml: file: '--help' is no file: options have keys of their own");
+    EXPECT_EQ(refused("file = ['a.bpf.o', '-']"),
+              "d/x.toml: file: '-' is no file: options have keys of their own");
+}
+
+TEST(Declaration, that_is_no_file_is_told_by_its_name) {
+    const Files files;
+    const auto error = [&](const char* name) {
+        return expect_error(ExitCode::kBadFile,
+                            [&] { (void)read_declaration(files.path() / name); });
+    };
+    std::filesystem::create_directory(files.path() / "folder.toml");
+    EXPECT_EQ(error("folder.toml"), (files.path() / "folder.toml").string() + ": Is a directory");
+    EXPECT_EQ(error("none.toml"),
+              (files.path() / "none.toml").string() + ": No such file or directory");
+    const Declaration read = read_declaration(files.write("x.toml", "file = 'a.bpf.o'\n"));
+    EXPECT_EQ(read.folder, files.path());
+    EXPECT_THAT(read.words, ElementsAre("attach", "a.bpf.o"));
 }
 
 TEST(Service, names_are_those_of_units) {

@@ -5,7 +5,9 @@
 
 #include "btf_builder.h"
 #include "decode/stack_fields.h"
+#include "events/folded.h"
 #include "events/stack_names.h"
+#include "object/object.h"
 
 namespace djprobe::loader {
 namespace {
@@ -59,6 +61,26 @@ TEST_F(Stacks, fields_by_their_names) {
     ASSERT_TRUE(fields.process);
     EXPECT_EQ(fields.process->offset, 0U);
     EXPECT_FALSE(fields.count);
+}
+
+class NamedByAnybody : public FrameNames {
+  public:
+    std::string full(const Frame&, std::uint32_t) override { return ""; }
+    std::string function(const Frame&, std::uint32_t) override { return "f;g\nh 7"; }
+};
+
+TEST_F(Stacks, folded_are_a_line_each_whatever_tasks_and_functions_are_called) {
+    const int comm = btf_.array(btf_.character(), 16), stack = btf_.array(btf_.u64(), 1);
+    const auto named = static_cast<std::uint32_t>(btf_.structure("named", 24));
+    btf_.member("comm", comm, 0);
+    btf_.member("kern_stack", stack, 16);
+    const Object object = Object::open(DJPROBE_BPF_DIR "/count.bpf.o", false);
+    NamedByAnybody names;
+    FoldedStacks folded(object.handle(), names);
+    const Record record = Record(24).put_text(0, "a;b\nc\td 5").put(16, 0xffffffff81000000);
+    folded.add(stack_fields_of(*btf_, named, ""), record.bytes());
+    const std::map<std::string, std::uint64_t> expected = {{R"(a:b\x0ac\x09d 5;f:g\x0ah 7)", 1}};
+    EXPECT_EQ(folded.all(), expected);
 }
 
 TEST(StackFieldsTest, a_number_is_that_of_a_stack_by_its_own_name_or_its_maps) {
