@@ -41,6 +41,7 @@ echo '* what it is used for without a kernel'
 rules=$(dpkg -L probeload | grep '/udev/rules.d/')
 grep -q 'GROUP="probeload", MODE="0660"' "$rules" || fail "$rules does not name the group"
 [[ -e /usr/share/djprobe/grafana/djprobe.json ]] || fail 'no dashboard'
+[[ -e /usr/share/djprobe/fleet/30-probeload-sender.conf ]] || fail 'nothing for fleets'
 code=0
 probeload attach --backend djprobe --func vfs_read /usr/share/djprobe/examples/count.bpf.o 2>/tmp/said || code=$?
 [[ $code == 6 && $(wc -l </tmp/said) == 1 ]] || fail "without a module, exit status $code: $(cat /tmp/said)"

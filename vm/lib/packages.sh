@@ -17,7 +17,7 @@ BUILD_PACKAGES=(
 # To build the tests and to run the VM.
 VM_PACKAGES=(
     llvm gdb libgtest-dev libgmock-dev libbenchmark-dev
-    qemu-system-x86 busybox-static systemd udev cpio xz-utils lz4 zstd procps python3 bpftrace lcov
+    qemu-system-x86 busybox-static systemd udev cpio xz-utils lz4 zstd procps python3 bpftrace lcov iproute2
 )
 # Only for vm/check.
 CHECK_PACKAGES=(clang-format clang-tidy git shellcheck libclang-rt-dev llvm-dev)

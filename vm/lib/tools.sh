@@ -1,19 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
-# Programs of others that run in the VM only, unpacked and not installed: some would start services.
+# Programs of others that run in tests only, unpacked and not installed: some would start services.
 
-# unpack_package PACKAGE DIRECTORY: into the empty DIRECTORY/root.
-unpack_package() {
+# unpack_packages DIRECTORY PACKAGE...: into the empty DIRECTORY/root.
+unpack_packages() {
+    local directory=$1 deb
+    shift
     need_root "$1 is to be fetched"
     refresh_lists
-    note "fetching $1"
-    rm -rf "$2"
-    mkdir -p "$2/root"
+    note "fetching $*"
+    rm -rf "$directory"
+    mkdir -p "$directory/root"
     # The download is into our own tree, which apt's sandbox user may not enter.
-    (cd "$2" && quietly "$BUILD/log/$1-download.log" \
-        apt_get -o APT::Sandbox::User=root download "$1")
-    dpkg-deb -x "$2"/*.deb "$2/root"
-    rm "$2"/*.deb
+    (cd "$directory" && quietly "$BUILD/log/$1-download.log" \
+        apt_get -o APT::Sandbox::User=root download "$@")
+    for deb in "$directory"/*.deb; do
+        dpkg-deb -x "$deb" "$directory/root"
+        rm "$deb"
+    done
 }
 
 # BPF objects for vm/tests/objects.test: those that Debian's libbpf-tools carry in themselves lie in
@@ -21,7 +25,7 @@ unpack_package() {
 setup_libbpf_tools() {
     local dir=$BUILD/deps/libbpf-tools new=$BUILD/deps/.new-libbpf-tools
     [[ ! -d $dir/objects ]] || return 0
-    unpack_package libbpf-tools "$new"
+    unpack_packages "$new" libbpf-tools
     mkdir "$new/objects"
     python3 "$TOP/vm/lib/bpf_objects.py" "$new/objects" "$new"/root/usr/sbin/*
     mv "$new/root/usr/sbin" "$new/tools"
@@ -34,13 +38,26 @@ setup_libbpf_tools() {
 setup_prometheus() {
     local dir=$BUILD/deps/prometheus new=$BUILD/deps/.new-prometheus
     [[ ! -x $dir/prometheus ]] || return 0
-    unpack_package prometheus "$new"
+    unpack_packages "$new" prometheus
     rm -rf "$dir"
     mv "$new/root/usr/bin" "$dir"
     rm -r "$new"
 }
 
+# For vm/tests/fleet.host.sh, with the libraries that nothing else here needs.
+setup_rsyslog() {
+    local dir=$BUILD/deps/rsyslog new=$BUILD/deps/.new-rsyslog
+    [[ ! -x $dir/rsyslogd ]] || return 0
+    unpack_packages "$new" rsyslog rsyslog-relp libestr0 libfastjson4 liblognorm5 librelp0
+    mv "$new"/root/usr/lib/*-linux-gnu "$new/lib"
+    mv "$new/root/usr/sbin/rsyslogd" "$new/root/etc/rsyslog.conf" "$new"
+    rm -r "$new/root"
+    rm -rf "$dir"
+    mv "$new" "$dir"
+}
+
 setup_tools() {
     setup_libbpf_tools
     setup_prometheus
+    setup_rsyslog
 }
