@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "run/filter.h"
 
+#include <fmt/core.h>
 #include <linux/audit.h>
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
@@ -11,6 +12,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <initializer_list>
 
 namespace djprobe::loader {
@@ -80,6 +82,16 @@ UniqueFd install_tool_filter() {
     UniqueFd listener(install(kWaitKillable));
     if (!listener && errno == EINVAL) return UniqueFd(install(0));
     return listener;
+}
+
+std::string why_no_filter(int error) {
+    if (error == EBUSY)
+        return "the tool has a seccomp filter with a listener already, as in a container";
+    if (error == EACCES)
+        return "a seccomp filter needs CAP_SYS_ADMIN, or no_new_privs (setpriv --no-new-privs "
+               "probeload run ...)";
+    return fmt::format("the kernel refuses the tool a seccomp filter with a listener: {}",
+                       std::strerror(error));
 }
 
 }  // namespace djprobe::loader

@@ -4,6 +4,7 @@
 
 #include <linux/filter.h>
 
+#include <string>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -19,5 +20,7 @@ std::vector<sock_filter> tool_filter();
 /// exec. The fd of its notifications, or none with errno: EBUSY where a filter with a listener is
 /// there already.
 UniqueFd install_tool_filter();
+/// What that errno means.
+std::string why_no_filter(int error);
 
 }  // namespace djprobe::loader

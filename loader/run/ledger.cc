@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <functional>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -20,6 +21,11 @@ namespace {
 constexpr std::uint64_t kReach = 32;
 // No placement has this number.
 constexpr std::uint64_t kNewcomer = 0;
+
+// Where the kernel hides addresses a tool names its places by symbols: far from each other.
+std::uint64_t stand_in(const SiteSpec& site) {
+    return (std::hash<std::string>{}(site.symbol) >> 24 << 24) + site.offset;
+}
 
 }  // namespace
 
@@ -70,19 +76,31 @@ void Ledger::count_kernel(const std::string& reason, std::size_t probes) {
     past_.by_kernel[reason] += probes;
 }
 
+void Ledger::add_spans(std::vector<Span>& spans, const Entry& entry, std::uint64_t number) {
+    for (const djprobe_query& probe : entry.seen)
+        if (probe.address != 0) spans.push_back({probe.anchor, probe.address + kReach, number});
+    if (!entry.seen.empty() && entry.seen.front().address != 0) return;
+    const auto add = [&](const SiteSpec& site) {
+        spans.push_back({stand_in(site), stand_in(site) + kReach, number});
+    };
+    for (const MultiTarget& target : entry.placement.multi.targets)
+        add(target.site);
+    if (entry.placement.multi.targets.empty()) add(entry.placement.event.site);
+}
+
 std::vector<Span> Ledger::spans() const {
     std::vector<Span> spans;
     for (const auto& [number, entry] : entries_) {
         if (entry.placement.by_kernel) continue;
-        for (const djprobe_query& probe : entry.seen)
-            spans.push_back({probe.anchor, probe.address + kReach, number});
+        add_spans(spans, entry, number);
     }
     return spans;
 }
 
-std::vector<std::uint64_t> Ledger::around(std::uint64_t address) const {
+std::vector<std::uint64_t> Ledger::around(const SiteSpec& site, std::uint64_t address) const {
     std::vector<Span> all = spans();
-    all.push_back({address, address + kReach, kNewcomer});
+    const std::uint64_t from = address != 0 ? address : stand_in(site);
+    all.push_back({from, from + kReach, kNewcomer});
     return overlapping_owners(std::move(all), kNewcomer);
 }
 

@@ -26,7 +26,8 @@ struct Placement {
     EventRequest event{};    ///< what the kernel would have been asked for: this,
     MultiRequest multi;      ///< or, if it has targets, this
     std::uint64_t cookie = 0;
-    std::uint32_t program = 0;  ///< its id
+    UniqueFd program;  ///< what its id alone would not give to a user without CAP_SYS_ADMIN
+    std::uint32_t program_id = 0;
 
     /// How many functions or places it is about.
     [[nodiscard]] std::size_t probes() const {
@@ -64,7 +65,9 @@ class Ledger {
     void count_kernel(const std::string& reason, std::size_t probes = 1);
     /// The placements by djprobe that have to leave the text for a probe of the kernel's: those
     /// whose bytes may be those of an instruction there, and those that share bytes with them.
-    [[nodiscard]] std::vector<std::uint64_t> around(std::uint64_t address) const;
+    /// `address`: of the site; 0 where the kernel tells none to this user.
+    [[nodiscard]] std::vector<std::uint64_t> around(const SiteSpec& site,
+                                                    std::uint64_t address) const;
     /// The same where a placement is to become the kernel's. It is the first of them.
     [[nodiscard]] std::vector<std::uint64_t> around_placement(std::uint64_t number) const;
 
@@ -85,6 +88,7 @@ class Ledger {
     };
     /// What the probes by djprobe may change.
     [[nodiscard]] std::vector<Span> spans() const;
+    static void add_spans(std::vector<Span>& spans, const Entry& entry, std::uint64_t number);
     static void look_at(Entry& entry);
     static void add_to(RunSums& sums, const Entry& entry);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "run/room.h"
 
-#include <bpf/bpf.h>
 #include <sys/ioctl.h>
 
 #include <cerrno>
@@ -12,13 +11,12 @@ namespace {
 
 /// The kernel's own probes for those of a placement, none with errno. A link keeps its event.
 UniqueFd place_by_kernel(const Placement& placement) {
-    const UniqueFd program(bpf_prog_get_fd_by_id(placement.program));
-    if (!program) return {};
-    if (!placement.multi.targets.empty()) return link_kernel_multi(placement.multi, program);
+    if (!placement.multi.targets.empty())
+        return link_kernel_multi(placement.multi, placement.program);
     UniqueFd event = open_kernel_event(placement.event);
     if (!event) return {};
-    if (placement.is_link) return link_kernel_event(event, program, placement.cookie);
-    return set_kernel_program(event, program) ? std::move(event) : UniqueFd();
+    if (placement.is_link) return link_kernel_event(event, placement.program, placement.cookie);
+    return set_kernel_program(event, placement.program) ? std::move(event) : UniqueFd();
 }
 
 // Where one cannot come back, or the tool has closed its event, none is in the text.

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/say.h"
 #include "kernel/device.h"
+#include "run/filter.h"
 #include "run/ledger.h"
 #include "run/passed_on.h"
 #include "run/service.h"
@@ -65,8 +66,7 @@ int run_tool(const RunOptions& options) {
     Tool tool = start_tool(options, options.strict ? Filter::kRequired : Filter::kWanted);
     raise_descriptor_limit();
     if (!tool.listener())
-        say("probeload: the tool has a seccomp filter with a listener already: the kernel places "
-            "all probes\n");
+        say("probeload: {}: the kernel places all probes\n", why_no_filter(tool.filter_error()));
     const int status = serve(tool, signals, &ledger, &takeover);
     tell(ledger.sums(), options.json);
     return status;

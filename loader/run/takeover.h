@@ -79,10 +79,10 @@ class Takeover {
     Room room_at(const SiteSpec& site);
     /// Room::fill(). All but the `named` probes, for which the caller has a reason, are counted.
     bool fill(Room& room, std::size_t named = 0);
-    /// Lets the kernel have the bytes of djprobe's that are in the event's way. 0, or why it does
-    /// not take the event: then all is as before.
-    int make_room(const EventRequest& request, const EventArguments& arguments,
-                  const ToolTask& task);
+    /// Lets the kernel have the bytes of djprobe's that are in the event's way. Its event; none
+    /// with errno: all is as before.
+    UniqueFd make_room(const EventRequest& request, const EventArguments& arguments,
+                       const ToolTask& task);
     /// As open_kernel_event(), also where djprobe's bytes are in the way.
     UniqueFd open_beside_ours(const EventRequest& request);
     /// Places the event's probe; "" or the reason's name.

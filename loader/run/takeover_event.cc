@@ -42,7 +42,7 @@ std::optional<EventRequest> read_request(const ToolTask& task, const perf_event_
 }  // namespace
 
 Room Takeover::room_at(const SiteSpec& site) {
-    return Room(ledger_, ledger_.around(device_.judge(site, 0).address));
+    return Room(ledger_, ledger_.around(site, device_.judge(site, 0).address));
 }
 
 bool Takeover::fill(Room& room, std::size_t named) {
@@ -62,15 +62,26 @@ UniqueFd Takeover::open_beside_ours(const EventRequest& request) {
     if (event || errno != EBUSY) return event;
     Room room = room_at(request.site);
     event = open_kernel_event(request);
-    return event && fill(room) ? std::move(event) : UniqueFd();
+    if (event && fill(room)) return event;
+    const int error = errno;
+    // It must be gone before djprobe's probes come back with the room's end.
+    event = {};
+    errno = error;
+    return event;
 }
 
-int Takeover::make_room(const EventRequest& request, const EventArguments& arguments,
-                        const ToolTask& task) {
+UniqueFd Takeover::make_room(const EventRequest& request, const EventArguments& arguments,
+                             const ToolTask& task) {
     Room room = room_at(request.site);
-    if (room.empty()) return EBUSY;
-    if (const int error = try_event(request, arguments, task)) return error;
-    return fill(room) ? 0 : EBUSY;
+    if (room.empty()) {
+        errno = EBUSY;
+        return {};
+    }
+    UniqueFd event = open_as_asked(request, arguments, task);
+    if (!event || fill(room)) return event;
+    event = {};
+    errno = EBUSY;
+    return event;
 }
 
 // The leader of a group, and whose buffer an event shares, must be the kernel's.
@@ -86,16 +97,20 @@ void Takeover::hand_back(const Notification& call, const ToolTask& task, int fd)
 }
 
 // What the kernel refuses, it says itself; but where djprobe's bytes would be in its way again, it
-// is told for the kernel.
+// is told for the kernel. There the tool gets the event that has been tried: until the call had
+// gone on, another thread's probe could be there.
 Answer Takeover::leave_event(const Notification& call, const ToolTask& task,
                              const EventRequest& request, const EventArguments& arguments,
                              const std::string& reason) {
-    if (!task.may_probe()) return leave(call, "no-permission");
-    const int first = try_event(request, arguments, task);
-    if (first && first != EBUSY) return Answer::go_on();
-    if (first && !options_.strict)
-        if (const int error = make_room(request, arguments, task)) return Answer::fail(error);
-    return leave(call, reason);
+    if (!task.may_open_events()) return leave(call, "no-permission");
+    const UniqueFd trial = open_as_asked(request, arguments, task);
+    if (trial) return leave(call, reason);
+    if (errno != EBUSY) return Answer::go_on();
+    if (forbids(call, reason)) return Answer::fail(EACCES);
+    UniqueFd event = make_room(request, arguments, task);
+    if (!event) return Answer::fail(errno);
+    ledger_.count_kernel(reason);
+    return Answer::give(std::move(event), (arguments.flags & PERF_FLAG_FD_CLOEXEC) != 0);
 }
 
 Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
@@ -113,7 +128,7 @@ Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
         return leave_event(call, task, *request, arguments, std::string(reason));
     };
     if (decision.side == Side::kKernel) return to_kernel(decision.reason);
-    if (!task.may_probe()) return leave(call, "no-permission");
+    if (!task.may_open_events()) return leave(call, "no-permission");
     // The kernel takes a function's first byte only, djprobe also what stands for it.
     const bool inside = request->site.symbol.empty() && !names_.is_start(request->site.address);
     if (request->at_returns && inside) return to_kernel("return-at-offset");
@@ -169,7 +184,7 @@ Answer Takeover::set_program(const Notification& call, const ToolTask& task) {
     const auto fd = static_cast<int>(call.argument(0));
     Event* const known = find_event(task, fd);
     if (!known) return Answer::go_on();
-    const UniqueFd program = task.copy_fd(static_cast<int>(call.argument(2)));
+    UniqueFd program = task.copy_fd(static_cast<int>(call.argument(2)));
     if (!call.is_valid()) return Answer::go_on();
     if (!program) return Answer::fail(EBADF);
     if (ledger_.find(known->placement)) return Answer::fail(busy_error(*known, program, false));
@@ -179,7 +194,8 @@ Answer Takeover::set_program(const Notification& call, const ToolTask& task) {
         Placement placement;
         placement.probe = std::move(*probe);
         placement.event = known->request;
-        placement.program = program_id(program);
+        placement.program_id = program_id(program);
+        placement.program = std::move(program);
         known->placement = ledger_.add(std::move(placement));
         return Answer::succeed(0);
     }
@@ -199,7 +215,7 @@ Answer Takeover::link_event(const Notification& call, const ToolTask& task,
                             const LinkAttributes& link) {
     const auto fd = static_cast<int>(link.target_fd);
     Event* const known = find_event(task, fd);
-    const UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
+    UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
     if (!call.is_valid()) return Answer::go_on();
     // The kernel looks at the program before it looks at the event, and has an error for each.
     if (!known || !program) return Answer::go_on();
@@ -211,7 +227,8 @@ Answer Takeover::link_event(const Notification& call, const ToolTask& task,
         placement.probe = std::move(*probe);
         placement.event = known->request;
         placement.cookie = link.cookie;
-        placement.program = program_id(program);
+        placement.program_id = program_id(program);
+        placement.program = std::move(program);
         return give_link(std::move(placement), &known->placement);
     }
     if (options_.strict) return forbid(call, *known, program, refused, true);

@@ -149,7 +149,7 @@ std::optional<Probe> Takeover::place_shares(Shares& shares, const UniqueFd& prog
 
 Answer Takeover::link_multi(const Notification& call, const ToolTask& task,
                             const LinkAttributes& link) {
-    const UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
+    UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
     auto request = read_targets(task, link);
     if (!call.is_valid()) return Answer::go_on();
     if (!program || !request) return Answer::go_on();
@@ -176,7 +176,8 @@ Answer Takeover::link_multi(const Notification& call, const ToolTask& task,
         ledger_.count_kernel(reason, functions);
     if (!probe) return Answer::go_on();
     placement.probe = std::move(*probe);
-    placement.program = program_id(program);
+    placement.program_id = program_id(program);
+    placement.program = std::move(program);
     placement.multi = std::move(*request);
     return give_link(std::move(placement));
 }
@@ -241,7 +242,7 @@ Answer Takeover::tell_link(const Notification& call, const ToolTask& task) {
     if (!task.read(query->info, &info, size)) return Answer::fail(EFAULT);
     info.type = link->multi.targets.empty() ? BPF_LINK_TYPE_PERF_EVENT : BPF_LINK_TYPE_KPROBE_MULTI;
     info.id = kFirstLinkId + static_cast<std::uint32_t>(known->event);
-    info.prog_id = link->program;
+    info.prog_id = link->program_id;
     const std::uint64_t size_at = call.argument(1) + offsetof(Query, size);
     if (!task.write(query->info, &info, size) || !task.write(size_at, &size, sizeof size))
         return Answer::fail(EFAULT);

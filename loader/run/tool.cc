@@ -19,8 +19,8 @@
 namespace djprobe::loader {
 namespace {
 
-// What the child says before it becomes the tool: the listener by its side, then, where it could
-// not become it, a second message with errno.
+// What the child says before it becomes the tool: the listener by its side, or errno; then, where
+// it could not become it, a second message with errno.
 struct Word {
     int error = 0;
     bool of_filter = false;
@@ -77,7 +77,7 @@ void reset_signals() {
 void send_listener(Filter filter, int socket) {
     const UniqueFd listener = filter == Filter::kNone ? UniqueFd() : install_tool_filter();
     const int error = errno;
-    send_word(socket, {}, listener.get());
+    send_word(socket, {listener ? 0 : error}, listener.get());
     if (listener || filter != Filter::kRequired) return;
     send_word(socket, {error, true}, -1);
     _exit(127);
@@ -123,13 +123,12 @@ Tool Tool::start(const std::vector<std::string>& argv, Filter filter, Stdout out
     Word word;
     UniqueFd nothing;
     receive_word(ours.get(), word, tool.listener_);
+    tool.filter_error_ = word.error;
     if (!receive_word(ours.get(), word, nothing)) return tool;
     tool.wait();
     if (word.of_filter)
-        fail(ExitCode::kFailure,
-             "--strict: the kernel refuses {} a seccomp filter with a listener: {} (\"busy\" where "
-             "probeload itself runs behind one, as in a container)",
-             argv[0], std::strerror(word.error));
+        fail(word.error == EACCES ? ExitCode::kNoPermission : ExitCode::kFailure,
+             "{} is not run: {}", argv[0], why_no_filter(word.error));
     throw std::system_error(word.error, std::generic_category(), argv[0]);
 }
 

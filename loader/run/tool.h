@@ -24,8 +24,10 @@ class Tool {
     static Tool start(const std::vector<std::string>& argv, Filter filter,
                       Stdout output = Stdout::kOurs);
 
-    /// None: the tool runs without a filter, since it has one with a listener already.
+    /// None: the tool runs without a filter, since filter_error(): EBUSY where it has one with a
+    /// listener already.
     [[nodiscard]] const UniqueFd& listener() const noexcept { return listener_; }
+    [[nodiscard]] int filter_error() const noexcept { return filter_error_; }
     /// Readable once it has ended.
     [[nodiscard]] int fd() const noexcept { return pidfd_.get(); }
     void signal(int number) const;
@@ -35,6 +37,7 @@ class Tool {
   private:
     pid_t pid_ = 0;
     UniqueFd pidfd_, listener_;
+    int filter_error_ = 0;
 };
 
 }  // namespace djprobe::loader

@@ -16,8 +16,6 @@
 #include <string_view>
 #include <system_error>
 
-#include "kernel/rights.h"
-
 namespace djprobe::loader {
 namespace {
 
@@ -65,10 +63,21 @@ std::optional<ToolTask> ToolTask::of(pid_t thread) {
 }
 
 bool ToolTask::may_probe() const {
+    return rights().has(kToProbe);
+}
+
+// kernel.perf_event_paranoid above 2 is Debian's own: it leaves perf events to CAP_SYS_ADMIN.
+bool ToolTask::may_open_events() const {
+    int paranoid = 0;
+    std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
+    return may_probe() && (paranoid <= 2 || rights().has(Capability::kSysAdmin));
+}
+
+Rights ToolTask::rights() const {
     Rights rights;
-    rights.capabilities = number_of<std::uint64_t>(status_field("CapEff"), 16);
-    return rights.has(kToProbe) &&
-           link_of(fmt::format("/proc/{}/ns/user", thread_)) == link_of("/proc/self/ns/user");
+    if (link_of(fmt::format("/proc/{}/ns/user", thread_)) == link_of("/proc/self/ns/user"))
+        rights.capabilities = number_of<std::uint64_t>(status_field("CapEff"), 16);
+    return rights;
 }
 
 std::string ToolTask::status_field(const char* name) const {

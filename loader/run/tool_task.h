@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/unique_fd.h"
+#include "kernel/rights.h"
 
 namespace djprobe::loader {
 
@@ -27,6 +28,8 @@ class ToolTask {
     /// Whether the kernel would let it place a kprobe. probeload has all rights, and must lend it
     /// none.
     [[nodiscard]] bool may_probe() const;
+    /// The same by a perf event, which Debian's kernel keeps from more tasks.
+    [[nodiscard]] bool may_open_events() const;
 
     /// Copies of its memory; false or none where some of it is not there.
     bool read(std::uint64_t address, void* to, std::size_t size) const;
@@ -46,6 +49,7 @@ class ToolTask {
 
   private:
     ToolTask(pid_t thread, UniqueFd pidfd) : thread_(thread), pidfd_(std::move(pidfd)) {}
+    [[nodiscard]] Rights rights() const;
     [[nodiscard]] std::string status_field(const char* name) const;
 
     pid_t thread_;

@@ -9,9 +9,12 @@
 
 namespace djprobe::loader {
 
-/// Each is 0, or the errno of the kernel's refusal. Ask for nobody who may not probe: probeload
-/// may, and lends nothing.
-int try_event(const EventRequest& request, const EventArguments& arguments, const ToolTask& task);
+/// Ask for nobody who may not probe: probeload may, and lends nothing.
+
+/// The event as the tool's own call would get it, or none with the errno of the kernel's refusal.
+UniqueFd open_as_asked(const EventRequest& request, const EventArguments& arguments,
+                       const ToolTask& task);
+/// 0, or the errno of the kernel's refusal.
 int try_multi(const LinkAttributes& link, const MultiRequest& request, const UniqueFd& program);
 
 }  // namespace djprobe::loader

@@ -165,7 +165,7 @@ TEST(RunTool, that_needs_a_filter_does_not_run_without_one) {
                 Tool::start(tool, Filter::kRequired);
                 return 2;
             } catch (const Error& error) {
-                return std::string_view(error.what()).find("sh a seccomp filter") !=
+                return std::string_view(error.what()).find("sh is not run: ") !=
                                std::string_view::npos
                            ? 0
                            : 3;

@@ -169,6 +169,12 @@ void lives(const Seen& seen) {
     seen.show("a thread's", 0);
 }
 
+void unrelated(const Seen& seen) {
+    const Fd event = open_event({"__x64_sys_getsid", 0, false});
+    say("far from the others", set_program(event, seen.program("observe")));
+    beside(seen);
+}
+
 /// A tool that counts until Ctrl-C.
 void watch(const Seen& seen) {
     const Fd event = open_event({kGetpgid, 0, false});
@@ -179,7 +185,8 @@ void watch(const Seen& seen) {
 }  // namespace djprobe::vm
 
 /// asktool [CALLS SEED]: so many random calls. asktool watch: one probe, and nothing else. asktool
-/// refused: a link that the kernel refuses, and an event.
+/// refused: a link that the kernel refuses, and an event. asktool beside: only the probes that the
+/// kernel must place where others are, and one that is far from them.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
@@ -187,6 +194,10 @@ int main(int argc, char** argv) {
         if (argc == 2 && std::string_view(argv[1]) == "refused") {
             refused_link(plain);
             beside_none(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "beside") {
+            unrelated(plain);
             return 0;
         }
         if (argc == 2) {
