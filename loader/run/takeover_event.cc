@@ -87,7 +87,7 @@ UniqueFd Takeover::make_room(const EventRequest& request, const EventArguments& 
 // The leader of a group, and whose buffer an event shares, must be the kernel's.
 void Takeover::hand_back(const Notification& call, const ToolTask& task, int fd) {
     Event* const known = find_event(task, fd);
-    if (!known || options_.strict) return;
+    if (!known) return;
     const Placement* const placement = ledger_.find(known->placement);
     const bool has_program = placement && !placement->is_link;
     const UniqueFd kernels =
@@ -114,7 +114,12 @@ Answer Takeover::leave_event(const Notification& call, const ToolTask& task,
 }
 
 Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
-    hand_back(call, task, static_cast<int>(call.argument(3)));
+    const auto leader = static_cast<int>(call.argument(3));
+    if (options_.strict && find_event(task, leader)) {
+        forbids(call, "event-group");
+        return Answer::fail(EACCES);
+    }
+    hand_back(call, task, leader);
     const auto attr = read_attr(task, call.argument(0));
     if (!attr) return Answer::go_on();
     const EventArguments arguments = {
