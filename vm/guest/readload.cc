@@ -10,11 +10,13 @@
 #include <getopt.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -22,18 +24,21 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
 
 constexpr const char* kUsage =
     "usage: readload [--threads T] [--call pread|getpgid] [--file FILE]\n"
-    "                [--count N | --seconds S] [--rate R]\n"
+    "                [--count N | --seconds S] [--rate R] [--portions]\n"
     "T threads call pread(FILE, 64 bytes, 0) (default /proc/version) or getpgid(0), N times each\n"
     "or for S seconds, else until SIGINT or SIGTERM. Prints \"calls N wrong N\", where a call is\n"
     "wrong whose result differs from the first one's. --rate: each thread makes R calls per "
     "second,\n"
     "as far as it gets, in a burst every millisecond; prints \"rate N\", those per second, too.\n"
+    "--portions: prints \"portion N\", the median nanoseconds of 1000 calls, too: what interrupts\n"
+    "them now and then is not in it.\n"
     "exit status: 0; 1 some were wrong; 2 error\n";
 
 enum class Call { Pread, Getpgid };
@@ -45,12 +50,16 @@ struct Options {
     std::optional<uint64_t> count;
     std::optional<uint64_t> seconds;
     std::optional<uint64_t> rate;
+    bool portions = false;
 };
 
 struct Result {
     uint64_t calls = 0;
     uint64_t wrong = 0;
+    std::vector<int64_t> portions;  // nanoseconds of so many calls each
 };
+
+constexpr uint64_t kPortion = 1000;
 
 std::atomic<bool> stop{false};
 
@@ -62,13 +71,10 @@ std::optional<uint64_t> number(std::string_view text) {
 }
 
 std::optional<Options> parse(int argc, char** argv) {
-    static const option kLong[] = {{"threads", 1, nullptr, 't'},
-                                   {"call", 1, nullptr, 'c'},
-                                   {"file", 1, nullptr, 'f'},
-                                   {"count", 1, nullptr, 'n'},
-                                   {"seconds", 1, nullptr, 's'},
-                                   {"rate", 1, nullptr, 'r'},
-                                   {}};
+    static const option kLong[] = {{"threads", 1, nullptr, 't'},  {"call", 1, nullptr, 'c'},
+                                   {"file", 1, nullptr, 'f'},     {"count", 1, nullptr, 'n'},
+                                   {"seconds", 1, nullptr, 's'},  {"rate", 1, nullptr, 'r'},
+                                   {"portions", 0, nullptr, 'p'}, {}};
     Options options;
     for (int found; (found = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         std::string_view text = optarg != nullptr ? optarg : "";
@@ -81,6 +87,8 @@ std::optional<Options> parse(int argc, char** argv) {
             options.seconds = value;
         else if (found == 'r' && value)
             options.rate = value;
+        else if (found == 'p')
+            options.portions = true;
         else if (found == 'f')
             options.file = text;
         else if (found == 'c' && (text == "pread" || text == "getpgid"))
@@ -128,8 +136,29 @@ class Pace {
     uint64_t due_ = 0;
 };
 
+class Watch {
+  public:
+    void after(Result& result) {
+        if (result.calls % kPortion != 0) return;
+        const auto now = std::chrono::steady_clock::now();
+        result.portions.push_back(std::chrono::nanoseconds(now - last_).count());
+        last_ = now;
+    }
+
+  private:
+    std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+int64_t median(std::vector<int64_t> values) {
+    if (values.empty()) return 0;
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
 void work(const Options& options, int fd, Result& result) {
     Pace pace(options.rate);
+    Watch watch;
     Answer first = call_once(options.call, fd);
     result.calls = 1;
     if (first.value < 0) result.wrong = 1;
@@ -137,6 +166,7 @@ void work(const Options& options, int fd, Result& result) {
            (!options.count || result.calls < *options.count)) {
         if (call_once(options.call, fd) != first) ++result.wrong;
         ++result.calls;
+        if (options.portions) watch.after(result);
         pace.after(result.calls);
     }
 }
@@ -180,6 +210,7 @@ int main(int argc, char** argv) {
     for (const Result& result : results) {
         total.calls += result.calls;
         total.wrong += result.wrong;
+        total.portions.insert(total.portions.end(), result.portions.begin(), result.portions.end());
     }
     std::printf("calls %llu wrong %llu\n", static_cast<unsigned long long>(total.calls),
                 static_cast<unsigned long long>(total.wrong));
@@ -187,5 +218,7 @@ int main(int argc, char** argv) {
         const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
         std::printf("rate %.0f\n", static_cast<double>(total.calls) / passed.count());
     }
+    if (options->portions)
+        std::printf("portion %lld\n", static_cast<long long>(median(std::move(total.portions))));
     return total.wrong == 0 ? 0 : 1;
 }
