@@ -1,58 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "metrics/trial_bind.h"
 
-#include <arpa/inet.h>
+#include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <cerrno>
-#include <charconv>
-#include <cstdint>
+#include <memory>
 
 #include "base/unique_fd.h"
 
 namespace djprobe::loader {
 namespace {
 
-std::uint16_t port_of(const std::string& address) {
-    std::uint16_t port = 0;
-    std::from_chars(&address[address.rfind(':') + 1], address.data() + address.size(), port);
-    return port;
-}
-
-int try_to_listen(int family, const sockaddr* address, socklen_t size) {
-    const UniqueFd fd(socket(family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+int try_to_listen(const addrinfo& address) {
+    const UniqueFd fd(socket(address.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!fd) return errno;
     // As the library does: what is left of a server before is no hindrance.
     const int on = 1;
-    if (!fd) return errno;
     setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    if (family == AF_INET6) setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    return bind(fd.get(), address, size) == 0 && listen(fd.get(), 1) == 0 ? 0 : errno;
+    if (address.ai_family == AF_INET6)
+        setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    const bool listens =
+        bind(fd.get(), address.ai_addr, address.ai_addrlen) == 0 && listen(fd.get(), 1) == 0;
+    return listens ? 0 : errno;
 }
 
-int why_not_v6(const std::string& ip, std::uint16_t port) {
-    sockaddr_in6 address = {};
-    address.sin6_family = AF_INET6;
-    address.sin6_port = htons(port);
-    inet_pton(AF_INET6, ip.c_str(), &address.sin6_addr);
-    return try_to_listen(AF_INET6, reinterpret_cast<const sockaddr*>(&address), sizeof address);
-}
-
-int why_not_v4(const std::string& ip, std::uint16_t port) {
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(port);
-    inet_pton(AF_INET, ip.c_str(), &address.sin_addr);
-    return try_to_listen(AF_INET, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+// "[::1]" stands for ::1.
+std::string without_brackets(const std::string& ip) {
+    return ip.starts_with('[') ? ip.substr(1, ip.size() - 2) : ip;
 }
 
 }  // namespace
 
 int why_not(const std::string& address) {
-    const std::string ip = address.substr(0, address.rfind(':'));
-    const std::uint16_t port = port_of(address);
-    return ip.starts_with('[') ? why_not_v6(ip.substr(1, ip.size() - 2), port)
-                               : why_not_v4(ip, port);
+    const std::size_t colon = address.rfind(':');
+    addrinfo hints = {}, *found = nullptr;
+    hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
+    hints.ai_socktype = SOCK_STREAM;
+    if (getaddrinfo(without_brackets(address.substr(0, colon)).c_str(),
+                    address.substr(colon + 1).c_str(), &hints, &found) != 0)
+        return EINVAL;
+    const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owner(found, freeaddrinfo);
+    return try_to_listen(*found);
 }
 
 }  // namespace djprobe::loader
