@@ -73,10 +73,11 @@ bool Room::fill() {
     for (auto& [number, file] : files_) {
         Placement* const placement = ledger_.find(number);
         // One that the tool has closed meanwhile keeps nothing: its file goes with this room.
-        placement->by_kernel = keep(placement->probe, file) || errno == ENXIO;
-        if (placement->by_kernel) continue;
-        file = {};
-        out_.push_back(number);
+        const bool kept = keep(placement->probe, file) || errno == ENXIO;
+        if (!kept) file = {};
+        // The kernel still has one that was the kernel's before.
+        if (!kept && !placement->by_kernel) out_.push_back(number);
+        placement->by_kernel |= kept;
     }
     return true;
 }

@@ -13,8 +13,7 @@
 
 bool djk_may_probe(void)
 {
-	/* What the kernel asks for a BPF program, and for the kprobe that runs it: no less, no
-	 * more. */
+	/* What the kernel asks for a BPF program, and for the kprobe that runs it. */
 	return perfmon_capable() && (capable(CAP_BPF) || capable(CAP_SYS_ADMIN));
 }
 
