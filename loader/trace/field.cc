@@ -227,8 +227,8 @@ Field make_key(const Item& item, Translator& translator, const Types& types,
     if (is_name && is_stack) return stack_key(word, others);
     const std::string name = free_name(field_name(item.expression), others);
     if (is_name && word == "comm")
-        return {name, fmt::format("char {}[16];", name),
-                fmt::format("bpf_get_current_comm(key.{0}, sizeof(key.{0}));", name)};
+        return {name, fmt::format("char {}[16] __attribute__((aligned(8)));", name),
+                fmt::format("{}(key.{});", kReadComm, name)};
     Field field = FieldMaker(item, translator, types, source, "key.").make(name);
     if (is_name && word == "func") field.shape = Shape::kFunction;
     return field;
@@ -252,8 +252,7 @@ Field task_field(const std::string& column) {
     if (column == "tid") return {"tid", "__u32 tid;", "event->tid = bpf_get_current_pid_tgid();"};
     if (column == "uid") return {"uid", "__u32 uid;", "event->uid = bpf_get_current_uid_gid();"};
     if (column == "comm")
-        return {"comm", "char comm[16];",
-                "bpf_get_current_comm(event->comm, sizeof(event->comm));"};
+        return {"comm", "char comm[16];", fmt::format("{}(event->comm);", kReadComm)};
     const bool is_user = column == "ustack";
     return {column, fmt::format("unsigned long {}[32];", column),
             fmt::format("__builtin_memset(event->{0}, 0, sizeof(event->{0}));\n"

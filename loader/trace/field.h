@@ -3,11 +3,15 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trace/translate.h"
 
 namespace djprobe::loader {
+
+/// The function of the program that copies the task's name.
+inline constexpr std::string_view kReadComm = "read_comm";
 
 /// How a member is shown where its type alone does not say it.
 enum class Shape {

@@ -42,6 +42,7 @@ class Writer {
     std::string write() {
         head();
         question_.aggregation ? lines(results_text(*question_.aggregation, plan_)) : event();
+        if (plan_.needs.comm) read_comm();
         if (leaves_out_own_) own();
         if (question_.filters.cgroup) cgroup();
         if (keeps_) kept_calls();
@@ -107,6 +108,20 @@ class Writer {
         lines("__uint(type, BPF_MAP_TYPE_RINGBUF);\n__uint(max_entries, 256 * 1024);");
         lines("} events SEC(\".maps\");\n");
         lines("/* Events for which there was no room. */\n__u64 lost;\n");
+    }
+
+    // The helper looks at each byte of the name by itself.
+    void read_comm() {
+        lines("/* What is read of a task. Where it is the running kernel tells. */");
+        lines(
+            "struct task_struct___named {\nchar comm[16];\n} "
+            "__attribute__((preserve_access_index));\n");
+        lines("/* The task's name, for a tenth of what bpf_get_current_comm() costs. */");
+        line("static __always_inline void {}(char *to) {{", kReadComm);
+        lines(
+            "const struct task_struct___named *task = (const void *)bpf_get_current_task_btf();\n"
+            "const __u64 *from = (const void *)task->comm;\n\n"
+            "((__u64 *)to)[0] = from[0];\n((__u64 *)to)[1] = from[1];\n}\n");
     }
 
     // What shows the events would make more of them, without end.

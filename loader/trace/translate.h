@@ -46,6 +46,7 @@ struct Needs {
     std::set<std::string> names;  ///< of the scope
     std::vector<Local> locals{};  ///< what was read on the way, in this order
     bool reads = false;           ///< the macro READ()
+    bool comm = false;            ///< the function kReadComm
 };
 
 /// Members of a struct behind a pointer: "f_path.dentry", "bits[0]".
