@@ -151,6 +151,11 @@ int kptr_restrict(const char* path) {
     return value;
 }
 
+bool shows_addresses(const Rights& rights, int restriction, int paranoid) {
+    if (restriction > 1) return false;
+    return (restriction == 0 && paranoid <= 1) || rights.has(Capability::kSyslog);
+}
+
 std::string why_hidden(int restriction, const Rights& rights) {
     if (restriction >= 2)
         return fmt::format("kernel.kptr_restrict is {}: set it below 2", restriction);

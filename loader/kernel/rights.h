@@ -49,6 +49,9 @@ std::string why_not_opened(const char* path, const Capabilities& needed,
 
 /// kernel.kptr_restrict; 0 where it cannot be read.
 int kptr_restrict(const char* path = "/proc/sys/kernel/kptr_restrict");
+/// Whether the kernel shows a task with these rights addresses of its own, by kernel.kptr_restrict
+/// and kernel.perf_event_paranoid.
+bool shows_addresses(const Rights& rights, int restriction, int paranoid);
 /// Why /proc/kallsyms shows no addresses, and what to do.
 std::string why_hidden(int restriction = kptr_restrict(),
                        const Rights& rights = Rights::of_this_process());

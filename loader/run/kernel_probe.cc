@@ -52,7 +52,7 @@ UniqueFd link_kernel_multi(const MultiRequest& request, const UniqueFd& program)
     link.multi.count = static_cast<std::uint32_t>(request.targets.size());
     (named ? link.multi.symbols : link.multi.addresses) =
         named ? arrays.symbols() : arrays.addresses();
-    link.multi.cookies = arrays.cookies();
+    if (request.has_cookies) link.multi.cookies = arrays.cookies();
     return UniqueFd(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &link, sizeof link)));
 }
 

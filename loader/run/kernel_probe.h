@@ -29,6 +29,7 @@ struct MultiTarget {
 /// A link of kprobe.multi.
 struct MultiRequest {
     bool at_returns = false;
+    bool has_cookies = false;  ///< the kernel sorts the functions of a link that has some
     std::vector<MultiTarget> targets;
 };
 

@@ -38,6 +38,8 @@ Answer Takeover::dispatch(const Notification& call, const ToolTask& task) {
             return create_link(call, task);
         case BPF_LINK_UPDATE:
             return update_link(call, task);
+        case BPF_LINK_DETACH:
+            return detach_link(call, task);
         case BPF_OBJ_PIN:
             return pin_link(call, task);
         default:

@@ -7,11 +7,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 #include <vector>
 
 #include "run/function_names.h"
 #include "run/kernel_probe.h"
 #include "run/ledger.h"
+#include "run/link_info.h"
 #include "run/notifications.h"
 #include "run/options.h"
 #include "run/placement.h"
@@ -62,6 +64,7 @@ class Takeover {
     Answer link_multi(const Notification& call, const ToolTask& task, const LinkAttributes& link);
     Answer pin_link(const Notification& call, const ToolTask& task);
     Answer tell_link(const Notification& call, const ToolTask& task);
+    Answer detach_link(const Notification& call, const ToolTask& task);
     Answer update_link(const Notification& call, const ToolTask& task);
 
     /// Why the kernel would refuse this program for the event; 0: it would not.
@@ -96,6 +99,14 @@ class Takeover {
     [[nodiscard]] std::optional<Link> find_link(const ToolTask& task, int fd) const;
     /// Gives the tool the event fd of a link, and keeps the placement, whose number is `kept` then.
     Answer give_link(Placement placement, std::uint64_t* kept = nullptr);
+    /// What the kernel would tell of the link, with addresses only if they are to be `shown`.
+    std::variant<MultiFacts, EventFacts> facts_of(const Placement& link, bool shown);
+    /// Where the kernel's own probe of an event would be, 0: not shown to probeload itself.
+    std::uint64_t address_of(const SiteSpec& site);
+    /// Where the kernel finds a function of a link.
+    std::uint64_t start_of(const SiteSpec& function);
+    /// A link's functions, each with its address, as the kernel keeps them.
+    std::vector<MultiTarget> in_kernels_order(const MultiRequest& multi);
     Shares share_out(const MultiRequest& request);
     std::optional<Probe> place_shares(Shares& shares, const UniqueFd& program) const;
 
@@ -119,6 +130,7 @@ class Takeover {
     Placer placer_;
     std::optional<KprobePmu> pmu_;
     FunctionNames names_;
+    std::optional<LinkInfoSizes> info_sizes_;       // none: no tool has asked yet
     std::map<std::uint64_t, Event> events_;         // by the number of the event fd
     std::map<std::uint64_t, std::uint64_t> links_;  // placements, by the same
 };

@@ -5,36 +5,15 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <set>
 #include <string_view>
 #include <utility>
 
+#include "run/attributes.h"
 #include "run/takeover.h"
 
 namespace djprobe::loader {
 namespace {
-
-// As the kernel's, which count from 1.
-constexpr std::uint32_t kFirstLinkId = 1u << 30;
-
-std::optional<std::vector<std::byte>> read_attributes(const Notification& call,
-                                                      const ToolTask& task) {
-    const auto size = static_cast<std::uint32_t>(call.argument(2));
-    if (size > kMostAttributes) return std::nullopt;
-    std::vector<std::byte> bytes(size);
-    if (!task.read(call.argument(1), bytes.data(), size)) return std::nullopt;
-    return bytes;
-}
-
-template <class Struct>
-std::optional<Struct> read_struct(const Notification& call, const ToolTask& task) {
-    const auto bytes = read_attributes(call, task);
-    if (!bytes) return std::nullopt;
-    Struct read = {};
-    std::memcpy(&read, bytes->data(), std::min(bytes->size(), sizeof read));
-    return read;
-}
 
 // None: some of it cannot be read.
 std::optional<MultiRequest> read_targets(const ToolTask& task, const LinkAttributes& link) {
@@ -44,7 +23,7 @@ std::optional<MultiRequest> read_targets(const ToolTask& task, const LinkAttribu
     const auto cookies = multi.cookies ? task.read_numbers(multi.cookies, multi.count)
                                        : std::vector<std::uint64_t>(multi.count);
     if (!places || !cookies) return std::nullopt;
-    MultiRequest request = {(multi.flags & BPF_F_KPROBE_MULTI_RETURN) != 0, {}};
+    MultiRequest request = {(multi.flags & BPF_F_KPROBE_MULTI_RETURN) != 0, multi.cookies != 0, {}};
     for (std::size_t i = 0; i < places->size(); ++i) {
         MultiTarget target = {{}, (*cookies)[i]};
         target.site.address = (*places)[i];
@@ -114,6 +93,7 @@ void Takeover::Shares::move_to_rest(std::size_t index, const std::string& reason
 Takeover::Shares Takeover::share_out(const MultiRequest& request) {
     Shares shares;
     shares.ours.at_returns = shares.rest.at_returns = request.at_returns;
+    shares.ours.has_cookies = shares.rest.has_cookies = request.has_cookies;
     for (const MultiTarget& target : request.targets) {
         const SiteSpec place = names_.by_address(target.site);
         const bool function = !place.symbol.empty() || names_.is_start(place.address);
@@ -196,7 +176,7 @@ Answer Takeover::pin_link(const Notification& call, const ToolTask& task) {
         std::uint64_t path;
         std::uint32_t fd, flags;
     };
-    const auto pin = read_struct<Pin>(call, task);
+    const auto pin = read_first<Pin>(call, task);
     const auto link = pin ? find_link(task, static_cast<int>(pin->fd)) : std::nullopt;
     if (!link) return Answer::go_on();
     if (forbids(call, "pinned")) return Answer::fail(EACCES);
@@ -214,7 +194,7 @@ Answer Takeover::update_link(const Notification& call, const ToolTask& task) {
     struct Update {
         std::uint32_t fd, new_program, flags, old_program;
     };
-    const auto update = read_struct<Update>(call, task);
+    const auto update = read_all<Update>(call, task);
     if (!update || !find_link(task, static_cast<int>(update->fd))) return Answer::go_on();
     const bool replaces = update->flags == BPF_F_REPLACE;
     if (update->flags && !replaces) return Answer::fail(EINVAL);
@@ -224,29 +204,11 @@ Answer Takeover::update_link(const Notification& call, const ToolTask& task) {
     return Answer::fail(task.copy_fd(static_cast<int>(update->old_program)) ? EINVAL : EBADF);
 }
 
-// BPF_OBJ_GET_INFO_BY_FD and BPF_LINK_DETACH.
-Answer Takeover::tell_link(const Notification& call, const ToolTask& task) {
-    struct Query {
-        std::uint32_t fd, size;
-        std::uint64_t info;
-    };
-    const auto query = read_struct<Query>(call, task);
-    const auto known = query ? find_link(task, static_cast<int>(query->fd)) : std::nullopt;
-    if (!known) return Answer::go_on();
-    const Placement* const link = ledger_.find(known->placement);
-    // Neither kind of link can be detached.
-    if (static_cast<std::uint32_t>(call.argument(0)) == BPF_LINK_DETACH)
-        return Answer::fail(EOPNOTSUPP);
-    bpf_link_info info = {};
-    const auto size = std::min<std::uint32_t>(query->size, sizeof info);
-    if (!task.read(query->info, &info, size)) return Answer::fail(EFAULT);
-    info.type = link->multi.targets.empty() ? BPF_LINK_TYPE_PERF_EVENT : BPF_LINK_TYPE_KPROBE_MULTI;
-    info.id = kFirstLinkId + static_cast<std::uint32_t>(known->event);
-    info.prog_id = link->program_id;
-    const std::uint64_t size_at = call.argument(1) + offsetof(Query, size);
-    if (!task.write(query->info, &info, size) || !task.write(size_at, &size, sizeof size))
-        return Answer::fail(EFAULT);
-    return Answer::succeed(0);
+// Neither kind of link can be detached.
+Answer Takeover::detach_link(const Notification& call, const ToolTask& task) {
+    const auto fd = read_all<std::uint32_t>(call, task);
+    return fd && find_link(task, static_cast<int>(*fd)) ? Answer::fail(EOPNOTSUPP)
+                                                        : Answer::go_on();
 }
 
 }  // namespace djprobe::loader

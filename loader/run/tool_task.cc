@@ -46,6 +46,12 @@ Number number_of(const std::string& text, int base) {
     return number;
 }
 
+int perf_event_paranoid() {
+    int paranoid = 0;
+    std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
+    return paranoid;
+}
+
 }  // namespace
 
 std::string name_of_task(pid_t thread) {
@@ -68,9 +74,11 @@ bool ToolTask::may_probe() const {
 
 // kernel.perf_event_paranoid above 2 is Debian's own: it leaves perf events to CAP_SYS_ADMIN.
 bool ToolTask::may_open_events() const {
-    int paranoid = 0;
-    std::ifstream("/proc/sys/kernel/perf_event_paranoid") >> paranoid;
-    return may_probe() && (paranoid <= 2 || rights().has(Capability::kSysAdmin));
+    return may_probe() && (perf_event_paranoid() <= 2 || rights().has(Capability::kSysAdmin));
+}
+
+bool ToolTask::may_see_addresses() const {
+    return shows_addresses(rights(), kptr_restrict(), perf_event_paranoid());
 }
 
 Rights ToolTask::rights() const {

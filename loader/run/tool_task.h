@@ -30,6 +30,8 @@ class ToolTask {
     [[nodiscard]] bool may_probe() const;
     /// The same by a perf event, which Debian's kernel keeps from more tasks.
     [[nodiscard]] bool may_open_events() const;
+    /// Whether the kernel would tell it where its functions are.
+    [[nodiscard]] bool may_see_addresses() const;
 
     /// Copies of its memory; false or none where some of it is not there.
     bool read(std::uint64_t address, void* to, std::size_t size) const;

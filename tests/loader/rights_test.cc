@@ -104,6 +104,18 @@ TEST(Rights, hidden_addresses_have_two_causes) {
     EXPECT_EQ(kptr_restrict("/nonexistent"), 0);
 }
 
+TEST(Rights, addresses_are_shown_as_the_kernel_shows_them) {
+    const Rights none = {0, 0, true}, all = {kAll, 0, true};
+    const Rights rest = {without(Capability::kSyslog), 0, true};
+    EXPECT_TRUE(shows_addresses(none, 0, 1));
+    EXPECT_FALSE(shows_addresses(none, 0, 2));
+    EXPECT_FALSE(shows_addresses(none, 1, -1));
+    EXPECT_FALSE(shows_addresses(rest, 0, 3));
+    EXPECT_TRUE(shows_addresses(all, 0, 3));
+    EXPECT_TRUE(shows_addresses(all, 1, 3));
+    EXPECT_FALSE(shows_addresses(all, 2, -1));
+}
+
 TEST(Rights, of_this_process_can_be_read) {
     const Rights rights = Rights::of_this_process();
     EXPECT_EQ(rights.user, geteuid());

@@ -50,17 +50,34 @@ Fd link_event(const Fd& event, int program, uint64_t cookie) {
     return Fd(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr)));
 }
 
-Fd link_multi(const std::vector<const char*>& symbols, int program, bool at_return,
-              const std::vector<uint64_t>& cookies) {
+namespace {
+
+Fd link_functions(uint64_t symbols, uint64_t addresses, size_t count, int program, bool at_return,
+                  const std::vector<uint64_t>& cookies) {
     bpf_attr attr = {};
     attr.link_create.prog_fd = static_cast<uint32_t>(program);
     attr.link_create.attach_type = BPF_TRACE_KPROBE_MULTI;
-    attr.link_create.kprobe_multi.flags = at_return ? BPF_F_KPROBE_MULTI_RETURN : 0;
-    attr.link_create.kprobe_multi.cnt = static_cast<uint32_t>(symbols.size());
-    attr.link_create.kprobe_multi.syms = reinterpret_cast<uintptr_t>(symbols.data());
-    if (!cookies.empty())
-        attr.link_create.kprobe_multi.cookies = reinterpret_cast<uintptr_t>(cookies.data());
+    auto& multi = attr.link_create.kprobe_multi;
+    multi.flags = at_return ? BPF_F_KPROBE_MULTI_RETURN : 0;
+    multi.cnt = static_cast<uint32_t>(count);
+    multi.syms = symbols;
+    multi.addrs = addresses;
+    if (!cookies.empty()) multi.cookies = reinterpret_cast<uintptr_t>(cookies.data());
     return Fd(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr)));
+}
+
+}  // namespace
+
+Fd link_multi(const std::vector<const char*>& symbols, int program, bool at_return,
+              const std::vector<uint64_t>& cookies) {
+    return link_functions(reinterpret_cast<uintptr_t>(symbols.data()), 0, symbols.size(), program,
+                          at_return, cookies);
+}
+
+Fd link_multi_at(const std::vector<uint64_t>& addresses, int program, bool at_return,
+                 const std::vector<uint64_t>& cookies) {
+    return link_functions(0, reinterpret_cast<uintptr_t>(addresses.data()), addresses.size(),
+                          program, at_return, cookies);
 }
 
 }  // namespace djprobe::vm

@@ -24,6 +24,9 @@ int set_program(const Fd& event, int program);  ///< 0 or an errno
 Fd link_event(const Fd& event, int program, uint64_t cookie);
 Fd link_multi(const std::vector<const char*>& symbols, int program, bool at_return,
               const std::vector<uint64_t>& cookies = {});
+/// The same by addresses.
+Fd link_multi_at(const std::vector<uint64_t>& addresses, int program, bool at_return,
+                 const std::vector<uint64_t>& cookies = {});
 /// bpf(), with the attributes as they are: its value, or a negative errno.
 int bpf_call(int command, void* attributes, unsigned size);
 

@@ -21,6 +21,7 @@
 #include "../probes/harness/load.h"
 #include "asks.h"
 #include "beside.h"
+#include "info.h"
 #include "random.h"
 #include "seen.h"
 
@@ -85,13 +86,6 @@ void links(const Seen& seen) {
         update.link_update.link_fd = static_cast<uint32_t>(link.get());
         update.link_update.new_prog_fd = static_cast<uint32_t>(program);
         say("update", -bpf_call(BPF_LINK_UPDATE, &update, sizeof update));
-        bpf_link_info info = {};
-        bpf_attr ask = {};
-        ask.info.bpf_fd = static_cast<uint32_t>(link.get());
-        ask.info.info_len = sizeof info;
-        ask.info.info = reinterpret_cast<uintptr_t>(&info);
-        say("info", -bpf_call(BPF_OBJ_GET_INFO_BY_FD, &ask, sizeof ask));
-        std::printf("type %u, program %s\n", info.type, info.prog_id ? "known" : "unknown");
         update.link_update.new_prog_fd = 999;
         say("update to nothing", -bpf_call(BPF_LINK_UPDATE, &update, sizeof update));
         update.link_update.flags = 2;
@@ -186,7 +180,8 @@ void watch(const Seen& seen) {
 
 /// asktool [CALLS SEED]: so many random calls. asktool watch: one probe, and nothing else. asktool
 /// refused: a link that the kernel refuses, and an event. asktool beside: only the probes that the
-/// kernel must place where others are, and one that is far from them.
+/// kernel must place where others are, and one that is far from them. asktool info: what links tell
+/// of themselves.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
@@ -194,6 +189,10 @@ int main(int argc, char** argv) {
         if (argc == 2 && std::string_view(argv[1]) == "refused") {
             refused_link(plain);
             beside_none(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "info") {
+            infos(plain, multis);
             return 0;
         }
         if (argc == 2 && std::string_view(argv[1]) == "beside") {
@@ -216,6 +215,7 @@ int main(int argc, char** argv) {
         wrong(plain, multis);
         lives(plain);
         beside(plain);
+        infos(plain, multis);
         return 0;
     } catch (const std::exception& error) {
         std::fprintf(stderr, "asktool: %s\n", error.what());
