@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -48,8 +50,9 @@ int put_in_front(bpf_program* program, bpf_prog_load_opts* options, long cookie)
     std::vector<bpf_insn> code = filter_code(filter_of(cookie));
     if (code.empty()) return 0;
     const std::size_t by = code.size();
-    const bpf_insn* const own = bpf_program__insns(program);
-    code.insert(code.end(), own, own + bpf_program__insn_cnt(program));
+    // One by one: of insert() at the end GCC 14 warns that it overflows.
+    const std::span own(bpf_program__insns(program), bpf_program__insn_cnt(program));
+    std::ranges::copy(own, std::back_inserter(code));
     // Until the next program is loaded, by this thread.
     static thread_local Shifted functions, lines;
     if (options->func_info_cnt != 0)
