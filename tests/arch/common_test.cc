@@ -77,6 +77,36 @@ TEST(CommonTest, KnowsWhereFunctionsBegin) {
     EXPECT_TRUE(compare({endbr64, sizeof endbr64}));
 }
 
+TEST(CommonTest, KnowsThePaddingBetweenFunctions) {
+    std::mt19937_64 random(4);
+    size_t taken = 0;
+    for (int i = 0; i < 300'000 && !::testing::Test::HasFailure(); ++i) {
+        u8 bytes[kMaxInsnLength];
+        for (u8& byte : bytes)
+            byte = static_cast<u8>(random());
+        size_t at = 0;
+        for (size_t prefixes = 1 + random() % 9; at < prefixes; ++at)
+            bytes[at] = random() % 3 ? 0x66 : 0x2e;
+        bytes[at] = 0x0f;
+        bytes[at + 1] = 0x1f;
+        bytes[at + 2] &= random() % 4 ? 0xc7 : 0xff;
+        taken += compare({bytes, sizeof bytes});
+    }
+    EXPECT_GT(taken, 100'000u) << "it saves nothing";
+    const u8 longest[] = {0x66, 0x66, 0x66, 0x66, 0x66, 0x66, 0x2e, 0x0f,
+                          0x1f, 0x84, 0,    0,    0,    0,    0};
+    EXPECT_TRUE(compare({longest, sizeof longest}));
+}
+
+TEST(CommonTest, LeavesEmulatedInstructionsToTheWholeDecoder) {
+    const u8 bug[] = {0x0f, 0x0b, 0x49, 0xc7, 0xc5};
+    EXPECT_TRUE(compare({bug, sizeof bug}));
+    const u8 xen[] = {0x0f, 0x0b, 'x', 'e', 'n', 0x0f, 0xa2};
+    const u8 kvm[] = {0x0f, 0x0b, 'k', 'v', 'm', 0x0f, 0xa2};
+    EXPECT_FALSE(compare({xen, sizeof xen}));
+    EXPECT_FALSE(compare({kvm, sizeof kvm}));
+}
+
 TEST(CommonTest, SaysTheSameOfRandomBytes) {
     std::mt19937_64 random(2);
     u8 bytes[kMaxInsnLength];
