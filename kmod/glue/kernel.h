@@ -253,6 +253,9 @@ enum djk_flow_kind { DJK_FLOW_LABEL, DJK_FLOW_CALL, DJK_FLOW_UNKNOWN };
 typedef void (*djk_flow_visit)(void *context, unsigned int kind, unsigned long place,
 			       unsigned long target);
 void djk_visit_rewritten_flow(unsigned long address, djk_flow_visit visit, void *context);
+/* The same for those of them that begin in [begin, end). */
+void djk_visit_rewritten_near(unsigned long address, unsigned long begin, unsigned long end,
+			      djk_flow_visit visit, void *context);
 /* The same for the core kernel, as a list that is sorted by place. It does not change after boot.
  * Returns how many there are, which may be more than `max`. */
 struct djk_rewrite {

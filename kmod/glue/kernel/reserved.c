@@ -149,30 +149,66 @@ static void mark_rewritten(void *context, unsigned int kind, unsigned long place
 }
 
 /* A BUG is a ud0, ud1 or ud2: to look first spares most addresses a linear search. */
-static bool is_bug(unsigned long address)
+#define BUG_BYTES 3
+static bool is_bug(unsigned long address, const unsigned char bytes[BUG_BYTES])
 {
 	const unsigned char prefix = 0x67;
-	unsigned char bytes[3], *opcode = bytes;
+	const unsigned char *opcode = bytes + (*bytes == prefix);
 
-	if (!djk_read(bytes, address, 3))
-		return false;
-	opcode += *opcode == prefix;
 	if (opcode[0] != 0x0f || (opcode[1] != 0x0b && opcode[1] != 0xb9 && opcode[1] != 0xff))
 		return false;
 	return djk_call1(find_bug, address);
 }
 
-static unsigned int reserved_byte(unsigned long address, bool patched, unsigned int rewritten)
+/* Whether an instruction in [begin, end) may have an exception-table entry. Bytes on the edge of a
+ * module's text may belong to others. */
+static bool may_have_fixups(unsigned long begin, unsigned long end)
 {
-	unsigned int reason = patched ? patched_by_kernel(address, address + 1) : 0;
+	const bool core = djk_is_core_text(begin);
+
+	if (core != djk_is_core_text(end - 1))
+		return true;
+	if (!core && djk_text_module(begin) != djk_text_module(end - 1))
+		return true;
+	return djk_has_fixups(begin, end);
+}
+
+/* A few bytes of text, and what need not be asked about each of them. With preemption off. */
+#define STRETCH 16
+struct stretch {
+	unsigned char bytes[STRETCH + BUG_BYTES - 1];
+	bool readable, patched, fixups;
+};
+
+static void look_at(struct stretch *stretch, unsigned long begin, size_t size)
+{
+	stretch->readable = djk_read(stretch->bytes, begin, size + BUG_BYTES - 1);
+	stretch->patched = patched_by_kernel(begin, begin + size);
+	stretch->fixups = may_have_fixups(begin, begin + size);
+}
+
+static bool is_bug_in(const struct stretch *stretch, unsigned long address, size_t at)
+{
+	unsigned char bytes[BUG_BYTES];
+
+	if (stretch->readable)
+		return is_bug(address, stretch->bytes + at);
+	/* The last bytes of a text: what is behind them is not mapped. */
+	return djk_read(bytes, address, sizeof(bytes)) && is_bug(address, bytes);
+}
+
+static unsigned int reserved_byte(const struct stretch *stretch, unsigned long address, size_t at,
+				  unsigned int rewritten)
+{
+	unsigned int reason = stretch->patched ? patched_by_kernel(address, address + 1) : 0;
 
 	if (!reason)
 		reason = rewritten;
 	if (reason)
 		return reason;
-	if (is_bug(address))
+	if (is_bug_in(stretch, address, at))
 		return DJPROBE_REASON_BUG_SITE;
-	if (djk_call1(search_exception_tables, address))
+	if (stretch->fixups && djk_call1(search_exception_tables, address))
 		return DJPROBE_REASON_EXTABLE_INSN;
 	if (djk_call1(get_kprobe, address))
 		return DJPROBE_REASON_FOREIGN_PATCH;
@@ -181,13 +217,10 @@ static unsigned int reserved_byte(unsigned long address, bool patched, unsigned 
 
 void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
 {
-	/* Most stretches of text hold nothing that the kernel patches. Ask byte by byte only in the
-	 * others. */
-	const size_t stretch = 16;
 	struct mutex *const text_mutex = (struct mutex *)djk_imports.text_mutex;
 	struct rewrites rewrites = { address, reasons, count };
 	const bool may_be_rewritten = memchr_inv(reasons, 0, count);
-	bool patched = false;
+	struct stretch stretch;
 	size_t i;
 
 	memset(reasons, 0, count);
@@ -196,12 +229,15 @@ void djk_reserved(unsigned long address, unsigned char *reasons, size_t count)
 	mutex_lock(text_mutex);
 	/* The site is in the middle. Bytes before it may lie outside its module's text. */
 	if (may_be_rewritten)
-		djk_visit_rewritten_flow(address + count / 2, mark_rewritten, &rewrites);
+		djk_visit_rewritten_near(address + count / 2, address - CALL_INSN_SIZE,
+					 address + count, mark_rewritten, &rewrites);
 	preempt_disable();
+	/* Most stretches of text hold nothing that has an owner. Ask byte by byte only in the
+	 * others. */
 	for (i = 0; i < count; i++) {
-		if (i % stretch == 0)
-			patched = patched_by_kernel(address + i, address + min(i + stretch, count));
-		reasons[i] = reserved_byte(address + i, patched, reasons[i]);
+		if (i % STRETCH == 0)
+			look_at(&stretch, address + i, min_t(size_t, STRETCH, count - i));
+		reasons[i] = reserved_byte(&stretch, address + i, i % STRETCH, reasons[i]);
 	}
 	preempt_enable();
 	mutex_unlock(text_mutex);

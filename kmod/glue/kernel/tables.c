@@ -58,37 +58,60 @@ bool djk_has_fixups(unsigned long begin, unsigned long end)
 	return has;
 }
 
-static void visit_flow(const struct jump_entry *label, const struct jump_entry *last_label,
-		       const struct static_call_site *call,
-		       const struct static_call_site *last_call, djk_flow_visit visit,
-		       void *context)
+struct flow {
+	const struct jump_entry *label, *last_label;
+	const struct static_call_site *call, *last_call;
+};
+
+static void visit_flow(const struct flow *flow, unsigned long begin, unsigned long end,
+		       djk_flow_visit visit, void *context)
 {
-	for (; label < last_label; label++)
-		visit(context, DJK_FLOW_LABEL, jump_entry_code(label), jump_entry_target(label));
-	for (; call < last_call; call++)
-		visit(context, DJK_FLOW_CALL, (unsigned long)&call->addr + call->addr, 0);
+	const struct static_call_site *call;
+	const struct jump_entry *label;
+	unsigned long place;
+
+	for (label = flow->label; label < flow->last_label; label++) {
+		place = jump_entry_code(label);
+		if (place >= begin && place < end)
+			visit(context, DJK_FLOW_LABEL, place, jump_entry_target(label));
+	}
+	for (call = flow->call; call < flow->last_call; call++) {
+		place = (unsigned long)&call->addr + call->addr;
+		if (place >= begin && place < end)
+			visit(context, DJK_FLOW_CALL, place, 0);
+	}
 }
 
-void djk_visit_rewritten_flow(unsigned long address, djk_flow_visit visit, void *context)
+void djk_visit_rewritten_near(unsigned long address, unsigned long begin, unsigned long end,
+			      djk_flow_visit visit, void *context)
 {
 	const struct module *module;
+	struct flow flow;
 
 	if (djk_is_core_text(address)) {
-		visit_flow((const void *)djk_imports.__start___jump_table,
-			   (const void *)djk_imports.__stop___jump_table,
-			   (const void *)djk_imports.__start_static_call_sites,
-			   (const void *)djk_imports.__stop_static_call_sites, visit, context);
+		flow = (struct flow){ (const void *)djk_imports.__start___jump_table,
+				      (const void *)djk_imports.__stop___jump_table,
+				      (const void *)djk_imports.__start_static_call_sites,
+				      (const void *)djk_imports.__stop_static_call_sites };
+		visit_flow(&flow, begin, end, visit, context);
 		return;
 	}
 	/* The caller has pinned the module. */
 	preempt_disable();
 	module = djk_text_module(address);
-	if (module)
-		visit_flow(module->jump_entries, module->jump_entries + module->num_jump_entries,
-			   module->static_call_sites,
-			   module->static_call_sites + module->num_static_call_sites, visit,
-			   context);
+	if (module) {
+		flow = (struct flow){ module->jump_entries,
+				      module->jump_entries + module->num_jump_entries,
+				      module->static_call_sites,
+				      module->static_call_sites + module->num_static_call_sites };
+		visit_flow(&flow, begin, end, visit, context);
+	}
 	preempt_enable();
+}
+
+void djk_visit_rewritten_flow(unsigned long address, djk_flow_visit visit, void *context)
+{
+	djk_visit_rewritten_near(address, 0, ULONG_MAX, visit, context);
 }
 
 static void visit_fixups(const struct exception_table_entry *entry,
