@@ -134,14 +134,30 @@ x86::IndirectThunks indirect_thunks(const djk_machine& machine, Range text) {
 
 }  // namespace
 
+// Few functions are larger: of their instructions.
+constexpr size_t kMostOfFunction = 4096, kMostOfOthers = 1024;
+
 struct Analyst::Scratch {
     DecodedFunction function;  ///< the site's
-    Range text;                ///< all that may branch into it
+    DecodedFunction cold;      ///< its part elsewhere
+    DecodedFunction source;    ///< another one, from which control may come
+    SourceFunctions sources{function, source};
+    Range text;  ///< all that may branch into it
     Snapshot snapshot;
     Neighbours neighbours;
     ReservedBytes reserved;
     Landings landings;
     x86::EffectsMemo effects;
+
+    bool allocate() {
+        return function.allocate(kMostOfFunction) && cold.allocate(kMostOfOthers) &&
+               source.allocate(kMostOfOthers);
+    }
+    void forget() {
+        function.forget();
+        cold.forget();
+        source.forget();
+    }
 };
 
 Analyst::Analyst() = default;
@@ -157,7 +173,7 @@ Refusal Analyst::start() {
             core_text().begin);
     }
     scratch_ = Box<Scratch>::create();
-    if (!scratch_ || !scratch_->function.allocate()) return Refusal{Reason::NO_MEMORY};
+    if (!scratch_ || !scratch_->allocate()) return Refusal{Reason::NO_MEMORY};
     if (const Refusal refusal = fragile_.compute()) return refusal;
     return trap_path_.compute();
 }
@@ -166,6 +182,8 @@ Refusal Analyst::analyse(u64 site, const OwnText& ours, Plan& plan) {
     if (const unsigned int reason = djk_forbidden(site))
         return Refusal{static_cast<Reason>(reason)};
     if (const Refusal refusal = scratch_->function.read(site, ours)) return refusal;
+    // Further sites of a function share what takes the whole of it.
+    if (scratch_->function.is_again()) scratch_->function.decode();
     const Code& function = scratch_->function.code();
     if (trap_path_.contains(function.address)) return Refusal{Reason::TRAP_PATH};
     // Calls run through the pad before a function, which is a symbol of its own: what forbids the
@@ -234,7 +252,8 @@ Refusal Analyst::decide_within(Range known, u8 tactics, const OwnText& ours, Pla
                                         : neighbours.collect(text, function, known, ours);
     snapshot.neighbours = {neighbours.code, neighbours.count};
     landings.count = 0;
-    const Refusal no_index = index_.find({known.begin + 1, known.end}, ours, modules_, landings);
+    const Refusal no_index =
+        index_.find({known.begin + 1, known.end}, ours, modules_, scratch_->sources, landings);
     if (const ModuleIndex* module = modules_.find(text); module && module->jump_tables)
         snapshot.no_jump_tables = false;
     reserved.collect(known, snapshot.site, index_, ours);
@@ -250,9 +269,8 @@ Refusal Analyst::decide_within(Range known, u8 tactics, const OwnText& ours, Pla
 }
 
 x86::Live Analyst::find_live(u64 site, const OwnText& ours, bool increments) const {
-    if (!increments) scratch_->function.decode();
-    return find_live_at(site, scratch_->function.code(), machine_, index_, ours, increments,
-                        scratch_->effects);
+    return find_live_at(site, {scratch_->function, scratch_->cold, scratch_->effects}, machine_,
+                        index_, ours, increments);
 }
 
 Refusal Analyst::find_returns(u64 function, const OwnText& ours, Array<u64>& returns,
@@ -263,7 +281,8 @@ Refusal Analyst::find_returns(u64 function, const OwnText& ours, Array<u64>& ret
 Refusal Analyst::check_no_landing(u64 address, const OwnText& ours) {
     Landings& landings = scratch_->landings;
     landings.count = 0;
-    if (const Refusal refusal = index_.find({address, address + 1}, ours, modules_, landings))
+    if (const Refusal refusal =
+            index_.find({address, address + 1}, ours, modules_, scratch_->sources, landings))
         return refusal;
     if (!landings.count) return {};
     return Refusal{Reason::ENTRY_AGAIN, landings.all[0].source, address};
@@ -271,7 +290,7 @@ Refusal Analyst::check_no_landing(u64 address, const OwnText& ours) {
 
 void Analyst::forget(Range text) {
     modules_.forget(text);
-    scratch_->function.forget();
+    scratch_->forget();
 }
 
 }  // namespace djprobe::kmod

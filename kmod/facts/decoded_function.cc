@@ -7,10 +7,8 @@
 namespace djprobe::kmod {
 namespace {
 
-// Of the largest functions the rest is decoded when it is asked for.
-constexpr size_t kMaxDecoded = 4096;
-// Bytes, of so many instructions.
-constexpr size_t kMaxTargets = kMaxDecoded * 8;
+// Of an instruction.
+constexpr size_t kUsualLength = 8;
 
 bool is_same(const Code& code, const Code& other) {
     if (code.address != other.address || code.bytes.size() != other.bytes.size()) return false;
@@ -19,32 +17,50 @@ bool is_same(const Code& code, const Code& other) {
 
 }  // namespace
 
-bool DecodedFunction::allocate() {
-    decoded_ = Array<x86::Insn>(kMaxDecoded);
-    targets_ = Array<u64>(kMaxTargets / 64);
+bool DecodedFunction::allocate(size_t insns) {
+    decoded_ = Array<x86::Insn>(insns);
+    known_.room = decoded_.all();
+    targets_ = Array<u64>(insns * kUsualLength / 64);
     return decoded_ && targets_;
 }
 
 Refusal DecodedFunction::read(u64 address, const OwnText& ours) {
+    return take(copies_[!second_].load(address), ours);
+}
+
+Refusal DecodedFunction::read(u64 address, const OwnText& ours, const KernelText& text) {
+    return take(copies_[!second_].load(address, text), ours);
+}
+
+bool DecodedFunction::is_still_at(u64 address, const OwnText& ours, const KernelText& text) {
     FunctionCopy& copy = copies_[!second_];
-    if (!copy.load(address))
-        return Refusal{copy.out_of_memory() ? Reason::NO_MEMORY : Reason::NOT_TEXT};
+    if (!code_.range().contains(address) || !copy.load(address, text)) return false;
     copy.recover_own(ours);
-    // Decoding depends on nothing but the bytes and their address. For one site it is done as far
-    // as it is asked for; from the second one on all share it.
-    if (is_same(code_, copy.code())) {
-        decode();
-        return {};
-    }
+    return is_same(code_, copy.code());
+}
+
+/// The copy that was loaded is that of the function now.
+Refusal DecodedFunction::take(bool loaded, const OwnText& ours) {
+    FunctionCopy& copy = copies_[!second_];
+    again_ = false;
+    if (!loaded) return Refusal{copy.out_of_memory() ? Reason::NO_MEMORY : Reason::NOT_TEXT};
+    copy.recover_own(ours);
+    // Decoding depends on nothing but the bytes and their address.
+    again_ = is_same(code_, copy.code());
+    if (again_) return {};
     second_ = !second_;
     code_ = copy.code();
+    known_.count = 0;
+    code_.known = &known_;
     memo_ = {};
+    leaving_ = {};
     return {};
 }
 
 void DecodedFunction::decode() {
-    if (!code_.decoded.empty()) return;
-    code_.decoded = decoded_.all().first(x86::decode_ahead(code_, decoded_.all()));
+    if (!memo_.targets.empty()) return;
+    while (x86::know_more(code_)) {
+    }
     if (x86::find_targets(code_, targets_.all()))
         memo_.targets = targets_.all().first((code_.bytes.size() + 63) / 64);
 }

@@ -65,10 +65,10 @@ Refusal for_each_hidden(Range range, const KernelText& text, Use&& use) {
 /// Notes what the 4 bytes at `field` lead to in `targets`: decoding the function that holds them
 /// tells. Bytes that cannot be decoded count as a branch. NO_MEMORY: the function cannot be read.
 Refusal find_arrivals(u64 field, Range targets, const OwnText& ours, const KernelText& text,
-                      Landings& out) {
-    FunctionCopy function;
-    if (!function.load(field, text)) {
-        if (function.out_of_memory()) return Refusal{Reason::NO_MEMORY};
+                      SourceFunctions& sources, Landings& out) {
+    Code function;
+    if (const Refusal refusal = sources.read(field, ours, text, function)) {
+        if (refusal.reason == Reason::NO_MEMORY) return refusal;
         // The bytes lie between functions, where no probe is.
         x86::find_long_branches({field, in_place<u8>(field, field + 4)}, targets,
                                 [&](u64, u64 target) {
@@ -77,11 +77,10 @@ Refusal find_arrivals(u64 field, Range targets, const OwnText& ours, const Kerne
                                 });
         return {};
     }
-    function.recover_own(ours);
-    const Code piece = {field, function.code().from(field)};
+    const Code piece = {field, function.from(field)};
     if (piece.bytes.size() < 4) return {};
     x86::find_long_branches({field, {piece.bytes.data(), 4}}, targets, [&](u64, u64 target) {
-        if (const Refusal arrival = x86::find_long_arrival(function.code(), field, target))
+        if (const Refusal arrival = x86::find_long_arrival(function, field, target))
             out.add({arrival.reason, arrival.detail[0], target});
         return true;
     });
@@ -142,7 +141,7 @@ Refusal ensure_module_index(Range module, ModuleIndexes& modules, const ModuleIn
 
 /// Notes what the four bytes at `field` lead to in `targets`, as LandingIndex::check() does.
 Refusal check_field(u64 field, Range line, Range targets, const OwnText& ours,
-                    const KernelText& text, Landings& out) {
+                    const KernelText& text, SourceFunctions& sources, Landings& out) {
     bool changed = true;
     bool leads = false;
     // An optimized kprobe of the kernel may cover a part of the field only, and leave a field that
@@ -154,11 +153,11 @@ Refusal check_field(u64 field, Range line, Range targets, const OwnText& ours,
         return true;
     });
     if (!leads && !changed && !hidden) return {};
-    return find_arrivals(field, targets, ours, text, out);
+    return find_arrivals(field, targets, ours, text, sources, out);
 }
 
 Refusal find_in_module(Range module, Range targets, const OwnText& ours, ModuleIndexes& modules,
-                       Landings& out) {
+                       SourceFunctions& sources, Landings& out) {
     const ModuleIndex* index = nullptr;
     if (const Refusal refusal = ensure_module_index(module, modules, index)) return refusal;
     find_displaced_branches(module, targets, ours, out);
@@ -167,7 +166,7 @@ Refusal find_in_module(Range module, Range targets, const OwnText& ours, ModuleI
     KernelText unchanged;
     Refusal unknown;
     index->for_each(targets, [&](u64 field, Range line) {
-        if (!unknown) unknown = check_field(field, line, targets, ours, unchanged, out);
+        if (!unknown) unknown = check_field(field, line, targets, ours, unchanged, sources, out);
     });
     if (unknown) return unknown;
     Search search{targets, &out};
@@ -288,7 +287,7 @@ Refusal LandingIndex::build() {
 }
 
 Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const OwnText& ours,
-                            const KernelText& text, Landings& out) const {
+                            const KernelText& text, SourceFunctions& sources, Landings& out) const {
     if (entry & kStatedBit) {
         const Stated& stated = stated_[entry & ~kStatedBit];
         if (targets.contains(stated.target))
@@ -314,26 +313,28 @@ Refusal LandingIndex::check(u32 entry, size_t line, Range targets, const OwnText
     });
     // What a patcher has displaced or hidden since then is found in the function as it was before.
     if (!leads && !changed && !hidden) return {};
-    return find_arrivals(place, targets, ours, text, out);
+    return find_arrivals(place, targets, ours, text, sources, out);
 }
 
-Refusal LandingIndex::find_in_core(Range targets, const OwnText& ours, Landings& out) const {
+Refusal LandingIndex::find_in_core(Range targets, const OwnText& ours, SourceFunctions& sources,
+                                   Landings& out) const {
     KernelText unchanged;
     for (size_t at = line(targets.begin); at <= line(targets.end - 1); ++at)
         for (u32 i = begin_[at]; i < begin_[at + 1]; ++i)
-            if (const Refusal refusal = check(entries_[i], at, targets, ours, unchanged, out))
+            if (const Refusal refusal =
+                    check(entries_[i], at, targets, ours, unchanged, sources, out))
                 return refusal;
     return {};
 }
 
 Refusal LandingIndex::find(Range targets, const OwnText& ours, ModuleIndexes& modules,
-                           Landings& out) const {
+                           SourceFunctions& sources, Landings& out) const {
     djk_extent text;
     if (!djk_text_extent(targets.begin, &text)) return Refusal{Reason::NOT_TEXT};
     if (text.begin != core_text().begin)
-        return find_in_module({text.begin, text.end}, targets, ours, modules, out);
+        return find_in_module({text.begin, text.end}, targets, ours, modules, sources, out);
     if (!is_built()) return unknown_;
-    return find_in_core(targets, ours, out);
+    return find_in_core(targets, ours, sources, out);
 }
 
 void LandingIndex::visit_rewritten(Range range, djk_flow_visit visit, void* context) const {

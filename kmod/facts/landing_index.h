@@ -5,6 +5,7 @@
 #include "../../arch/x86/analysis/far_arrivals.h"
 #include "../border/memory.h"
 #include "../border/text_port.h"
+#include "decoded_function.h"
 #include "module_index.h"
 #include "own_text.h"
 
@@ -42,7 +43,8 @@ class LandingIndex {
     /// a look-alike weeds it out. `targets` is core or module text, at most Landings::kMax bytes.
     /// Branches that our sites have displaced count as if they were still in the text. Takes the
     /// text lock. NO_INDEX or NO_MEMORY: not all is known.
-    Refusal find(Range targets, const OwnText& ours, ModuleIndexes& modules, Landings& out) const;
+    Refusal find(Range targets, const OwnText& ours, ModuleIndexes& modules,
+                 SourceFunctions& sources, Landings& out) const;
 
     /// Calls visit() for all jump labels and static calls that have a byte in `range`, and perhaps
     /// for others. The range lies in the core text or in one module's, which the caller has pinned.
@@ -66,9 +68,10 @@ class LandingIndex {
 
     size_t line(u64 target) const { return (target - text_.begin) / kLineSize; }
     Refusal try_to_build();
-    Refusal find_in_core(Range targets, const OwnText& ours, Landings& out) const;
+    Refusal find_in_core(Range targets, const OwnText& ours, SourceFunctions& sources,
+                         Landings& out) const;
     Refusal check(u32 entry, size_t line, Range targets, const OwnText& ours,
-                  const KernelText& text, Landings& out) const;
+                  const KernelText& text, SourceFunctions& sources, Landings& out) const;
 
     Range text_{};
     Array<u32> begin_;  ///< the first entry of each line, and of the one behind the last

@@ -47,11 +47,6 @@ bool find_rewritten(const LandingIndex& index, Rewrites& rewrites, Flow& flow) {
     return rewrites.complete;
 }
 
-struct Room {
-    FunctionCopy cold;
-    Rewrites rewrites;
-};
-
 /// What the function's own bytes tell: its part elsewhere is not known.
 Flow flow_of(const Code& code, const djk_machine& machine) {
     Flow flow;
@@ -64,21 +59,35 @@ Flow flow_of(const Code& code, const djk_machine& machine) {
     return flow;
 }
 
-/// Add its part elsewhere, and whether that is all. False: it cannot be read.
-bool add_cold_part(const djk_machine& machine, const OwnText& ours, FunctionCopy& cold,
-                   Flow& flow) {
-    KernelExits exits(machine);
-    flow.whole = true;
-    const auto visit = [&](const Insn&, Exit exit) {
-        flow.whole &= exit != Exit::Unknown && !(exit == Exit::Part && exits.in_part());
+/// How control leaves `function`, by a walk that knows its home.
+template <class Visit>
+void learn_leaving(DecodedFunction& function, u64 home, KernelExits& exits, Visit&& visit) {
+    DecodedFunction::Leaving& leaving = function.leaving();
+    if (leaving.known && leaving.home == home) return;
+    leaving = {.known = true, .whole = true, .home = home, .part = 0};
+    const Refusal undecoded = exits.walk(function.code(), [&](const Insn&, Exit exit) {
+        leaving.whole &= visit(exit);
         return true;
-    };
-    if (exits.walk(flow.function, visit)) flow.whole = false;
-    if (!exits.part()) return true;
-    if (!cold.load(exits.part())) return false;
-    cold.recover_own(ours);
+    });
+    if (undecoded) leaving.whole = false;
+    leaving.part = exits.part();
+}
+
+/// Add its part elsewhere, and whether that is all. False: it cannot be read.
+bool add_cold_part(const LiveAtMemo& memo, const djk_machine& machine, const OwnText& ours,
+                   Flow& flow) {
+    DecodedFunction &function = memo.function, &cold = memo.cold;
+    KernelExits exits(machine);
+    learn_leaving(function, 0, exits, [](Exit exit) { return exit != Exit::Unknown; });
+    flow.whole = function.leaving().whole;
+    if (!function.leaving().part) return true;
+    if (cold.read(function.leaving().part, ours)) return false;
     flow.cold = cold.code();
-    if (exits.walk(flow.cold, visit)) flow.whole = false;
+    flow.cold_memo = &cold.memo();
+    exits = KernelExits(machine, flow.function.range());
+    learn_leaving(cold, flow.function.address, exits,
+                  [](Exit exit) { return exit != Exit::Unknown && exit != Exit::Part; });
+    flow.whole &= cold.leaving().whole;
     flow.has_fixups |= djk_has_fixups(flow.cold.range().begin, flow.cold.range().end);
     return true;
 }
@@ -93,22 +102,23 @@ bool serves_counter(const x86::Live& live) {
 
 }  // namespace
 
-x86::Live find_live_at(u64 site, const Code& code, const djk_machine& machine,
-                       const LandingIndex& index, const OwnText& ours, bool increments,
-                       x86::EffectsMemo& effects) {
+x86::Live find_live_at(u64 site, const LiveAtMemo& memo, const djk_machine& machine,
+                       const LandingIndex& index, const OwnText& ours, bool increments) {
+    const Code& code = memo.function.code();
     // Assembly follows no calling convention: everything counts as live.
     if (!djk_is_compiled(code.address)) return {};
-    const Box<Room> room = Box<Room>::create();
-    if (!room) return {};
+    const Box<Rewrites> rewrites = Box<Rewrites>::create();
+    if (!rewrites) return {};
     Flow flow = flow_of(code, machine);
-    flow.effects = &effects;
+    flow.effects = &memo.effects;
+    flow.memo = &memo.function.memo();
     if (increments) {
-        if (!find_rewritten(index, room->rewrites, flow)) return {};
+        if (!find_rewritten(index, *rewrites, flow)) return {};
         const x86::Live live = find_live(flow, site, kOfCounter);
         if (serves_counter(live)) return live;
     }
-    if (!add_cold_part(machine, ours, room->cold, flow)) return {};
-    if (!find_rewritten(index, room->rewrites, flow)) return {};
+    if (!add_cold_part(memo, machine, ours, flow)) return {};
+    if (!find_rewritten(index, *rewrites, flow)) return {};
     return find_live(flow, site);
 }
 

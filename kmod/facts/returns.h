@@ -22,9 +22,11 @@ struct ExitSymbols {
 
 class KernelExits : public x86::Exits<ExitSymbols> {
   public:
-    explicit KernelExits(const djk_machine& machine)
+    /// `walked`: the function that was walked through before, if any.
+    explicit KernelExits(const djk_machine& machine, Range walked = {})
         : x86::Exits<ExitSymbols>({}, {machine.return_thunks.begin, machine.return_thunks.end},
-                                  {machine.indirect_thunks.begin, machine.indirect_thunks.end}) {}
+                                  {machine.indirect_thunks.begin, machine.indirect_thunks.end},
+                                  walked) {}
 };
 
 /// The addresses of all returns of the function that begins at `function`, its part elsewhere

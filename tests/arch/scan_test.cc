@@ -96,7 +96,8 @@ TEST(ScanDecodedTest, WhatHasBeenDecodedChangesNothing) {
         Code known = code_at_text(bytes);
         const Code plain = known;
         std::vector<Insn> insns(random() % 12);
-        known.decoded = {insns.data(), decode_ahead(plain, {insns.data(), insns.size()})};
+        KnownInsns insns_known{{insns.data(), insns.size()}};
+        known.known = &insns_known;
         for (u64 offset = 0; offset <= bytes.size(); ++offset) {
             EXPECT_EQ(visits(known, kText + offset), visits(plain, kText + offset));
             Insn expected, actual;
@@ -111,11 +112,32 @@ TEST(ScanDecodedTest, WhatHasBeenDecodedChangesNothing) {
     }
 }
 
+size_t known_at_most(const Bytes& bytes, Span<Insn> room) {
+    KnownInsns known{room};
+    Code code = code_at_text(bytes);
+    code.known = &known;
+    while (know_more(code)) {
+    }
+    return known.count;
+}
+
 TEST(ScanDecodedTest, DecodingAheadStopsAtWhatIsNone) {
     Insn insns[8];
     const Bytes bytes = CODE("nop; nop; .byte 0x06; nop");
-    EXPECT_EQ(decode_ahead(code_at_text(bytes), insns), 2u);
-    EXPECT_EQ(decode_ahead(code_at_text(bytes), Span<Insn>(insns).first(1)), 1u);
+    EXPECT_EQ(known_at_most(bytes, insns), 2u);
+    EXPECT_EQ(known_at_most(bytes, Span<Insn>(insns).first(1)), 1u);
+    EXPECT_FALSE(know_more(code_at_text(bytes))) << "without room";
+}
+
+TEST(ScanDecodedTest, DecodesNoFartherThanAsked) {
+    Insn insns[8];
+    KnownInsns known{insns};
+    const Bytes bytes = CODE("nop; nop; nop; nop");
+    Code code = code_at_text(bytes);
+    code.known = &known;
+    Boundary boundary;
+    ASSERT_FALSE(find_boundary(code, kText + 1, boundary));
+    EXPECT_EQ(known.count, 2u);
 }
 
 Range replaced(const Bytes& bytes, size_t site) {

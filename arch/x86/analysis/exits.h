@@ -23,8 +23,12 @@ template <class Symbols>
 class Exits {
   public:
     /// Out-of-line `ret` and `jmp *reg`.
-    Exits(const Symbols& symbols, Range return_thunks, Range indirect_thunks)
-        : symbols_(symbols), return_thunks_(return_thunks), indirect_thunks_(indirect_thunks) {}
+    /// `walked`: the function of whose walk an earlier object knows the outcome.
+    Exits(const Symbols& symbols, Range return_thunks, Range indirect_thunks, Range walked = {})
+        : symbols_(symbols),
+          return_thunks_(return_thunks),
+          indirect_thunks_(indirect_thunks),
+          own_(walked) {}
 
     /// Calls visit(insn, exit) -> bool (false: enough) for each instruction of the function, or,
     /// the next time, of part(). A part of the part is a Part as well, but this walk ignores it.

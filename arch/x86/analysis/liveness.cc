@@ -194,7 +194,7 @@ constexpr bool may_change_system_flags(u8 last) {
 }
 
 /// Whether the code may change AC or DF, or cannot be decoded.
-bool changes_system_flags(const Code& code) {
+bool look_for_system_flags(const Code& code) {
     bool changes = false;
     const Refusal scan = for_each_insn(code, code.range().end, [&](const Insn& insn) {
         const Span<const u8> bytes = code.from(insn.address);
@@ -205,6 +205,13 @@ bool changes_system_flags(const Code& code) {
     return scan || changes;
 }
 
+bool changes_system_flags(const Code& code, FunctionMemo* memo) {
+    if (!memo) return look_for_system_flags(code);
+    if (!memo->knows_system_flags) memo->changes_system_flags = look_for_system_flags(code);
+    memo->knows_system_flags = true;
+    return memo->changes_system_flags;
+}
+
 }  // namespace
 
 Live find_live(const Flow& flow, u64 from, const Asked& asked) {
@@ -213,8 +220,8 @@ Live find_live(const Flow& flow, u64 from, const Asked& asked) {
     const Set set = Exploration(flow).run(from, join(asked.registers, kStatusFlags));
     live.registers = static_cast<RegisterSet>((set | ~Set{asked.registers}) & kRegisterPart);
     live.flags = (set & kFlagPart) != 0;
-    live.system_flags = !asked.system_flags || changes_system_flags(flow.function) ||
-                        changes_system_flags(flow.cold);
+    live.system_flags = !asked.system_flags || changes_system_flags(flow.function, flow.memo) ||
+                        changes_system_flags(flow.cold, flow.cold_memo);
     return live;
 }
 

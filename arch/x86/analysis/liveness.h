@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../insn/effects.h"
+#include "snapshot.h"
 
 namespace djprobe::x86 {
 
@@ -43,6 +44,9 @@ struct Flow {
     bool (*is_compiled)(u64 function) = nullptr;
     /// What was found out before. May be null.
     EffectsMemo* effects = nullptr;
+    /// What several questions about the two parts share. May be null.
+    FunctionMemo* memo = nullptr;
+    FunctionMemo* cold_memo = nullptr;
 };
 
 struct Live {
@@ -60,8 +64,8 @@ struct Asked {
 };
 
 /// What may be live at `from`, right before the instruction there. Explores the control flow from
-/// there; what is undecided at its bounds counts as live. Pure but for Flow::is_compiled and
-/// Flow::effects; no allocation, any context.
+/// there; what is undecided at its bounds counts as live. Pure but for Flow::is_compiled
+/// and the memos; no allocation, any context.
 Live find_live(const Flow& flow, u64 from, const Asked& asked = {});
 
 }  // namespace djprobe::x86

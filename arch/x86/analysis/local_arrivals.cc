@@ -166,11 +166,12 @@ bool may_branch_short(const Code& code, Range targets) {
 
 bool find_targets(const Code& code, Span<u64> bits) {
     const Range range = code.range();
-    if (code.decoded.empty() || range.size() > bits.size() * 64) return false;
-    if (code.decoded[code.decoded.size() - 1].end() != range.end) return false;
+    const Span<const Insn> all = code.known ? code.known->all() : Span<const Insn>{};
+    if (all.empty() || range.size() > bits.size() * 64) return false;
+    if (all[all.size() - 1].end() != range.end) return false;
     for (size_t i = 0; i * 64 < range.size(); ++i)
         bits[i] = 0;
-    for (const Insn& insn : code.decoded) {
+    for (const Insn& insn : all) {
         if (!insn.rel_size || !range.contains(insn.target)) continue;
         const u64 at = insn.target - range.begin;
         bits[at / 64] |= u64{1} << at % 64;

@@ -16,7 +16,7 @@ Refusal find_branch_into(const Code& code, Range targets);
 bool may_branch_short(const Code& code, Range targets);
 
 /// Set the bit of each byte of `code` to which one of its direct branches leads. False: not all of
-/// it is in code.decoded, or it has more bytes than there are bits. Pure.
+/// it is in code.known, or it has more bytes than there are bits. Pure.
 bool find_targets(const Code& code, Span<u64> bits);
 
 /// INDIRECT_JUMP when the snapshot's function has an indirect jump that may lead anywhere within

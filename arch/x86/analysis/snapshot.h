@@ -48,6 +48,8 @@ struct FunctionMemo {
     /// What the answer rests on beside the function's bytes: a module's index may come later.
     bool no_jump_tables = false;
     Refusal indirect_jump;  ///< find_indirect_jump()'s answer, once it is known
+    bool knows_system_flags = false;
+    bool changes_system_flags = false;  ///< see Live::system_flags
     /// Where the function's own direct branches lead: a bit for each of its bytes. Empty: not
     /// known.
     Span<const u64> targets = {};

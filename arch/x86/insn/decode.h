@@ -57,6 +57,15 @@ struct Insn {
     constexpr bool is_call() const { return kind == Kind::Call || kind == Kind::IndirectCall; }
 };
 
+/// The first instructions of some code, decoded one by one as far as anyone has asked: see
+/// know_more(). Not for several CPUs at a time.
+struct KnownInsns {
+    Span<Insn> room = {};
+    size_t count = 0;  ///< of them
+
+    constexpr Span<const Insn> all() const { return {room.data(), count}; }
+};
+
 /// Where the 4 bytes at `field` lead if they are xbegin's opcode with 2 bytes of displacement, the
 /// only branch that has so few; 0: they are not.
 constexpr u64 xbegin_rel16_target(u64 field, i32 bytes) {

@@ -61,7 +61,7 @@ class EffectsMemo {
     Effects find(const Insn& insn, Span<const u8> bytes);
 
   private:
-    static constexpr size_t kLongest = 8, kBits = 9;
+    static constexpr size_t kLongest = 8, kBits = 12;
     struct Entry {
         u64 bytes = 0;
         u8 length = 0;  ///< 0: none

@@ -30,32 +30,52 @@ bool may_be_padding(u8 byte) {
     }
 }
 
-}  // namespace
-
-size_t decode_ahead(const Code& code, Span<Insn> out) {
-    size_t count = 0;
-    u64 at = code.address;
-    while (count < out.size() && decode(code.from(at), at, out[count]))
-        at = out[count++].end();
-    return count;
-}
-
-bool insn_at(const Code& code, u64 at, Insn& out) {
+/// The index of the first of `insns` that does not begin before `address`.
+size_t first_from(Span<const Insn> insns, u64 address) {
     size_t first = 0;
-    for (size_t last = code.decoded.size(); first < last;) {
+    for (size_t last = insns.size(); first < last;) {
         const size_t middle = (first + last) / 2;
-        if (code.decoded[middle].address < at)
+        if (insns[middle].address < address)
             first = middle + 1;
         else
             last = middle;
     }
-    const bool known = first < code.decoded.size() && code.decoded[first].address == at;
-    if (known) out = code.decoded[first];
-    return known || decode(code.from(at), at, out);
+    return first;
+}
+
+}  // namespace
+
+bool know_more(const Code& code) {
+    KnownInsns* const known = code.known;
+    if (!known || known->count == known->room.size()) return false;
+    const u64 at = known->count ? known->room[known->count - 1].end() : code.address;
+    if (!decode(code.from(at), at, known->room[known->count])) return false;
+    ++known->count;
+    return true;
+}
+
+bool insn_at(const Code& code, u64 at, Insn& out) {
+    if (code.known) {
+        const Span<const Insn> all = code.known->all();
+        const size_t first = first_from(all, at);
+        if (first < all.size() && all[first].address == at) {
+            out = all[first];
+            return true;
+        }
+    }
+    return decode(code.from(at), at, out);
 }
 
 Refusal find_boundary(const Code& function, u64 address, Boundary& out) {
     out = {function.address, function.range().end};
+    if (function.known) {
+        const Span<const Insn> all = function.known->all();
+        const size_t behind = first_from(all, address + 1);
+        if (behind && all[behind - 1].end() > address) {
+            out = {all[behind - 1].address, all[behind - 1].end()};
+            return {};
+        }
+    }
     return for_each_insn(function, address + 1, [&](const Insn& insn) {
         out = {insn.address, insn.end()};
         return insn.end() <= address;

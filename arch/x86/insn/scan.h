@@ -14,14 +14,20 @@ struct Boundary {
     constexpr bool is_start(u64 address) const { return before == address; }
 };
 
+/// Decode one more instruction into code.known. False: there is none, no room, or it cannot be
+/// decoded.
+[[nodiscard]] bool know_more(const Code& code);
+
 /// Decode `code` from its first byte up to `stop` and call visit(const Insn&) -> bool (false:
 /// enough). UNSCANNABLE when an instruction before `stop` cannot be decoded or runs past the code's
 /// end; but for a last byte that is zero, half of what fills a module's last page.
 template <class Visit>
 Refusal for_each_insn(const Code& code, u64 stop, Visit&& visit) {
     u64 at = code.address;
-    for (const Insn& insn : code.decoded) {
-        if (at >= stop || !visit(insn)) return {};
+    for (size_t i = 0; code.known && at < stop; ++i) {
+        if (i == code.known->count && !know_more(code)) break;
+        const Insn& insn = code.known->room[i];
+        if (!visit(insn)) return {};
         at = insn.end();
     }
     while (at < stop) {
@@ -34,10 +40,6 @@ Refusal for_each_insn(const Code& code, u64 stop, Visit&& visit) {
     }
     return {};
 }
-
-/// Decode instructions from the code's first on into `out`, as many as there is room for, up to the
-/// first that cannot be decoded: what Code::decoded may hold. Returns how many.
-size_t decode_ahead(const Code& code, Span<Insn> out);
 
 /// The instruction at `at`, which need not be one that for_each_insn() visits. False when it cannot
 /// be decoded or lies outside.

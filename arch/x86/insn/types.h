@@ -60,15 +60,15 @@ struct Range {
 };
 
 namespace x86 {
-struct Insn;
+struct KnownInsns;
 }
 
 /// Bytes of code and the address they run at (which need not be where they lie now).
 struct Code {
     u64 address = 0;
     Span<const u8> bytes;
-    /// Its first instructions, decoded: they need not be decoded again. May be empty.
-    Span<const x86::Insn> decoded = {};
+    /// Its first instructions, so that they are decoded once. May be null.
+    x86::KnownInsns* known = nullptr;
 
     constexpr Range range() const { return {address, address + bytes.size()}; }
     /// The bytes from `at` on, empty outside.

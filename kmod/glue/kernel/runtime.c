@@ -84,7 +84,7 @@ bool djk_is_dying(void)
 	return fatal_signal_pending(current);
 }
 
-/* kmalloc() would take 1024 bytes for a site. kfree() frees objects of any cache. */
+/* kmalloc() would take 1024 bytes for a site. kvfree() frees objects of any cache. */
 static struct kmem_cache *site_cache;
 
 int djk_memory_start(void)
@@ -102,12 +102,12 @@ void *djk_alloc(size_t size)
 {
 	if (size > 512 && size <= DJK_SITE_SIZE)
 		return kmem_cache_zalloc(site_cache, GFP_KERNEL);
-	return kzalloc(size, GFP_KERNEL);
+	return size > PAGE_SIZE ? kvzalloc(size, GFP_KERNEL) : kzalloc(size, GFP_KERNEL);
 }
 
 void djk_free(void *memory)
 {
-	kfree(memory);
+	kvfree(memory);
 }
 
 void *djk_alloc_large(size_t size)

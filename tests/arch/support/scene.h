@@ -60,9 +60,10 @@ struct Scene {
         x86::Snapshot all = snapshot(site_offset);
         const Refusal refusal = x86::make_plan(all, plan);
         std::vector<x86::Insn> insns(function.size());
-        all.function.decoded =
-            Span(insns.data(), insns.size())
-                .first(x86::decode_ahead(all.function, {insns.data(), insns.size()}));
+        x86::KnownInsns known{{insns.data(), insns.size()}};
+        all.function.known = &known;
+        while (x86::know_more(all.function)) {
+        }
         std::vector<u64> targets(function.size() / 64 + 1);
         x86::FunctionMemo memo;
         if (x86::find_targets(all.function, {targets.data(), targets.size()}))
