@@ -190,6 +190,9 @@ enum djprobe_attach_flags {
 	 * refused and attach the others.
 	 */
 	DJPROBE_ATTACH_SKIP = 128,
+	/* Only told, by DJPROBE_IOC_QUERY: conditions stand in front of the program (`actions` of
+	 * struct djprobe_attach_many). */
+	DJPROBE_ATTACH_FILTERED = 256,
 };
 
 /* The 64 bits at `offset` of the value under `key`: the offset is a multiple of 8. */
@@ -307,7 +310,8 @@ struct djprobe_query {
 	__u32 reason;	     /* out: enum djprobe_reason; why not a jump, or NONE */
 	__u32 tactic;	     /* out: enum djprobe_tactic */
 	__u32 displaced_len; /* out: bytes of the DCR (jump) or of one instruction (int3) */
-	__u32 flags;	     /* in: 0; out: how it was attached, RETURN, SHADOW, COUNT, ONCE */
+	__u32 flags;	     /* in: 0; out: how it was attached, RETURN, SHADOW, COUNT, ONCE,
+			      * FILTERED */
 	__u64 detail[2];     /* out: see djprobe_reason.h */
 	__u64 address;	     /* out: the IA */
 	__u64 offset;	     /* out: IA - start of `symbol` */
@@ -354,13 +358,19 @@ struct djprobe_site {
  * fault (bad program, no memory). A success writes back all sites, a refusal only
  * that one. EINVAL also for a `count` of 0 or above DJPROBE_MANY_MAX, and for
  * SESSION with a site that has not both RETURN and SHADOW, or COUNT with a site that has
- * flags, and for actions without COUNT, for more than DJPROBE_ACTIONS_MAX, or for ONCE with
- * none that `hits` shows; like EFAULT and E2BIG,
- * and ENOMEM for the list itself, it writes nothing back.
+ * flags, and for more than DJPROBE_ACTIONS_MAX actions, or for ONCE with none that `hits` shows;
+ * like EFAULT and E2BIG, and ENOMEM for the list itself, it writes nothing back.
  *
- * With actions the cookie of a site names its first counter; each action says how far behind it
- * its own one lies, within the value. A list that holds what is no action is refused with
+ * With COUNT and actions the cookie of a site names its first counter; each action says how far
+ * behind it its own one lies, within the value. A list that holds what is no action is refused with
  * NO_ACTION.
+ *
+ * Without COUNT the actions stand in front of the program, and are conditions (IF_*): NO_ACTION for
+ * others. Where one does not hold, the probed text goes on as if there were no probe: such a hit is
+ * neither one of the program's nor missed, and counts nowhere. The conditions are about the place
+ * where the probe is: with RETURN each return, with SHADOW and in a session the entry, and of a
+ * call that does not pass there the return is not seen. (A module that does not know this answers
+ * EINVAL.)
  *
  * With SKIP a site that is refused for its own sake is left out, with all returns of its function;
  * nothing of it stays, as after a refusal. A success writes back all sites, those that are left out
@@ -387,8 +397,9 @@ struct djprobe_attach_many {
 	__s32 entry_prog_fd; /* in: with SESSION, as in struct djprobe_attach; else 0 */
 	__u64 detail[2];     /* out: of a refusal */
 	/* Up to here it was published first. */
-	__u64 actions; /* in: with COUNT, user pointer to `action_count` struct djprobe_action */
-	__u32 action_count; /* in: up to DJPROBE_ACTIONS_MAX; 0: each hit increments its counter */
+	__u64 actions;	    /* in: user pointer to `action_count` struct djprobe_action, or 0 */
+	__u32 action_count; /* in: up to DJPROBE_ACTIONS_MAX; 0: each hit increments its counter, or
+			     * runs the program */
 	__u32 reserved;	    /* 0 */
 };
 #define DJPROBE_IOC_ATTACH_MANY _IO('j', 5)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 WITH Linux-syscall-note */
 /*
- * What a probe that counts does on a hit, beside the plain increment: a short list of actions.
+ * What a probe that counts does on a hit, beside the plain increment: a short list of actions. In
+ * front of a program the conditions among them say which hits it sees.
  *
  * A CPU that hits the site takes the list's actions one after the other, without a program, a call,
  * a loop or a lock. The jump's code holds them as instructions; at int3 the module interprets them.

@@ -166,7 +166,8 @@ enum djprobe_detail {
 	  "a counter's offset within the value must be a multiple of 8", ACTION)                   \
 	X(144, NO_ACTION, "no-action",                                                             \
 	  "not an action: its operation, register or width is not known, or a field that "         \
-	  "must be 0 is not; or the list has too many registers or extremes", ACTION)
+	  "must be 0 is not; or the list has too many registers or extremes; or, in front of a "   \
+	  "program, it is no condition", ACTION)
 /* clang-format on */
 
 enum djprobe_reason {

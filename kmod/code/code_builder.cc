@@ -19,22 +19,19 @@ bool CodeBuilder::does_itself(const djk_handler* handler) {
 }
 
 Reads CodeBuilder::reads_of(const djk_handler* handler) {
-    if (!handler->counter) {
-        const x86::FieldSet fields = calls_.context_of(machine_, handler);
-        return {static_cast<x86::RegisterSet>(x86::registers_of(fields) & x86::kCallerSaved),
-                (fields & x86::kFlagsField) != 0};
-    }
-    const x86::Action* actions = nullptr;
-    const size_t count = djk_handler_actions(handler, &actions);
-    return {static_cast<x86::RegisterSet>(x86::operands_of({actions, count}) & x86::kCallerSaved),
-            false};
+    const x86::RegisterSet operands = x86::operands_of(actions_of(handler));
+    const x86::FieldSet fields =
+        handler->counter ? x86::FieldSet{0} : calls_.context_of(machine_, handler);
+    return {static_cast<x86::RegisterSet>((operands | x86::registers_of(fields)) &
+                                          x86::kCallerSaved),
+            (fields & x86::kFlagsField) != 0};
 }
 
 Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 address, Span<u8> out,
                           x86::DetourLayout& layout) {
     const x86::Plan& plan = request.plan;
     const u64 argument = reinterpret_cast<u64>(&request.site);
-    const x86::DetourConfig config = {
+    x86::DetourConfig config = {
         .handler = machine_.hit_handler,
         .argument = argument,
         .redirects = (shape.wants & DJK_WANTS_REDIRECT) != 0,
@@ -50,18 +47,25 @@ Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 ad
     live.registers |= shape.kept.registers;
     live.flags |= shape.kept.flags;
     if (shape.direct && shape.direct->counter) {
-        const x86::Action* actions = nullptr;
-        const size_t actions_count = djk_handler_actions(shape.direct, &actions);
         const x86::CountConfig count = {.counter = shape.direct->counter,
                                         .lahf = machine_.lahf,
                                         .return_thunk = machine_.return_thunk,
-                                        .actions = {actions, actions_count},
+                                        .actions = actions_of(shape.direct),
                                         .task = task_of(machine_)};
         return emit_counting_detour(plan, count, live, address, out, layout);
     }
+    x86::FrontConfig front;
+    if (shape.front)
+        front = {.conditions = actions_of(shape.front),
+                 .task = task_of(machine_),
+                 .lahf = machine_.lahf};
     x86::DirectConfig direct;
-    if (!shape.direct || !calls_.describe(machine_, shape.direct, direct))
+    if (!shape.direct || !calls_.describe(machine_, shape.direct, direct)) {
+        config.front = front;
+        config.live = live;
         return emit_detour(plan, config, address, out, layout);
+    }
+    direct.front = front;
     return emit_direct_detour(plan, direct, live, address, out, layout);
 }
 

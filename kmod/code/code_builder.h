@@ -2,6 +2,7 @@
 // From a plan to code that can run: the slot, its content, the bytes of the text that lead there.
 #pragma once
 
+#include "actions_of.h"
 #include "code_writer.h"
 #include "direct_calls.h"
 #include "site_code.h"
@@ -31,6 +32,10 @@ class CodeBuilder {
 
     /// Whether a detour may do itself what this handler does: call its program, or count.
     bool does_itself(const djk_handler* handler);
+    /// Whether there are conditions in front of what it runs.
+    static bool has_front(const djk_handler* handler) {
+        return !handler->counter && !actions_of(handler).empty();
+    }
     /// What a handler reads of the registers.
     Reads reads_of(const djk_handler* handler);
     /// Note whether a program can run without a run context: that spares hits which call it through

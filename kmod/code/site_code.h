@@ -13,6 +13,7 @@ namespace djprobe::kmod {
 /// What the code of a site is made for.
 struct Shape {
     const djk_handler* direct = nullptr;  ///< the detour does itself what this one does
+    const djk_handler* front = nullptr;   ///< the detour decides itself which hits reach this one
     unsigned int wants = 0;               ///< enum djk_wants, or-ed over all handlers
     Reads kept{};                         ///< what is dead, but handlers further on read it
     bool operator==(const Shape&) const = default;

@@ -344,7 +344,8 @@ bool djk_handler_enters_shadow(const struct djk_handler *handler);
 /* Whether the program sees `ip` and `sp` as a probe of the kernel's own shows them: a detour must
  * not call it itself. */
 bool djk_handler_shows_other(const struct djk_handler *handler);
-/* What a handler with a counter does; the list stays as long as the handler. 0: it increments. */
+/* What a handler with a counter does, or 0 where it increments; of another one the conditions in
+ * front of what it runs, or 0. The list stays as long as the handler. */
 size_t djk_handler_actions(const struct djk_handler *handler,
 			   const struct djprobe_action **actions);
 /* Note that it reads neither: they need not change. Before djk_handler_start(). */
@@ -457,7 +458,7 @@ struct djp_status {
 	unsigned int state, mechanism, reason;
 	unsigned long detail[2];
 	unsigned long address, cookie, hits, missed[8];
-	bool at_return, shadow, counts, once;
+	bool at_return, shadow, counts, once, filtered;
 	unsigned int tactic;
 	unsigned long anchor;
 	unsigned int displaced_len;

@@ -71,6 +71,7 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     status.shadow = djk_handler_is_shadow(probe.handler);
     status.counts = probe.handler->counter != 0;
     status.once = probe.once;
+    status.filtered = CodeBuilder::has_front(probe.handler);
     djk_handler_count(probe.handler, &status.hits, status.missed);
     if (!probe.site) {
         status.state = static_cast<unsigned int>(

@@ -44,8 +44,7 @@ Refusal check_may_join_kprobe(const Member& member) {
 
 /// Actions want registers of their own, and dead ones need not be saved.
 bool only_increments(const djk_handler* handler) {
-    const x86::Action* actions = nullptr;
-    return handler->counter && !djk_handler_actions(handler, &actions);
+    return handler->counter && actions_of(handler).empty();
 }
 
 /// A slot that its site no longer uses.
@@ -206,6 +205,7 @@ Shape Sites::wanted_shape(const Site& site, const djk_handler* joining) {
     size_t count = site.joining;
     const auto take = [&](const djk_handler* handler) {
         shape.direct = ++count == 1 ? handler : nullptr;
+        shape.front = shape.direct && CodeBuilder::has_front(handler) ? handler : nullptr;
         shape.wants |= handler->wants;
     };
     for (const djk_handler* handler = site.hit.handlers; handler; handler = handler->next)
@@ -213,8 +213,9 @@ Shape Sites::wanted_shape(const Site& site, const djk_handler* joining) {
     if (joining) take(joining);
     if (!site.plan.may_jump() || shape.wants || (shape.direct && !code_.does_itself(shape.direct)))
         shape.direct = nullptr;
+    if (!site.plan.may_jump()) shape.front = nullptr;
     // Other code keeps all registers.
-    if (shape.direct) shape.kept = kept_besides(site.live, site.address());
+    if (shape.direct || shape.front) shape.kept = kept_besides(site.live, site.address());
     return shape;
 }
 

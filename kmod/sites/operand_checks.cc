@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "operand_checks.h"
 
-#include "../../arch/x86/detour/action.h"
+#include "../code/actions_of.h"
 
 namespace djprobe::kmod {
 namespace {
@@ -27,9 +27,8 @@ bool is_readable(const x86::Action& action, const x86::Plan& plan) {
 }  // namespace
 
 Refusal check_operands(const djk_handler* handler, const x86::Plan& plan) {
-    const x86::Action* actions = nullptr;
-    const size_t count = handler->counter ? djk_handler_actions(handler, &actions) : 0;
-    for (size_t i = 0; i < count; ++i)
+    const Span<const x86::Action> actions = actions_of(handler);
+    for (size_t i = 0; i < actions.size(); ++i)
         if (x86::is_in_memory(actions[i]) && !is_readable(actions[i], plan))
             return Refusal{Reason::OPERAND_MAY_FAULT, i, actions[i].operation};
     return {};

@@ -10,6 +10,7 @@
 #include "support/action_meaning.h"
 #include "support/count_fixture.h"
 #include "support/printers.h"
+#include "support/running_task.h"
 
 namespace djprobe::x86 {
 namespace {
@@ -53,35 +54,12 @@ u64* counters_at(Reach reach) {
     return reach == Reach::Near ? near : reach == Reach::Far ? far : edge;
 }
 
-i64 from_gs(const void* what) {
-    return reinterpret_cast<i64>(what) - reinterpret_cast<i64>(&DirectBench::per_cpu());
-}
-
-/// A task, as a kernel may lay it out, and what points to it.
-struct {
-    u8 before[0x123];
-    u32 pid, tgid;
-    u8 between[0x345];
-    u64 comm[2];
-} __attribute__((packed)) running;
-const void* current = &running;
-
-#define FIELD(name) static_cast<u32>(offsetof(decltype(running), name))
-const u32 kFields[DJPROBE_TASK_FIELDS] = {FIELD(tgid), FIELD(pid), FIELD(comm),
-                                          FIELD(comm) + sizeof(u64)};
-#undef FIELD
-
-void let_run(const test::Task& task) {
-    running.tgid = static_cast<u32>(task[DJPROBE_TASK_TGID]);
-    running.pid = static_cast<u32>(task[DJPROBE_TASK_PID]);
-    running.comm[0] = task[DJPROBE_TASK_COMM];
-    running.comm[1] = task[DJPROBE_TASK_COMM_8];
-}
-
 CountConfig config_for(Reach reach, bool lahf, const Actions& actions) {
-    TaskLayout task = {static_cast<i32>(from_gs(&current))};
-    std::copy(std::begin(kFields), std::end(kFields), task.fields);
-    return {from_gs(counters_at(reach)), lahf, 0, {actions.data(), actions.size()}, task};
+    return {test::from_gs(counters_at(reach)),
+            lahf,
+            0,
+            {actions.data(), actions.size()},
+            test::task_layout()};
 }
 
 class ActionTest : public test::CountFixture {
@@ -135,7 +113,7 @@ TEST_P(ActionTest, RandomListsDoWhatTheyMean) {
             Machine start = bench_.start();
             test::Task task;
             test::make_interesting(actions, start, task, random);
-            let_run(task);
+            test::let_run(task);
             std::vector<u64> expected(kCounters);
             for (u64& counter : expected)
                 counter = random() >> random() % 64;

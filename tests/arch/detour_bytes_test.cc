@@ -284,17 +284,37 @@ Refusal emit_handler(const Plan& plan, u64 text, Span<u8> out, DetourLayout& lay
     return emit_detour(plan, config, text + 0x2000, out, layout);
 }
 
+/// As many of the longest conditions as may stand in front of a call.
+std::vector<Action> longest_conditions() {
+    const Action condition = {DJPROBE_ACTION_IF_EQ,
+                              DJPROBE_TASK_PID,
+                              2,
+                              DJPROBE_ACTION_SIGNED | DJPROBE_ACTION_TASK,
+                              0,
+                              ~u64{0} >> 1};
+    return std::vector<Action>(DJPROBE_ACTIONS_MAX, condition);
+}
+
 /// All that the handler may have, where it may.
 Refusal emit_handlers(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layout) {
     const bool straight = plan.first.kind == Kind::Plain || plan.first.kind == Kind::Nop;
-    const DetourConfig config = {.handler = text + 0x1000,
-                                 .argument = ~0ul,
-                                 .redirects = true,
-                                 .after = straight,
-                                 .cs = 0x10,
-                                 .ss = 0x18,
-                                 .smap = true};
-    return emit_detour(plan, config, text + 0x2000, out, layout);
+    DetourConfig config = {.handler = text + 0x1000,
+                           .argument = ~0ul,
+                           .redirects = true,
+                           .after = straight,
+                           .cs = 0x10,
+                           .ss = 0x18,
+                           .smap = true};
+    DetourLayout with_after;
+    if (const Refusal refusal = emit_detour(plan, config, text + 0x2000, out, with_after))
+        return refusal;
+    // A program has no conditions beside that.
+    const std::vector<Action> conditions = longest_conditions();
+    config.front = {{conditions.data(), conditions.size()}, {}, true};
+    config.after = false;
+    const Refusal refusal = emit_detour(plan, config, text + 0x2000, out, layout);
+    layout.size = std::max(layout.size, with_after.size);
+    return refusal;
 }
 
 /// The largest direct calls: all fields, and all but one, which are stored one by one.
@@ -311,6 +331,8 @@ Refusal emit_direct(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layo
                            .cs = 0x10,
                            .ss = 0x18,
                            .smap = true};
+    const std::vector<Action> conditions = longest_conditions();
+    config.front = {{conditions.data(), conditions.size()}, {}, true};
     const Live live = {kCallerSaved, true, true};
     DetourLayout whole;
     if (const Refusal refusal = emit_direct_detour(plan, config, live, text + 0x2000, out, whole))

@@ -13,7 +13,9 @@ namespace {
 using test::Arena;
 using test::Bench;
 using test::Bytes;
+using test::differences;
 using test::DirectBench;
+using test::frame_of;
 using test::Machine;
 using test::PerCpu;
 using test::Seen;
@@ -22,29 +24,6 @@ using enum Machine::Register;
 
 constexpr Live kAllLive = {kCallerSaved, true, false};
 constexpr Live kNothingLive = {0, false, false};
-
-/// Register values of a machine as fields; what a frame of a site must hold.
-Frame frame_of(const Machine& machine, u64 site) {
-    Frame frame = {};
-    frame.ax = machine[AX], frame.cx = machine[CX], frame.dx = machine[DX];
-    frame.bx = machine[BX], frame.sp = machine[SP], frame.bp = machine[BP];
-    frame.si = machine[SI], frame.di = machine[DI], frame.r8 = machine[R8];
-    frame.r9 = machine[R9], frame.r10 = machine[R10], frame.r11 = machine[R11];
-    frame.r12 = machine[R12], frame.r13 = machine[R13], frame.r14 = machine[R14];
-    frame.r15 = machine[R15];
-    frame.orig_ax = ~0ul, frame.ip = site, frame.cs = test::kCs, frame.ss = test::kSs;
-    frame.flags = machine.flags;
-    return frame;
-}
-
-/// Where the frames differ, in `fields`.
-FieldSet differences(const Frame& a, const Frame& b, FieldSet fields) {
-    FieldSet found = 0;
-    for (size_t i = 0; i < sizeof(Frame) / 8; ++i)
-        if (reinterpret_cast<const u64*>(&a)[i] != reinterpret_cast<const u64*>(&b)[i])
-            found |= 1u << i;
-    return found & fields;
-}
 
 class DirectTest : public testing::TestWithParam<Arena::Place> {
   protected:

@@ -75,20 +75,32 @@ void Count::restore_flags(Emitter& out) const {
     if (flags_ == Flags::Pushed) out.code(0x9d);             // popf
 }
 
-void Count::emit(Emitter& out) {
+void Count::begin(Emitter& out) {
     push_registers(pushed_, out);
     save_flags(out);
     handler_ = out.size();
     const size_t pushes = count_of(pushed_) + (flags_ == Flags::Pushed ? 1 : 0);
     place_.depth = static_cast<u32>(pushes * sizeof(u64));
     ActionWriter writer(place_, registers_, out);
-    Label end;
     for (const Action& action : actions_)
-        writer.write(action, end);
-    out.bind(end);
+        writer.write(action, end_);
     after_ = out.size();
+}
+
+void Count::restore(Emitter& out) const {
     restore_flags(out);
     pop_registers(pushed_, out);
+}
+
+void Count::drop_flags(Emitter& out) const {
+    if (flags_ == Flags::Pushed) out.code(0x48, 0x8d, 0x64, 0x24, 0x08);  // lea 8(%rsp), %rsp
+    pop_registers(pushed_, out);
+}
+
+void Count::emit(Emitter& out) {
+    begin(out);
+    bind_end(out);
+    restore(out);
 }
 
 }  // namespace djprobe::x86

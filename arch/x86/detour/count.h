@@ -24,6 +24,16 @@ class Count {
     Count(const CountConfig& config, const Live& live);
 
     void emit(Emitter& out);
+
+    /// The parts of emit(), for conditions that something stands behind: save what is needed and do
+    /// the actions; lead here where a condition did not hold; restore what was saved, or all of it
+    /// but the flags. Between begin() and what restores there may be other instructions.
+    void begin(Emitter& out);
+    void bind_end(Emitter& out) const { out.bind(end_); }
+    void restore(Emitter& out) const;
+    void drop_flags(Emitter& out) const;
+    bool saves_nothing() const { return !pushed_ && flags_ == Flags::Dead; }
+
     /// What emit() has written, as Emitter::size() counts: the actions, and what is behind them.
     size_t handler() const { return handler_; }
     size_t restore() const { return after_; }
@@ -47,6 +57,7 @@ class Count {
     bool takes_rax_ = false;  ///< an extreme does
     Flags flags_ = Flags::Dead;
     RegisterSet pushed_ = 0;  ///< what is live of the registers that change
+    Label end_;               ///< where a condition does not hold
     size_t handler_ = 0, after_ = 0;
 };
 

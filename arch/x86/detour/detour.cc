@@ -7,20 +7,29 @@ namespace {
 /// A call of the handler with the whole frame.
 class FrameCall {
   public:
-    FrameCall(const DetourConfig& config, u64 site) : config_(config), site_(site) {}
+    FrameCall(const DetourConfig& config, u64 site)
+        : config_(config), site_(site), front_(config.front, config.live, kWhole) {}
 
     bool is_needed_after() const { return config_.after; }
-    void emit(Emitter& out) { call(site_, config_.argument, out); }
+    void emit(Emitter& out) {
+        front_.emit(out);
+        call(site_, config_.argument, out);
+        front_.end(out);
+    }
     size_t handler() const { return handler_; }
     size_t restore() const { return restore_; }
     void emit_after(u64 next, Emitter& out) { call(next, config_.after_argument, out); }
     void emit_cold(Emitter& out) {
+        front_.emit_cold(out);
         if (!config_.redirects) return;
         out.bind(redirected_);
         resume_frame(out);
     }
 
   private:
+    /// The handler gets the whole frame.
+    static constexpr Live kWhole = {kAllRegisters, true, false};
+
     void call(u64 ip, u64 argument, Emitter& out) {
         push_frame({ip, config_.cs, config_.ss}, out);
         out.code(0xfc);  // cld: the ABI's promise to the handler
@@ -41,6 +50,7 @@ class FrameCall {
 
     const DetourConfig& config_;
     u64 site_;
+    Front front_;
     size_t handler_ = 0, restore_ = 0;  ///< of the call emitted last: its instruction, its end
     Label redirected_;
 };

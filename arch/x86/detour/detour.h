@@ -27,6 +27,8 @@ struct DetourConfig {
     bool smap =
         false;  ///< the CPU has clac: the handler must not inherit an open user-access window
     u64 return_thunk = 0;  ///< see Emitter::return_through()
+    FrontConfig front = {};
+    Live live = {};  ///< at the site, for what is in front
 };
 
 /// What the instructions of a detour are there for, in their order.

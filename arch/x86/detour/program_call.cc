@@ -32,6 +32,11 @@ RegisterSet changed_by(const DirectConfig& config) {
     return changed;
 }
 
+/// What the program sees must be the site's, whether the site still needs it or not.
+Live read_by(const DirectConfig& config) {
+    return {registers_of(config.context), (config.context & kFlagsField) != 0, false};
+}
+
 /// Which registers the frame keeps, if they are saved at all: those that it shows, and those that
 /// change before the others are pushed. A push takes half the bytes of a move.
 RegisterSet framed_by(const DirectConfig& config) {
@@ -44,6 +49,7 @@ RegisterSet framed_by(const DirectConfig& config) {
 ProgramCall::ProgramCall(const DirectConfig& config, const Live& live, u64 site)
     : config_(config),
       live_(live),
+      front_(config.front, live, read_by(config)),
       constants_{site, config.cs, config.ss},
       changed_(changed_by(config)),
       framed_(framed_by(config) & live.registers & changed_),
@@ -112,13 +118,16 @@ void ProgramCall::guard(Emitter& out) {
 }
 
 void ProgramCall::emit(Emitter& out) {
+    front_.emit(out);
     save(out);
     guard(out);
     restore_ = out.here();
     restore(out);
+    front_.end(out);
 }
 
 void ProgramCall::emit_cold(Emitter& out) {
+    front_.emit_cold(out);
     out.bind(slow_);
     out.code(0x48, 0xb8);  // movabs $argument, %rax
     out.imm64(config_.argument);

@@ -4,6 +4,7 @@
 
 #include "../analysis/liveness.h"
 #include "frame.h"
+#include "front.h"
 
 namespace djprobe::x86 {
 
@@ -35,6 +36,7 @@ struct DirectConfig {
     u16 ss = 0;
     bool smap = false;     ///< the CPU has clac
     u64 return_thunk = 0;  ///< see Emitter::return_through()
+    FrontConfig front = {};
 };
 
 /// Emit the call, from the site's registers to the site's registers, and what belongs to it but
@@ -58,6 +60,7 @@ class ProgramCall {
 
     const DirectConfig& config_;
     const Live& live_;
+    Front front_;
     FrameConstants constants_;
     RegisterSet changed_;  ///< on the hot path, whatever is live
     RegisterSet framed_;   ///< what of it is live: kept in the frame

@@ -31,10 +31,21 @@ struct djk_action_list *djk_read_actions(const void __user *from, u32 count)
 	return ERR_PTR(-EFAULT);
 }
 
-bool djk_are_actions(const struct djk_action_list *list, struct djp_attachment *attachment)
+static __always_inline bool compares(const struct djprobe_action *action)
 {
-	const size_t wrong = list ? djp_find_wrong_action(list->actions, list->count) : 0;
+	return action->operation >= DJPROBE_ACTION_IF_EQ &&
+	       action->operation <= DJPROBE_ACTION_IF_GE;
+}
 
+bool djk_are_actions(const struct djk_action_list *list, bool conditions,
+		     struct djp_attachment *attachment)
+{
+	size_t wrong = list ? djp_find_wrong_action(list->actions, list->count) : 0;
+	size_t i;
+
+	for (i = 0; conditions && i < wrong; i++)
+		if (!compares(&list->actions[i]))
+			wrong = i;
 	if (!list || wrong == list->count)
 		return true;
 	attachment->reason = DJPROBE_REASON_NO_ACTION;
@@ -136,10 +147,7 @@ static __always_inline u64 whole_operand(const struct djprobe_action *action,
 
 static __always_inline long displacement_of(const struct djprobe_action *action)
 {
-	const bool compares = action->operation >= DJPROBE_ACTION_IF_EQ &&
-			      action->operation <= DJPROBE_ACTION_IF_GE;
-
-	return compares ? (s32)action->offset : (s32)action->value;
+	return compares(action) ? (s32)action->offset : (s32)action->value;
 }
 
 /* No more than these bytes are known to be there. */
@@ -226,7 +234,7 @@ static __always_inline void keep_greater(u64 __percpu *greatest, u64 key)
 }
 
 /* Not traced, like its callers on the way of a miss. */
-notrace void djk_act(const struct djk_action_list *list, u64 __percpu *counter,
+notrace bool djk_act(const struct djk_action_list *list, u64 __percpu *counter,
 		     const struct pt_regs *regs)
 {
 	u32 i;
@@ -251,8 +259,9 @@ notrace void djk_act(const struct djk_action_list *list, u64 __percpu *counter,
 			break;
 		default:
 			if (!goes_on(action, operand(action, regs)))
-				return;
+				return false;
 		}
 	}
+	return true;
 }
 NOKPROBE_SYMBOL(djk_act);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Lists of actions, as uapi/djprobe_action.h defines them: handlers that count share one. */
+/* Lists of actions, as uapi/djprobe_action.h defines them: handlers share one. */
 #ifndef DJPROBE_KMOD_ACTIONS_H
 #define DJPROBE_KMOD_ACTIONS_H
 
@@ -21,8 +21,10 @@ struct djk_action_list {
 
 /* Copy a list of the caller's. NULL for none; an error pointer: -EFAULT, -ENOMEM. */
 struct djk_action_list *djk_read_actions(const void __user *from, u32 count);
-/* Whether they are actions; false with the attachment's reason and detail. NULL is fine. */
-bool djk_are_actions(const struct djk_action_list *list, struct djp_attachment *attachment);
+/* Whether they are actions, or `conditions` only; false with the attachment's reason and detail.
+ * NULL is fine. */
+bool djk_are_actions(const struct djk_action_list *list, bool conditions,
+		     struct djp_attachment *attachment);
 /* Each may be NULL. */
 struct djk_action_list *djk_actions_get(struct djk_action_list *list);
 void djk_actions_put(struct djk_action_list *list);
@@ -38,8 +40,9 @@ const struct djprobe_action *djk_counting_action(const struct djk_action_list *l
 /*
  * Do what the code of a detour does for the list: at int3, and where handlers share a site. In any
  * context, with preemption or without, and without the guard: it calls nothing that could be hit,
- * and each counter changes by one instruction on the memory of the CPU that runs it.
+ * and each counter changes by one instruction on the memory of the CPU that runs it. False: the
+ * list has ended at a condition. Without other actions there need be no counter.
  */
-void djk_act(const struct djk_action_list *list, u64 __percpu *counter, const struct pt_regs *regs);
+bool djk_act(const struct djk_action_list *list, u64 __percpu *counter, const struct pt_regs *regs);
 
 #endif

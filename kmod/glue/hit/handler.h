@@ -31,11 +31,12 @@ struct djk_full_handler {
 	struct bpf_map *map;	     /* or it only counts: the map that holds link.counter */
 	struct djk_shadow *shadow;   /* not NULL: it runs at the return, the site is the entry */
 	struct djk_counters __percpu *counters; /* of what it runs; NULL: it only counts */
-	struct djk_action_list *actions; /* what it does where it counts; NULL: it increments */
+	struct djk_action_list *actions; /* what it does where it counts, or NULL: it increments; of
+					  * a program the conditions in front of it, or NULL */
 	bool begins;			 /* it decides at the entry whether to see the return */
 	bool needs_context;		 /* it calls helpers that read its cookie or its kprobe */
 	bool asks_where;		 /* it calls bpf_get_func_ip(), or a program that may */
-	bool plain;			 /* a program that runs at the site and needs no context */
+	bool plain; /* a program that runs at the site, at each hit, and needs no context */
 	bool as_kprobe;		/* the program sees `ip` as at a kprobe of the kernel's own */
 	bool inside;		/* with as_kprobe: the kernel sees no function's entry there */
 	bool as_returned;	/* it sees `ip` and `sp` as they are behind the return */

@@ -41,7 +41,7 @@ static notrace void miss(const struct pt_regs *regs, const struct djk_site *site
 	for (handler = first_handler(site); handler; handler = next_handler(handler)) {
 		if (handler->link.counter)
 			djk_count_hit(handler, regs);
-		else
+		else if (djk_passes(handler, regs))
 			djk_count_miss(handler, cause);
 	}
 }
@@ -72,6 +72,8 @@ static bool run_special_handler(struct djk_full_handler *handler, struct pt_regs
 		djk_count_hit(handler, regs);
 		return false;
 	}
+	if (!djk_passes(handler, regs))
+		return false;
 	if (handler->c_probe)
 		return run_c_handler(handler, regs);
 	if (handler->as_kprobe || handler->as_returned)

@@ -200,6 +200,7 @@ static struct djk_handler *make_of_program(const struct djk_source *base,
 		return NULL;
 	}
 	handler->prog = prog;
+	handler->actions = djk_actions_get(source->conditions);
 	handler->cookie = request->cookie;
 	handler->asks_where = may_ask_where(prog);
 	handler->as_kprobe = source->shown_as == DJK_AS_KPROBE && request->where == DJP_SITE;
@@ -215,9 +216,8 @@ static struct djk_handler *make_of_program(const struct djk_source *base,
 
 struct djk_program_source djk_source_of_program(int fd, const int *entry_fd, size_t shadows)
 {
-	return (struct djk_program_source){
-		{ make_of_program }, fd, entry_fd, shadows, DJK_AS_PROBE
-	};
+	return (struct djk_program_source){ { make_of_program }, fd,	       entry_fd,
+					    shadows,		 DJK_AS_PROBE, NULL };
 }
 
 static struct djk_handler *make_of_c(const struct djk_source *base, struct djp_request *request)
@@ -309,7 +309,7 @@ void djk_handler_set_plain(struct djk_handler *link)
 
 	handler->needs_context = false;
 	/* In shadow mode it does not run at the site. */
-	handler->plain = !handler->shadow && !djk_handler_shows_other(link);
+	handler->plain = !handler->shadow && !handler->actions && !djk_handler_shows_other(link);
 }
 
 bool djk_handler_may_be_at(const struct djk_handler *link, unsigned long address, bool entry)

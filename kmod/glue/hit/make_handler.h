@@ -28,6 +28,8 @@ struct djk_program_source {
 	const int *entry_fd; /* a session's program for the entry; NULL: no session */
 	size_t shadows;	     /* how many requests are about shadow entries */
 	enum djk_shown_as shown_as;
+	struct djk_action_list *conditions; /* in front of the program; each handler holds a
+					     * reference; or NULL */
 };
 struct djk_program_source djk_source_of_program(int fd, const int *entry_fd, size_t shadows);
 

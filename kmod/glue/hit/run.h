@@ -40,6 +40,13 @@ static __always_inline void djk_count_hit(const struct djk_full_handler *handler
 		this_cpu_inc(*counter);
 }
 
+/* Whether the hit is one for the program. As djk_count_hit(): filtering needs no guard. */
+static __always_inline bool djk_passes(const struct djk_full_handler *handler,
+				       const struct pt_regs *regs)
+{
+	return !handler->actions || djk_act(handler->actions, NULL, regs);
+}
+
 /* Why no handler may run on this CPU now, whose djk_bpf_active() is `active`. Preemption is off, in
  * any context. It calls nothing that may be a site, because the caller does not hold the guard. */
 enum djprobe_miss djk_why_missed(int active);

@@ -51,6 +51,7 @@ struct file *djk_attach_file(struct djp_attachment *attachment, struct djk_progr
 		shadows += attachment->requests[i].where == DJP_SHADOW_ENTRY;
 	source = djk_source_of_program(programs.fd, programs.entry_fd, shadows);
 	source.shown_as = programs.shown_as;
+	source.conditions = programs.actions;
 	for (i = 0; i < attachment->count; i++)
 		attachment->requests[i].source = programs.count ? &counters.source : &source.source;
 	attachment->reason = DJPROBE_REASON_NONE;

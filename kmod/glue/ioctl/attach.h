@@ -16,7 +16,8 @@ struct djk_programs {
 	int fd;
 	const int *entry_fd; /* a session's program for the entry; NULL: no session */
 	bool count;	     /* run none: `fd` is that of the map that holds the counters */
-	struct djk_action_list *actions; /* what is done with them; NULL: they are incremented */
+	struct djk_action_list *actions; /* what is done with them, or NULL: they are incremented;
+					  * else what is in front of the program, or NULL */
 	enum djk_shown_as shown_as;
 };
 

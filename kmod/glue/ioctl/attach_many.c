@@ -116,7 +116,7 @@ static struct file *attach_sites(struct many *many, struct djp_attachment *attac
 	struct file *file;
 
 	wanted->failed = wanted->count;
-	if (!djk_are_actions(many->actions, attachment))
+	if (!djk_are_actions(many->actions, !programs.count, attachment))
 		return ERR_PTR(djk_errno_of(attachment->reason));
 	wanted->failed = find_forbidden(many);
 	if (wanted->failed < wanted->count) {
@@ -168,7 +168,7 @@ static bool are_in_order(const struct djprobe_attach_many *wanted)
 		return false;
 	}
 	if (wanted->reserved || wanted->action_count > DJPROBE_ACTIONS_MAX ||
-	    (wanted->action_count ? !(wanted->flags & DJPROBE_ATTACH_COUNT) : wanted->actions != 0))
+	    (!wanted->action_count && wanted->actions))
 		return false;
 	return wanted->mode <= DJPROBE_MODE_INT3 && wanted->count &&
 	       wanted->count <= DJPROBE_MANY_MAX;

@@ -64,13 +64,14 @@ static bool show_probe(void *context, const struct djp_status *status)
 	*listing->module = 0;
 	if (status->state != DJPROBE_STATE_GONE)
 		djk_symbol_name(status->address, listing->name, listing->module, &offset);
-	seq_printf(listing->out, "%016lx  %c  %s+0x%lx  %s %s%s%s%s%s",
+	seq_printf(listing->out, "%016lx  %c  %s+0x%lx  %s %s%s%s%s%s%s",
 		   listing->show_addresses ? status->address : 0, status->at_return ? 'r' : 'k',
 		   listing->name, offset, *listing->module ? listing->module : " ",
 		   status->state == DJPROBE_STATE_GONE ? "[GONE]" : "",
 		   status->state == DJPROBE_STATE_DISARMED ? "[DISABLED]" : "",
 		   status->state == DJPROBE_STATE_OPTIMIZED ? "[OPTIMIZED]" : "",
-		   status->shadow ? "[SHADOW]" : "", status->counts ? "[COUNT]" : "");
+		   status->shadow ? "[SHADOW]" : "", status->counts ? "[COUNT]" : "",
+		   status->filtered ? "[FILTERED]" : "");
 	seq_printf(listing->out, " mechanism=%s reason=%s hits=%lu",
 		   mechanism_name(status->mechanism), djk_reason_name(status->reason),
 		   status->hits);

@@ -50,7 +50,8 @@ static void fill_query(struct djprobe_query *answer, const struct djp_status *st
 	answer->flags = (status->at_return ? DJPROBE_ATTACH_RETURN : 0) |
 			(status->shadow ? DJPROBE_ATTACH_SHADOW : 0) |
 			(status->counts ? DJPROBE_ATTACH_COUNT : 0) |
-			(status->once ? DJPROBE_ATTACH_ONCE : 0);
+			(status->once ? DJPROBE_ATTACH_ONCE : 0) |
+			(status->filtered ? DJPROBE_ATTACH_FILTERED : 0);
 	answer->mechanism = status->mechanism;
 	answer->reason = status->reason;
 	answer->cookie = status->cookie;

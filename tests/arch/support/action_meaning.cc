@@ -196,6 +196,23 @@ void interpret(const Actions& actions, const Machine& machine, const Task& task,
     }
 }
 
+Actions random_conditions(std::mt19937_64& random) {
+    for (;;) {
+        Actions actions = random_actions(random, 8 * (DJPROBE_LOG2_SLOTS + 1));
+        std::erase_if(actions, [](const Action& one) { return !is_comparison(one.operation); });
+        if (actions.empty()) continue;
+        // More of them hardly ever hold all.
+        if (random() % 8) actions.resize(1 + random() % std::min<size_t>(actions.size(), 2));
+        return actions;
+    }
+}
+
+bool all_hold(const Actions& conditions, const Machine& machine, const Task& task) {
+    return std::ranges::all_of(conditions, [&](const Action& one) {
+        return holds(one, operand(one, machine, task));
+    });
+}
+
 std::string describe(const Actions& actions) {
     std::ostringstream text;
     for (const Action& action : actions)

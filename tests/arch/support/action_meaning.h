@@ -33,6 +33,11 @@ u64 operand(const x86::Action& action, const Machine& machine, const Task& task 
 void interpret(const Actions& actions, const Machine& machine, const Task& task,
                std::vector<u64>& counters);
 
+/// The same without counters: conditions, as they may stand in front of a program.
+Actions random_conditions(std::mt19937_64& random);
+/// Whether all conditions hold.
+bool all_hold(const Actions& conditions, const Machine& machine, const Task& task);
+
 std::string describe(const Actions& actions);
 
 }  // namespace djprobe::test

@@ -136,6 +136,28 @@ size_t expect_kept(const Machine& start, const Machine& end, x86::RegisterSet li
     return changed;
 }
 
+x86::Frame frame_of(const Machine& machine, u64 site) {
+    using enum Machine::Register;
+    x86::Frame frame = {};
+    frame.ax = machine[AX], frame.cx = machine[CX], frame.dx = machine[DX];
+    frame.bx = machine[BX], frame.sp = machine[SP], frame.bp = machine[BP];
+    frame.si = machine[SI], frame.di = machine[DI], frame.r8 = machine[R8];
+    frame.r9 = machine[R9], frame.r10 = machine[R10], frame.r11 = machine[R11];
+    frame.r12 = machine[R12], frame.r13 = machine[R13], frame.r14 = machine[R14];
+    frame.r15 = machine[R15];
+    frame.orig_ax = ~0ul, frame.ip = site, frame.cs = kCs, frame.ss = kSs;
+    frame.flags = machine.flags;
+    return frame;
+}
+
+x86::FieldSet differences(const x86::Frame& a, const x86::Frame& b, x86::FieldSet fields) {
+    x86::FieldSet found = 0;
+    for (size_t i = 0; i < sizeof(x86::Frame) / 8; ++i)
+        if (reinterpret_cast<const u64*>(&a)[i] != reinterpret_cast<const u64*>(&b)[i])
+            found |= 1u << i;
+    return found & fields;
+}
+
 PerCpuBase::PerCpuBase() {
     syscall(SYS_arch_prctl, ARCH_GET_GS, &old_gs_);
     set_gs(reinterpret_cast<u64>(&per_cpu_data));

@@ -37,6 +37,12 @@ struct Seen {
 /// Returns how many of the others it has changed.
 size_t expect_kept(const Machine& start, const Machine& end, x86::RegisterSet live);
 
+/// Register values of a machine as fields; what a frame of a site must hold.
+x86::Frame frame_of(const Machine& machine, u64 site);
+
+/// Where the frames differ, in `fields`.
+x86::FieldSet differences(const x86::Frame& a, const x86::Frame& b, x86::FieldSet fields);
+
 /// %gs points to the per-CPU data as long as it lives.
 class PerCpuBase {
   public:

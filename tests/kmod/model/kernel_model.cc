@@ -61,6 +61,10 @@ Handler* Kernel::make_handler(int kind, unsigned int wants) {
     if (kind == kCounter && next_field_ & 16)
         handler->actions = {{DJPROBE_ACTION_IF_GT, 7, 4, 0, 0, 4096},
                             {DJPROBE_ACTION_COUNT, 0, 0, 0, 0, 0}};
+    // And conditions in front of some programs.
+    if (kind >= 0 && next_field_ & 16)
+        handler->actions = {{DJPROBE_ACTION_IF_EQ, DJPROBE_TASK_TGID, 4, DJPROBE_ACTION_TASK, 0, 1},
+                            {DJPROBE_ACTION_IF_NE, 6, 8, 0, 0, kConditionMark}};
     for (size_t i = 0; kind >= 0 && i < programs_.size(); ++i) {
         if (programs_[i].kind >= 0) continue;
         programs_[i].kind = kind;

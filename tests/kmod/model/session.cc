@@ -474,6 +474,8 @@ void Session::check_status(const Probe& probe) {
     const djp_status status = query(probe);
     if (status.address != probe.address || status.cookie != probe.cookie)
         fail("%#lx: answers for %#lx, cookie %lu", probe.address, status.address, status.cookie);
+    if (status.filtered != probe.handler->is_filtered())
+        fail("%#lx: has conditions, or not, but the answer differs", probe.address);
     if (status.hits != probe.hits)
         fail("%#lx: %lu hits counted of %lu", probe.address, status.hits, probe.hits);
     if (!is_active(probe)) {

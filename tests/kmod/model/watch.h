@@ -24,8 +24,13 @@ struct Handler {
     u64 last_reached = 0;
     bool destroyed = false;
     unsigned long hits = 0;
-    std::vector<djprobe_action> actions;  ///< with a counter
+    std::vector<djprobe_action> actions;  ///< with a counter, or conditions in front of a program
+
+    bool is_filtered() const { return !link.counter && !actions.empty(); }
 };
+
+/// Each list of conditions compares something with this, which nothing else holds.
+inline constexpr u64 kConditionMark = 0x5aa5'1ee7'0bad'f00d;
 
 /// In the model the caller has made the handler before it attaches.
 inline const djk_source* source_of(const Handler& handler) {

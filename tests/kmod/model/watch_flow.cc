@@ -256,6 +256,11 @@ void Watch::reach_detour(const Blob& blob, u64 anchor) {
         const bool callable = direct->program >= 0 && !direct->needs_context;
         if ((!callable && !direct->link.counter) || direct->link.wants)
             fail("%#lx: its detour calls what cannot be called directly", anchor);
+        bool asks = false;
+        for (u64 at = blob.begin; at + sizeof(u64) <= blob.end; ++at)
+            asks |= load<u64>(at) == kConditionMark;
+        if (asks != direct->is_filtered())
+            fail("%#lx: its detour has other conditions than its handler", anchor);
         // Under an address that no check expects: while its handler leaves, a site has none
         // already.
         reached_[address] = {direct};
