@@ -69,25 +69,27 @@ void check_comm(const std::string& comm) {
 
 }  // namespace
 
-std::vector<djprobe_action> task_conditions(const TaskFilter& filter) {
+std::vector<djprobe_action> conditions_of(const TaskFilter& filter) {
     std::vector<djprobe_action> conditions;
-    if (filter.pid) {
-        check_task("--pid", *filter.pid);
-        check_process(*filter.pid);
-        conditions.push_back(equals(DJPROBE_TASK_TGID, *filter.pid));
-    }
-    if (filter.tid) {
-        check_task("--tid", *filter.tid);
-        conditions.push_back(equals(DJPROBE_TASK_PID, *filter.tid));
-    }
+    if (filter.pid) conditions.push_back(equals(DJPROBE_TASK_TGID, *filter.pid));
+    if (filter.tid) conditions.push_back(equals(DJPROBE_TASK_PID, *filter.tid));
     if (!filter.comm) return conditions;
-    check_comm(*filter.comm);
     const auto [first, rest] = padded(*filter.comm);
     conditions.push_back(equals(DJPROBE_TASK_COMM, first));
     // A shorter name ends in the first half.
     if (filter.comm->size() >= sizeof first)
         conditions.push_back(equals(DJPROBE_TASK_COMM_8, rest));
     return conditions;
+}
+
+std::vector<djprobe_action> task_conditions(const TaskFilter& filter) {
+    if (filter.pid) {
+        check_task("--pid", *filter.pid);
+        check_process(*filter.pid);
+    }
+    if (filter.tid) check_task("--tid", *filter.tid);
+    if (filter.comm) check_comm(*filter.comm);
+    return conditions_of(filter);
 }
 
 }  // namespace djprobe::loader

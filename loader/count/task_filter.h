@@ -20,6 +20,9 @@ struct TaskFilter {
 /// task, no task can have such a name, or the numbers here are not those of the kernel.
 std::vector<djprobe_action> task_conditions(const TaskFilter& filter);
 
+/// The same, unchecked: for any numbers, and a name that is short enough.
+std::vector<djprobe_action> conditions_of(const TaskFilter& filter);
+
 /// At most so many.
 inline constexpr std::size_t kMostTaskConditions = 4;
 

@@ -49,9 +49,12 @@ void check_known(int error) {
     fail(ExitCode::kFailure, "{}: {}", what, std::strerror(error));
 }
 
-// A module without actions finds bytes that it does not know.
-void check_actions_known(int error) {
-    if (error == E2BIG) check_known(ENOTTY);
+// A module without actions finds bytes that it does not know; one that has them for counters only
+// refuses others, without a word.
+void check_actions_known(int error, const djprobe_attach_many& answer) {
+    const bool is_wordless = error == EINVAL && answer.reason == DJPROBE_REASON_NONE;
+    if (error == E2BIG || (is_wordless && !(answer.flags & DJPROBE_ATTACH_COUNT)))
+        check_known(ENOTTY);
 }
 
 djprobe_attach_many many_of(const AttachRequest& request) {
@@ -135,7 +138,7 @@ Probe Device::attach_acting(const SiteSpec& site, const AttachRequest& request,
     djprobe_attach_many attach = many_of(request);
     if (UniqueFd fd = attach_sites(sites, attach)) return Probe(std::move(fd));
     const int error = errno;
-    check_actions_known(error);
+    check_actions_known(error, attach);
     throw refusal(site, request.prog_name, reason_of(attach), error, symbolizer);
 }
 
@@ -177,7 +180,7 @@ std::optional<Probe> Device::attach_most(std::span<const ManySite> sites,
         if (named[i].flags & DJPROBE_SITE_LEFT_OUT) refused.push_back({i, named[i].reason});
     if (fd) return Probe(std::move(fd));
     check_known(error);
-    if (!request.actions.empty()) check_actions_known(error);
+    if (!request.actions.empty()) check_actions_known(error, attach);
     // A module without SKIP finds a flag that it does not know, and says nothing more.
     if (error == EINVAL && attach.reason == DJPROBE_REASON_NONE) check_known(ENOTTY);
     if (refused.size() == sites.size()) return std::nullopt;

@@ -62,7 +62,8 @@ struct AttachRequest {
     int entry_prog_fd = 0;    ///< with DJPROBE_ATTACH_SESSION
     /// For messages about a whole attach_many(): what the user has asked for.
     std::string_view pattern{};
-    /// With DJPROBE_ATTACH_COUNT: what each hit does; none: it increments the counter.
+    /// With DJPROBE_ATTACH_COUNT: what each hit does; none: it increments the counter. Without:
+    /// conditions in front of the program.
     std::span<const djprobe_action> actions{};
 };
 

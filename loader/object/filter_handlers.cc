@@ -20,8 +20,8 @@ namespace djprobe::loader {
 namespace {
 
 // libbpf hands our word back as a number.
-const HitFilter& filter_of(long cookie) {
-    return *reinterpret_cast<const HitFilter*>(cookie);  // NOLINT(performance-no-int-to-ptr)
+const Filters& filters_of(long cookie) {
+    return *reinterpret_cast<const Filters*>(cookie);  // NOLINT(performance-no-int-to-ptr)
 }
 
 // What the kernel is told of a program's functions or lines: records whose first field is the
@@ -47,7 +47,7 @@ class Shifted {
 
 // Jumps and calls are relative: what moves as a whole stays right.
 int put_in_front(bpf_program* program, bpf_prog_load_opts* options, long cookie) {
-    std::vector<bpf_insn> code = filter_code(filter_of(cookie));
+    std::vector<bpf_insn> code = filter_code(filters_of(cookie).of(bpf_program__name(program)));
     if (code.empty()) return 0;
     const std::size_t by = code.size();
     // One by one: of insert() at the end GCC 14 warns that it overflows.
@@ -118,9 +118,9 @@ constexpr Kind kKinds[] = {
 
 }  // namespace
 
-FilterHandlers::FilterHandlers(const HitFilter& filter) {
+FilterHandlers::FilterHandlers(const Filters& filters) {
     for (const Kind& kind : kKinds) {
-        LIBBPF_OPTS(libbpf_prog_handler_opts, options, .cookie = reinterpret_cast<long>(&filter),
+        LIBBPF_OPTS(libbpf_prog_handler_opts, options, .cookie = reinterpret_cast<long>(&filters),
                     .prog_prepare_load_fn = put_in_front, .prog_attach_fn = kind.attach);
         // With or without a place behind a slash.
         const std::string section = std::string(kind.section) + '+';

@@ -154,7 +154,9 @@ int run_attach(const AttachOptions& options, const Views& views) {
     Filtering filtering(options.filter);
     Object object = Object::open(options.file, options.verbose);
     const Choice choice = choose_programs(options, object);
-    const std::vector<Target> targets = choose_targets(options, choice.probes);
+    std::vector<Target> targets = choose_targets(options, choice.probes);
+    for (Target& target : targets)
+        target.conditions = options.conditions;
     for (const std::string& text : options.globals)
         assign_global(object.handle(), text);
     for (const std::string& text : options.maps)
@@ -171,6 +173,7 @@ int run_attach(const AttachOptions& options, const Views& views) {
     object.take(programs_of(targets, others));
     if (!device) aim_at_kernel(targets);
     if (options.buffer) set_ring_sizes(object.handle(), *options.buffer);
+    if (device) filtering.give_conditions(targets, object, *device);
     filtering.prepare(object.handle(), others);
     object.load();
 

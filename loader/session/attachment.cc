@@ -182,6 +182,7 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
                               const StopSignals& stop) {
     stop.check();
     AttachRequest request{target.program.fd(), target.program.name, options.cookie, options.mode};
+    request.actions = target.conditions;
     AttachmentReport about;
     about.program = target.program.name;
     if (target.site.is_glob()) {

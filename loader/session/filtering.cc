@@ -4,11 +4,14 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "base/say.h"
+#include "count/task_filter.h"
 #include "decode/quote.h"
 #include "events/reader.h"
 #include "kernel/own_number.h"
@@ -56,6 +59,24 @@ Exclude decide(Exclude wanted) {
     return wanted;
 }
 
+// A list with one value is what a condition can compare with.
+template <class Value>
+std::optional<Value> take_one(std::vector<Value>& values) {
+    if (values.size() != 1) return std::nullopt;
+    return std::exchange(values, {}).front();
+}
+
+TaskFilter take_conditions(HitFilter& filter) {
+    return {take_one(filter.processes), take_one(filter.tasks), take_one(filter.names)};
+}
+
+// At a return the program has the filter as ever, and so where the kernel's own probe takes over.
+bool takes_conditions(const Target& target, const Device& device) {
+    if (target.at_returns || target.entry) return false;
+    return target.site.is_glob() ||
+           device.judge(target.site, 0).verdict != DJPROBE_VERDICT_REFUSED;
+}
+
 void check_numbers(const FilterOptions& options) {
     if ((options.processes.empty() && options.tasks.empty()) || own_number()) return;
     say("probeload: --pid and --tid are the machine's own numbers, not those of this PID "
@@ -66,22 +87,40 @@ void check_numbers(const FilterOptions& options) {
 
 Filtering::Filtering(const FilterOptions& options) : exclude_(decide(options.exclude)) {
     check_numbers(options);
-    filter_.processes = options.processes;
-    filter_.tasks = options.tasks;
-    filter_.users = options.users;
-    filter_.names = options.names;
+    filters_.all.processes = options.processes;
+    filters_.all.tasks = options.tasks;
+    filters_.all.users = options.users;
+    filters_.all.names = options.names;
     if (!options.cgroups.empty()) {
         cgroups_ = make_cgroup_map(options.cgroups);
-        filter_.cgroups = options.cgroups.size();
-        filter_.cgroup_map = cgroups_.get();
+        filters_.all.cgroups = options.cgroups.size();
+        filters_.all.cgroup_map = cgroups_.get();
     }
-    if (exclude_ != Exclude::kNone || !filter_.lets_all_pass()) handlers_.emplace(filter_);
+    if (exclude_ != Exclude::kNone || !filters_.all.lets_all_pass()) handlers_.emplace(filters_);
+}
+
+void Filtering::give_conditions(std::vector<Target>& targets, const Object& object,
+                                const Device& device) {
+    filters_.rest = filters_.all;
+    const std::vector<djprobe_action> conditions = conditions_of(take_conditions(filters_.rest));
+    if (conditions.empty()) return;
+    for (const Target& target : targets) {
+        const auto is_fit = [&](const Target& other) {
+            return other.program.name != target.program.name || takes_conditions(other, device);
+        };
+        if (!object.is_tail_called(target.program) && std::ranges::all_of(targets, is_fit))
+            filters_.with_conditions.insert(target.program.name);
+    }
+    for (Target& target : targets)
+        if (filters_.with_conditions.contains(target.program.name))
+            target.conditions.insert(target.conditions.end(), conditions.begin(), conditions.end());
 }
 
 void Filtering::prepare(const bpf_object* object, const std::vector<Program>& others) {
-    const bool asked = exclude_ == Exclude::kSelf || !filter_.lets_all_pass();
+    const bool asked = exclude_ == Exclude::kSelf || !filters_.all.lets_all_pass();
     const bool feeds_back = exclude_ == Exclude::kFeedback && carries_events(object);
-    if (exclude_ == Exclude::kSelf || feeds_back) filter_.excluded = self_and_readers();
+    if (exclude_ == Exclude::kSelf || feeds_back)
+        filters_.rest.excluded = filters_.all.excluded = self_and_readers();
     for (const Program& program : others)
         if (asked && !is_filtered_section(type_of_section(program.section)))
             say("probeload: program '{}' (SEC \"{}\") sees all tasks: programs of its kind are not "

@@ -52,6 +52,8 @@ struct AttachOptions {
     std::vector<std::string> globals;  ///< NAME=VALUE
     std::vector<std::string> maps;     ///< NAME.max_entries=N, NAME.value_size=N
     FilterOptions filter;
+    /// In front of all programs, at sites that djprobe takes and that are no returns.
+    std::vector<djprobe_action> conditions{};
     bool at_returns = false;  ///< also where the section does not say so
     std::optional<ReturnMode> return_mode;
     bool session = false;            ///< programs at entry and return of a function belong together

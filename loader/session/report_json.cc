@@ -39,6 +39,7 @@ Json probe_json(const djprobe_query& probe, const std::string& program, Symboliz
     }
     if (probe.flags & DJPROBE_ATTACH_RETURN)
         json["ret_mode"] = probe.flags & DJPROBE_ATTACH_SHADOW ? "shadow" : "exact";
+    if (probe.flags & DJPROBE_ATTACH_FILTERED) json["filtered"] = true;
     json["state"] = state_name(probe);
     json["mechanism"] = mechanism_name(probe);
     if (probe.reason != DJPROBE_REASON_NONE) {

@@ -26,7 +26,9 @@ void leave_out(const Error& error, const Target& target, const AttachOptions& op
 // Of a pattern, and of returns, djprobe refuses for other reasons.
 bool may_serve(const Error& error, const Target& target, const AttachOptions& options,
                const Device& device) {
+    // The kernel's probe has no conditions.
     return error.code() == ExitCode::kRefusedSite && options.backend == Backend::kAuto &&
+           target.conditions.empty() &&
            !target.site.is_glob() && !target.at_returns &&
            is_safe_for_kprobe(device.judge(target.site, 0).reason);
 }

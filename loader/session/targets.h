@@ -17,6 +17,8 @@ struct Target {
     bool at_returns;
     bool by_section = false;         ///< no option has said where
     std::optional<Program> entry{};  ///< of a session: runs first
+    /// In front of the program: only djprobe has them.
+    std::vector<djprobe_action> conditions{};
 };
 
 /// Throws Error(kUsage) where neither the options nor a section name a site, or where they

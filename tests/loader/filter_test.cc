@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "expect_error.h"
+#include "object/filter_handlers.h"
 
 namespace djprobe::loader {
 namespace {
@@ -185,6 +186,15 @@ TEST(FilterTest, AllThatIsAskedMustBeSo) {
     EXPECT_FALSE(passes(filter, {.process = 11, .cgroups = {0}}));
     EXPECT_FALSE(passes(filter, {.name = "other", .cgroups = {0}}));
     EXPECT_FALSE(passes(filter, {}));
+}
+
+TEST(FilterTest, WhereTheProbeHasConditionsTheProgramHasTheRest) {
+    Filters filters{of_names({"worker"})};
+    filters.all.users = filters.rest.users = {1000};
+    filters.with_conditions = {"behind"};
+    EXPECT_FALSE(passes(filters.of("other"), {.name = "another"}));
+    EXPECT_TRUE(passes(filters.of("behind"), {.user = 1000, .name = "another"}));
+    EXPECT_FALSE(passes(filters.of("behind"), {.user = 7, .name = "another"}));
 }
 
 TEST(FilterTest, WhatIsNoControlGroup) {

@@ -161,6 +161,10 @@ TEST(ReportText, what_a_probe_sees) {
     seen.flags = DJPROBE_ATTACH_RETURN;
     EXPECT_EQ(probe_line(seen, names), "vfs_read+0x9 (return): hits 100, missed 0, by jump\n");
     EXPECT_EQ(probe_json(seen, "p", names)["ret_mode"], "exact");
+    EXPECT_FALSE(probe_json(seen, "p", names).contains("filtered"));
+    djprobe_query filtered = seen;
+    filtered.flags = DJPROBE_ATTACH_FILTERED;
+    EXPECT_EQ(probe_json(filtered, "p", names)["filtered"], true);
     seen.flags |= DJPROBE_ATTACH_SHADOW;
     EXPECT_EQ(probe_line(seen, names), "vfs_read+0x9 (returns): hits 100, missed 0, by jump\n");
     EXPECT_EQ(probe_json(seen, "p", names)["ret_mode"], "shadow");
