@@ -44,6 +44,7 @@ class WatchedTool {
           tool_(start_tool(options, Filter::kRequired, Stdout::kNone)),
           service_(tool_, signals, &ledger_, &takeover_) {
         raise_descriptor_limit();
+        takeover_.start_ahead();
     }
     ~WatchedTool() {
         // A tool may lose a signal that comes in the wrong moment.

@@ -12,7 +12,7 @@ constexpr unsigned kMany = 8;
 
 void FunctionNames::read() {
     if (kallsyms_) return;
-    kallsyms_ = Kallsyms::read();
+    kallsyms_ = &head_start_.symbols();
     for (const Symbol& symbol : kallsyms_->symbols()) {
         if (!symbol.is_text() || !symbol.module.empty()) continue;
         const auto [known, is_new] = core_.try_emplace(symbol.name, symbol.address);

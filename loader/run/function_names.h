@@ -4,17 +4,19 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <unordered_map>
 
 #include "kernel/kallsyms.h"
 #include "kernel/site_spec.h"
+#include "run/head_start.h"
 
 namespace djprobe::loader {
 
 class FunctionNames {
   public:
+    explicit FunctionNames(HeadStart& head_start) : head_start_(head_start) {}
+
     /// The place by its address, where its name is that of one function of the core kernel; else as
     /// it is, so that the module looks.
     SiteSpec by_address(const SiteSpec& site);
@@ -31,8 +33,9 @@ class FunctionNames {
   private:
     void read();
 
+    HeadStart& head_start_;
     unsigned asked_ = 0;
-    std::optional<Kallsyms> kallsyms_;
+    const Kallsyms* kallsyms_ = nullptr;
     std::unordered_map<std::string_view, std::uint64_t> core_;  // 0: of several
 };
 

@@ -26,6 +26,7 @@ bool is_of_site(std::uint32_t reason) {
 }  // namespace
 
 Way Placer::choose(const SiteSpec& site, bool at_returns) const {
+    head_start_.await_module();
     return at_returns ? choose_return(site) : choose_entry(site);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/device.h"
+#include "run/head_start.h"
 #include "run/kernel_probe.h"
 #include "run/options.h"
 
@@ -28,7 +29,8 @@ struct Placed {
 
 class Placer {
   public:
-    Placer(const Device& device, const RunOptions& options) : device_(device), options_(options) {}
+    Placer(const Device& device, const RunOptions& options, const HeadStart& head_start)
+        : device_(device), options_(options), head_start_(head_start) {}
 
     [[nodiscard]] Way choose(const SiteSpec& site, bool at_returns) const;
     /// All or none. `shown_as`: DJPROBE_ATTACH_AS_KPROBE or _AS_MULTI.
@@ -42,6 +44,7 @@ class Placer {
 
     const Device& device_;
     const RunOptions& options_;
+    const HeadStart& head_start_;
 };
 
 }  // namespace djprobe::loader

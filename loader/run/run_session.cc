@@ -65,7 +65,9 @@ int run_tool(const RunOptions& options) {
     Takeover takeover(*device, options, ledger);
     Tool tool = start_tool(options, options.strict ? Filter::kRequired : Filter::kWanted);
     raise_descriptor_limit();
-    if (!tool.listener())
+    if (tool.listener())
+        takeover.start_ahead();
+    else
         say("probeload: {}: the kernel places all probes\n", why_no_filter(tool.filter_error()));
     const int status = serve(tool, signals, &ledger, &takeover);
     tell(ledger.sums(), options.json);

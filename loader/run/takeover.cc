@@ -13,6 +13,10 @@
 
 namespace djprobe::loader {
 
+void Takeover::start_ahead() {
+    if (!options_.to_kernel) head_start_.begin();
+}
+
 void Takeover::handle(const Notification& call) {
     call.answer(choose_answer(call));
 }

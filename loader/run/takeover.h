@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "run/function_names.h"
+#include "run/head_start.h"
 #include "run/kernel_probe.h"
 #include "run/ledger.h"
 #include "run/link_info.h"
@@ -30,8 +31,13 @@ class Takeover {
         : device_(device),
           options_(options),
           ledger_(ledger),
-          placer_(device, options),
-          pmu_(find_kprobe_pmu()) {}
+          head_start_(device),
+          placer_(device, options, head_start_),
+          pmu_(find_kprobe_pmu()),
+          names_(head_start_) {}
+
+    /// Begins with what takes long, once the tool has begun.
+    void start_ahead();
 
     /// Answers the call, once no copy of the tool's descriptors is open here any more: one that the
     /// tool closes then is closed for good.
@@ -127,6 +133,7 @@ class Takeover {
     const Device& device_;
     const RunOptions& options_;
     Ledger& ledger_;
+    HeadStart head_start_;
     Placer placer_;
     std::optional<KprobePmu> pmu_;
     FunctionNames names_;
