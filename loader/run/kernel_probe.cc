@@ -13,12 +13,17 @@
 
 namespace djprobe::loader {
 
-UniqueFd open_kernel_event(const EventRequest& request) {
+perf_event_attr kprobe_attr_here(const EventRequest& request) {
     perf_event_attr attr = request.attr;
     // The tool's own pointer, to a name that may be empty, means nothing here.
     attr.config1 = request.site.symbol.empty()
                        ? 0
                        : reinterpret_cast<std::uintptr_t>(request.site.symbol.c_str());
+    return attr;
+}
+
+UniqueFd open_kernel_event(const EventRequest& request) {
+    perf_event_attr attr = kprobe_attr_here(request);
     return UniqueFd(static_cast<int>(
         syscall(SYS_perf_event_open, &attr, -1, 0, -1, std::uint64_t{PERF_FLAG_FD_CLOEXEC})));
 }

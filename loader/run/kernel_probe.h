@@ -20,6 +20,9 @@ struct EventRequest {
     bool at_returns;
 };
 
+/// The request's attr for a call of this process's; as long as the request lives.
+perf_event_attr kprobe_attr_here(const EventRequest& request);
+
 /// One function of kprobe.multi.
 struct MultiTarget {
     SiteSpec site;

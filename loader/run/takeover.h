@@ -73,11 +73,9 @@ class Takeover {
     Answer detach_link(const Notification& call, const ToolTask& task);
     Answer update_link(const Notification& call, const ToolTask& task);
 
-    /// Why the kernel would refuse this program for the event; 0: it would not.
-    int fit_error(const Event& event, const UniqueFd& program, bool by_link);
     /// Why the kernel would refuse this program for an event that has one already: EEXIST, unless
     /// the program itself is wrong.
-    int busy_error(const Event& event, const UniqueFd& program, bool by_link);
+    static int busy_error(const Event& event, const UniqueFd& program, bool by_link);
     /// Puts the kernel's event in place of the tool's, with the same program if it has one.
     void hand_back(const Notification& call, const ToolTask& task, int fd);
     Event* find_event(const ToolTask& task, int fd);
@@ -124,7 +122,10 @@ class Takeover {
                        const std::string& reason);
     /// The call goes on to the kernel, which places the probe; with --strict it is an error.
     Answer leave(const Notification& call, const std::string& reason, std::size_t probes = 1);
-    /// What --strict forbids: EACCES, unless the program itself is wrong.
+    std::optional<Answer> forbid_member(const Notification& call, const ToolTask& task,
+                                        const perf_event_attr& attr,
+                                        const EventArguments& arguments);
+    /// What --strict forbids: EACCES, unless the kernel refuses the program or the event, too.
     Answer forbid(const Notification& call, const Event& event, const UniqueFd& program,
                   const std::string& reason, bool by_link);
     /// Says that --strict forbids what the kernel is to place, if it does.

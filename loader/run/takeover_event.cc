@@ -39,6 +39,14 @@ std::optional<EventRequest> read_request(const ToolTask& task, const perf_event_
     return request;
 }
 
+// 0, or the errno of the kernel's refusal; 0 where there is no event.
+int try_program(const UniqueFd& event, const UniqueFd& program, bool by_link) {
+    if (!event) return 0;
+    const bool fits = by_link ? static_cast<bool>(link_kernel_event(event, program, 0))
+                              : set_kernel_program(event, program);
+    return fits ? 0 : errno;
+}
+
 }  // namespace
 
 Room Takeover::room_at(const SiteSpec& site) {
@@ -113,18 +121,33 @@ Answer Takeover::leave_event(const Notification& call, const ToolTask& task,
     return Answer::give(std::move(event), (arguments.flags & PERF_FLAG_FD_CLOEXEC) != 0);
 }
 
+// With --strict no event of the kernel's may have one of djprobe's for its leader. None: the leader
+// is none of djprobe's, or what the kernel says of the event itself comes first.
+std::optional<Answer> Takeover::forbid_member(const Notification& call, const ToolTask& task,
+                                              const perf_event_attr& attr,
+                                              const EventArguments& arguments) {
+    Event* const leader = options_.strict ? find_event(task, arguments.group) : nullptr;
+    if (!leader) return std::nullopt;
+    const bool is_kprobe = pmu_ && attr.type == pmu_->type;
+    auto request = is_kprobe ? read_request(task, attr) : EventRequest{attr, {}, false};
+    if (!request) return Answer::go_on();
+    // Of other kinds some have pointers into the tool's memory.
+    if (task.may_open_events() && (is_kprobe || attr.type < PERF_TYPE_MAX))
+        if (const int error = try_member(is_kprobe ? kprobe_attr_here(*request) : attr, arguments,
+                                         task, open_stand_in(leader->request)))
+            return Answer::fail(error);
+    forbids(call, "event-group");
+    return Answer::fail(EACCES);
+}
+
 Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
-    const auto leader = static_cast<int>(call.argument(3));
-    if (options_.strict && find_event(task, leader)) {
-        forbids(call, "event-group");
-        return Answer::fail(EACCES);
-    }
-    hand_back(call, task, leader);
+    if (!options_.strict) hand_back(call, task, static_cast<int>(call.argument(3)));
     const auto attr = read_attr(task, call.argument(0));
     if (!attr) return Answer::go_on();
     const EventArguments arguments = {
         static_cast<std::int32_t>(call.argument(1)), static_cast<std::int32_t>(call.argument(2)),
         static_cast<std::int32_t>(call.argument(3)), call.argument(4)};
+    if (auto forbidden = forbid_member(call, task, *attr, arguments)) return std::move(*forbidden);
     const Decision decision = decide_event(*attr, arguments, pmu_);
     if (decision.side == Side::kOther) return Answer::go_on();
     auto request = read_request(task, *attr);
@@ -162,25 +185,22 @@ std::string Takeover::place_event(const Event& event, const UniqueFd& program, s
     return placed.refused;
 }
 
-// The twin stands at the function's start, where the kernel's probe can stand beside djprobe's.
-int Takeover::fit_error(const Event& event, const UniqueFd& program, bool by_link) {
+// A program that is refused because of the first one must see no hits.
+int Takeover::busy_error(const Event& event, const UniqueFd& program, bool by_link) {
+    const int error = try_program(open_stand_in(event.request), program, by_link);
+    return error ? error : EEXIST;
+}
+
+// The twin stands at the function's start, where the kernel's probe can stand beside djprobe's. A
+// function that perf has no events in has none: there the event itself is what the kernel refuses.
+Answer Takeover::forbid(const Notification& call, const Event& event, const UniqueFd& program,
+                        const std::string& reason, bool by_link) {
     EventRequest request = event.request;
     request.site.offset = 0;
     if (request.site.symbol.empty()) request.site.address = names_.start_of(request.site.address);
     const UniqueFd twin = open_kernel_event(request);
-    const bool fits = by_link ? static_cast<bool>(link_kernel_event(twin, program, 0))
-                              : set_kernel_program(twin, program);
-    return twin && !fits ? errno : 0;
-}
-
-int Takeover::busy_error(const Event& event, const UniqueFd& program, bool by_link) {
-    const int error = fit_error(event, program, by_link);
-    return error ? error : EEXIST;
-}
-
-Answer Takeover::forbid(const Notification& call, const Event& event, const UniqueFd& program,
-                        const std::string& reason, bool by_link) {
-    if (const int error = fit_error(event, program, by_link)) return Answer::fail(error);
+    const int error = twin ? try_program(twin, program, by_link) : errno;
+    if (error) return Answer::fail(error);
     forbids(call, reason);
     return Answer::fail(EACCES);
 }

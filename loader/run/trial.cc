@@ -8,21 +8,42 @@
 #include <cerrno>
 
 namespace djprobe::loader {
+namespace {
+
+// The last thing that a kernel runs.
+constexpr const char* kNeverRun = "kernel_halt";
+
+UniqueFd open_in_group(const perf_event_attr& asked, const EventArguments& arguments,
+                       const ToolTask& task, int group) {
+    perf_event_attr attr = asked;  // the kernel writes its size there
+    const int pid = arguments.pid == 0 ? task.thread() : arguments.pid;
+    return UniqueFd(static_cast<int>(syscall(SYS_perf_event_open, &attr, pid, arguments.cpu, group,
+                                             arguments.flags | PERF_FLAG_FD_CLOEXEC)));
+}
+
+}  // namespace
+
+UniqueFd open_stand_in(const EventRequest& request) {
+    EventRequest other = request;
+    other.site = {kNeverRun, 0, 0};
+    other.attr.config2 = 0;
+    return open_kernel_event(other);
+}
+
 UniqueFd open_as_asked(const EventRequest& request, const EventArguments& arguments,
                        const ToolTask& task) {
-    perf_event_attr attr = request.attr;
-    attr.config1 = request.site.symbol.empty()
-                       ? 0
-                       : reinterpret_cast<std::uintptr_t>(request.site.symbol.c_str());
     const UniqueFd group = arguments.group >= 0 ? task.copy_fd(arguments.group) : UniqueFd();
     if (arguments.group >= 0 && !group) {
         errno = EBADF;
         return {};
     }
-    const int pid = arguments.pid == 0 ? task.thread() : arguments.pid;
-    return UniqueFd(static_cast<int>(syscall(SYS_perf_event_open, &attr, pid, arguments.cpu,
-                                             group ? group.get() : arguments.group,
-                                             arguments.flags | PERF_FLAG_FD_CLOEXEC)));
+    return open_in_group(kprobe_attr_here(request), arguments, task,
+                         group ? group.get() : arguments.group);
+}
+
+int try_member(const perf_event_attr& attr, const EventArguments& arguments, const ToolTask& task,
+               const UniqueFd& leader) {
+    return open_in_group(attr, arguments, task, leader.get()) ? 0 : errno;
 }
 
 int try_multi(const LinkAttributes& link, const MultiRequest& request, const UniqueFd& program) {

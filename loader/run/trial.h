@@ -11,9 +11,16 @@ namespace djprobe::loader {
 
 /// Ask for nobody who may not probe: probeload may, and lends nothing.
 
+/// An event at a function that does not run while there is anything to count: a program that is
+/// tried there sees nothing. Of the kind of the request's; none with errno.
+UniqueFd open_stand_in(const EventRequest& request);
 /// The event as the tool's own call would get it, or none with the errno of the kernel's refusal.
 UniqueFd open_as_asked(const EventRequest& request, const EventArguments& arguments,
                        const ToolTask& task);
+/// 0, or the errno of the kernel's refusal of an event in the group of a `leader`. Pointers in the
+/// attr are this process's.
+int try_member(const perf_event_attr& attr, const EventArguments& arguments, const ToolTask& task,
+               const UniqueFd& leader);
 /// 0, or the errno of the kernel's refusal.
 int try_multi(const LinkAttributes& link, const MultiRequest& request, const UniqueFd& program);
 

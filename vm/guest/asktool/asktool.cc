@@ -181,7 +181,8 @@ void watch(const Seen& seen) {
 /// asktool [CALLS SEED]: so many random calls. asktool watch: one probe, and nothing else. asktool
 /// refused: a link that the kernel refuses, and an event. asktool beside: only the probes that the
 /// kernel must place where others are, and one that is far from them. asktool info: what links tell
-/// of themselves.
+/// of themselves. asktool forbidden: what --strict forbids. asktool untraced: what the kernel
+/// refuses, and djprobe takes.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
@@ -189,6 +190,14 @@ int main(int argc, char** argv) {
         if (argc == 2 && std::string_view(argv[1]) == "refused") {
             refused_link(plain);
             beside_none(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "forbidden") {
+            forbidden(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "untraced") {
+            untraced(plain);
             return 0;
         }
         if (argc == 2 && std::string_view(argv[1]) == "info") {

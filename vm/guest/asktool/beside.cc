@@ -41,13 +41,35 @@ Fd open_with_period(uint64_t offset) {
         syscall(SYS_perf_event_open, &attr, -1, 0, -1, uint64_t{PERF_FLAG_FD_CLOEXEC})));
 }
 
-Fd open_member(const Fd& leader) {
+Fd open_member(const Fd& leader, int cpu = 0, uint64_t sample_type = 0) {
     perf_event_attr attr = {};
     attr.size = sizeof attr;
     attr.type = PERF_TYPE_SOFTWARE;
     attr.config = PERF_COUNT_SW_CPU_CLOCK;
+    attr.sample_type = sample_type;
+    return Fd(static_cast<int>(syscall(SYS_perf_event_open, &attr, -1, cpu, leader.get(),
+                                       uint64_t{PERF_FLAG_FD_CLOEXEC})));
+}
+
+Fd open_kprobe_member(const Fd& leader, const char* function) {
+    perf_event_attr attr = {};
+    attr.size = sizeof attr;
+    attr.type = kprobe_type();
+    attr.config1 = reinterpret_cast<uintptr_t>(function);
     return Fd(static_cast<int>(
         syscall(SYS_perf_event_open, &attr, -1, 0, leader.get(), uint64_t{PERF_FLAG_FD_CLOEXEC})));
+}
+
+/// kprobe.multi with these flags, of so many functions.
+Fd link_oddly(int program, uint32_t flags, uint32_t count) {
+    const char* const function = kGetpgid;
+    bpf_attr attr = {};
+    attr.link_create.prog_fd = static_cast<uint32_t>(program);
+    attr.link_create.attach_type = BPF_TRACE_KPROBE_MULTI;
+    attr.link_create.flags = flags;
+    attr.link_create.kprobe_multi.cnt = count;
+    attr.link_create.kprobe_multi.syms = reinterpret_cast<uintptr_t>(&function);
+    return Fd(static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof attr)));
 }
 
 int pin(const Fd& link) {
@@ -181,6 +203,30 @@ void beside(const Seen& seen) {
     if (!inside) return;
     const auto other = find_offset(*inside + 1, *inside + kJumpLength);
     if (other) shared_at(seen, *inside, *other);
+}
+
+void forbidden(const Seen& seen) {
+    const Fd leader = open_event({kGetpgid, 0, false});
+    say("leader's program", set_program(leader, seen.program("observe")));
+    say("member on another CPU", open_member(leader, 1) ? 0 : errno);
+    say("member with odd samples", open_member(leader, 0, uint64_t{1} << 40) ? 0 : errno);
+    say("member nowhere", open_kprobe_member(leader, "no_such_function") ? 0 : errno);
+    say("kprobe member", open_kprobe_member(leader, "vfs_read") ? 0 : errno);
+    say("member", open_member(leader) ? 0 : errno);
+    say("odd link without a program", link_oddly(-1, 8, 1) ? 0 : errno);
+    say("odd link", link_oddly(seen.program("observe"), 8, 1) ? 0 : errno);
+    say("link of too many", link_oddly(seen.program("observe"), 0, 1u << 22) ? 0 : errno);
+}
+
+void untraced(const Seen& seen) {
+    const Fd event = open_event({"__do_sys_getpriority", 0, false});
+    say("untraced", event ? 0 : errno);
+    say("no program", set_program(event, 1));
+    say("program", set_program(event, seen.program("observe")));
+    say("no second program", set_program(event, 1));
+    say("second program", set_program(event, seen.program("observe")));
+    say("link", link_event(event, seen.program("observe"), 1) ? 0 : errno);
+    say("link of no program", link_event(event, 1, 1) ? 0 : errno);
 }
 
 void beside_none(const Seen& seen) {

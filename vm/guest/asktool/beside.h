@@ -16,6 +16,10 @@ void wait_for(const Fd& event);
 
 /// Probes with options that only the kernel has, in groups, pinned: at one place with others.
 void beside(const Seen& seen);
+/// What --strict forbids, and beside each what the kernel refuses anyway.
+void forbidden(const Seen& seen);
+/// A probe of a function that ftrace does not trace: of perf's events it can have none.
+void untraced(const Seen& seen);
 /// A probe, and an event of the kernel's alone within its bytes that the kernel refuses.
 void beside_none(const Seen& seen);
 

@@ -192,6 +192,7 @@ void infos(const Seen& plain, const Seen& multi) {
     // Neither by name nor by address.
     const std::vector<const char*> functions = {"vfs_write", kGetpgid, "__x64_sys_getsid"};
     std::vector<uint64_t> places;
+    places.reserve(functions.size());
     for (const char* const function : functions)
         places.push_back(address_of(function));
     const int both = multi.program("observe_multi");

@@ -46,9 +46,15 @@ await_probes() {
     done
 }
 
+# The number and the runs of each program.
+counts() { bpftool prog show 2>/dev/null | sed -n 's/^\([0-9]*\): kprobe .*run_cnt \([0-9]*\).*/\1 \2/p'; }
+
+# hits BEFORE AFTER: of the programs that are in both. The kernel still shows those of a tool that has
+# just failed, and forgets them and their runs a moment later.
 hits() {
-    bpftool prog show 2>/dev/null | sed -n 's/^[0-9]*: kprobe .*run_cnt \([0-9]*\).*/\1/p' |
-        awk '{ sum += $1 } END { print sum + 0 }'
+    awk 'NR == FNR { before[$1] = $2; next }
+        $1 in before { sum += $2 - before[$1] }
+        END { print sum + 0 }' "$1" "$2"
 }
 
 # watch OUT ERR COMMAND...: the tool, the workload, the tool's end. Sets $seen, $code.
@@ -58,9 +64,10 @@ watch() {
     "$@" >"$out" 2>"$err" &
     pid=$!
     await_probes $pid
-    before=$(hits)
+    counts >/tmp/before
     sh "$here/work.sh" >/dev/null 2>&1
-    seen=$(($(hits) - before))
+    counts >/tmp/after
+    seen=$(hits /tmp/before /tmp/after)
     for signal in INT INT INT TERM KILL; do
         [ -e /proc/$pid/exe ] || break
         kill -$signal "$(tool_of $pid)" 2>/dev/null
