@@ -157,7 +157,8 @@ enum djprobe_attach_flags {
 	 * would be: within handlers, in NMIs. Only where the site takes part in a kprobe of the
 	 * kernel's own (SHARED_KPROBE) a hit that the kernel skips is missed. Several probes may
 	 * share a site, each with its counter; those that count come before programs. Goes with no
-	 * other flag but ONCE, and with no `entry_prog_fd`. Refused with NO_MAP (EBADF), MAP_KIND
+	 * other flag but ONCE, and with no `entry_prog_fd`; in DJPROBE_IOC_ATTACH_MANY a site may
+	 * have RETURN. Refused with NO_MAP (EBADF), MAP_KIND
 	 * (EOPNOTSUPP), NO_COUNTER and ODD_COUNTER (ERANGE), and as any site.
 	 *
 	 * With DJPROBE_IOC_ATTACH_MANY a list of actions (djprobe_action.h) may replace the
@@ -358,12 +359,13 @@ struct djprobe_site {
  * fault (bad program, no memory). A success writes back all sites, a refusal only
  * that one. EINVAL also for a `count` of 0 or above DJPROBE_MANY_MAX, and for
  * SESSION with a site that has not both RETURN and SHADOW, or COUNT with a site that has
- * flags, and for more than DJPROBE_ACTIONS_MAX actions, or for ONCE with none that `hits` shows;
- * like EFAULT and E2BIG, and ENOMEM for the list itself, it writes nothing back.
+ * another flag than RETURN, and for more than DJPROBE_ACTIONS_MAX actions, or for ONCE with none
+ * that `hits` shows; like EFAULT and E2BIG, and ENOMEM for the list itself, it writes nothing back.
  *
  * With COUNT and actions the cookie of a site names its first counter; each action says how far
  * behind it its own one lies, within the value. A list that holds what is no action is refused with
- * NO_ACTION.
+ * NO_ACTION. The module holds a reference to the map of times, too, and refuses one that is none
+ * with NO_MAP (EBADF), MAP_KIND (EOPNOTSUPP) or NO_COUNTER (ERANGE: its size).
  *
  * Without COUNT the actions stand in front of the program, and are conditions (IF_*): NO_ACTION for
  * others. Where one does not hold, the probed text goes on as if there were no probe: such a hit is
@@ -384,7 +386,8 @@ struct djprobe_attach_many {
 	__u32 size; /* in */
 	/*
 	 * in: 0; DJPROBE_ATTACH_SESSION, where all sites have RETURN and SHADOW;
-	 * DJPROBE_ATTACH_COUNT, where all have 0, and each its counter as cookie, also with ONCE;
+	 * DJPROBE_ATTACH_COUNT, where each has 0 or RETURN, and its counter as cookie, also with
+	 * ONCE;
 	 * DJPROBE_ATTACH_AS_KPROBE or DJPROBE_ATTACH_AS_MULTI. Each may have DJPROBE_ATTACH_SKIP.
 	 */
 	__u32 flags;
@@ -400,7 +403,7 @@ struct djprobe_attach_many {
 	__u64 actions;	    /* in: user pointer to `action_count` struct djprobe_action, or 0 */
 	__u32 action_count; /* in: up to DJPROBE_ACTIONS_MAX; 0: each hit increments its counter, or
 			     * runs the program */
-	__u32 reserved;	    /* 0 */
+	__s32 times_fd;	    /* in: with TIME or ELAPSED, the map of the tasks' times; else 0 */
 };
 #define DJPROBE_IOC_ATTACH_MANY _IO('j', 5)
 #define DJPROBE_MANY_MAX 65536

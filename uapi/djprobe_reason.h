@@ -157,17 +157,17 @@ enum djprobe_detail {
 	  "the site by its symbol", NONE)                                                          \
 	X(140, NO_MAP, "no-map", "not a file descriptor of a BPF map", NONE)                       \
 	X(141, MAP_KIND, "map-kind",                                                               \
-	  "counters live in a map of type percpu_array with plain values that programs may "       \
-	  "write", NONE)                                                                           \
+	  "counters live in a map of type percpu_array, times in one of type array, with plain "   \
+	  "values that programs may write", NONE)                                                  \
 	X(142, NO_COUNTER, "no-counter",                                                           \
 	  "the map has no room there for a counter (8 bytes; an extreme: 16, a histogram: 520): its key or its "   \
-	  "offset is too large", ACTION)                                                           \
+	  "offset is too large; or one of times has not 8192 + 2^n values of 8 bytes", ACTION)                                                           \
 	X(143, ODD_COUNTER, "odd-counter",                                                         \
 	  "a counter's offset within the value must be a multiple of 8", ACTION)                   \
 	X(144, NO_ACTION, "no-action",                                                             \
 	  "not an action: its operation, register or width is not known, or a field that "         \
-	  "must be 0 is not; or the list has too many registers or extremes; or, in front of a "   \
-	  "program, it is no condition", ACTION)
+	  "must be 0 is not; or the list has too many registers or extremes, or does not fit "     \
+	  "with TIME or ELAPSED; or, in front of a program, it is no condition", ACTION)
 /* clang-format on */
 
 enum djprobe_reason {

@@ -11,6 +11,11 @@ x86::TaskLayout task_of(const djk_machine& machine) {
     return task;
 }
 
+x86::TimesTable times_of(const djk_machine& machine, const djk_handler* handler) {
+    const djk_times times = djk_handler_times(handler);
+    return {times.entries, times.mask, machine.cpu_number};
+}
+
 }  // namespace
 
 bool CodeBuilder::does_itself(const djk_handler* handler) {
@@ -51,7 +56,8 @@ Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 ad
                                         .lahf = machine_.lahf,
                                         .return_thunk = machine_.return_thunk,
                                         .actions = actions_of(shape.direct),
-                                        .task = task_of(machine_)};
+                                        .task = task_of(machine_),
+                                        .times = times_of(machine_, shape.direct)};
         return emit_counting_detour(plan, count, live, address, out, layout);
     }
     x86::FrontConfig front;

@@ -300,6 +300,7 @@ struct djk_machine {
 	unsigned long resched; /* void (), to call when the preemption count has reached 0; or 0 */
 	int current_task;      /* the address of the task that runs, per CPU */
 	unsigned int task_fields[DJPROBE_TASK_FIELDS]; /* where its fields lie */
+	int cpu_number;				       /* a CPU's own number, per CPU */
 };
 void djk_get_machine(struct djk_machine *machine);
 
@@ -348,6 +349,12 @@ bool djk_handler_shows_other(const struct djk_handler *handler);
  * front of what it runs, or 0. The list stays as long as the handler. */
 size_t djk_handler_actions(const struct djk_handler *handler,
 			   const struct djprobe_action **actions);
+/* Where its timers keep the times of tasks, see DJPROBE_TIMES_HEAD; `entries` is 0 without one. */
+struct djk_times {
+	unsigned long entries; /* the address of the first one */
+	unsigned int mask;     /* 2^n - 1 */
+};
+struct djk_times djk_handler_times(const struct djk_handler *handler);
 /* Note that it reads neither: they need not change. Before djk_handler_start(). */
 void djk_handler_show_own(struct djk_handler *handler);
 /* Note that the program calls no helper that needs a run context. Before djk_handler_start(). */

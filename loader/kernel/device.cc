@@ -66,6 +66,7 @@ djprobe_attach_many many_of(const AttachRequest& request) {
     if (!request.actions.empty())
         attach.actions = reinterpret_cast<std::uintptr_t>(request.actions.data());
     attach.action_count = static_cast<std::uint32_t>(request.actions.size());
+    attach.times_fd = request.times_fd;
     return attach;
 }
 
@@ -135,7 +136,9 @@ Probe Device::attach_acting(const SiteSpec& site, const AttachRequest& request,
     sites[0].offset = site.offset;
     sites[0].address = site.address;
     sites[0].cookie = cookie_of(request, 0);
+    sites[0].flags = request.flags & DJPROBE_ATTACH_RETURN;
     djprobe_attach_many attach = many_of(request);
+    attach.flags &= ~DJPROBE_ATTACH_RETURN;
     if (UniqueFd fd = attach_sites(sites, attach)) return Probe(std::move(fd));
     const int error = errno;
     check_actions_known(error, attach);

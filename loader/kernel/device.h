@@ -65,6 +65,7 @@ struct AttachRequest {
     /// With DJPROBE_ATTACH_COUNT: what each hit does; none: it increments the counter. Without:
     /// conditions in front of the program.
     std::span<const djprobe_action> actions{};
+    int times_fd = 0;  ///< with TIME or ELAPSED among them: the map of tasks' times
 };
 
 /// One of many sites.

@@ -3,6 +3,9 @@
 
 #include <unistd.h>
 
+#include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -10,6 +13,7 @@
 #include "base/say.h"
 #include "kernel/device.h"
 #include "latency/programs.h"
+#include "latency/tsc_clock.h"
 #include "session/attach_session.h"
 #include "session/attachment.h"
 #include "session/command.h"
@@ -39,22 +43,102 @@ void check_different(const LatencyOptions& options, const AttachmentReport& from
          options.to.str(), address);
 }
 
-std::vector<Attachment> attach_both(const LatencyOptions& options, const LatencyPrograms& programs,
-                                    const Device& device, Symbolizer& symbolizer,
-                                    const StopSignals& stop) {
+// What measures, and where.
+struct Measuring {
+    LatencyPrograms programs;
+    std::vector<Attachment> attachments{};
+    std::string how{};       // for the user
+    std::uint64_t rate = 0;  // of actions: that of their clock
+};
+
+void attach_programs(Measuring& measuring, const LatencyOptions& options, const Device& device,
+                     Symbolizer& symbolizer, const StopSignals& stop) {
     AttachOptions attach;
     attach.mode = options.mode;
     attach.return_mode = options.return_mode;
-    std::vector<Attachment> attachments;
     const auto add = [&](Program program, const Place& place) {
-        attachments.push_back(Attachment::attach({std::move(program), place.site, place.at_returns},
-                                                 attach, device, symbolizer, stop));
+        measuring.attachments.push_back(Attachment::attach(
+            {std::move(program), place.site, place.at_returns}, attach, device, symbolizer, stop));
     };
-    add(programs.begin(), options.from);
-    add(programs.end(), options.to);
-    check_different(options, attachments.front().report(), attachments.back().report());
-    return attachments;
+    add(measuring.programs.begin(), options.from);
+    add(measuring.programs.end(), options.to);
 }
+
+void attach_actions(Measuring& measuring, const LatencyOptions& options, const Device& device,
+                    Symbolizer& symbolizer, const StopSignals& stop) {
+    const auto add = [&](const Counters& counters, const Place& place) {
+        measuring.attachments.push_back(
+            Attachment::attach_actions(place, counters, options.mode, device, symbolizer, stop));
+    };
+    add(measuring.programs.begin_counters(), options.from);
+    add(measuring.programs.end_counters(), options.to);
+}
+
+void check_different(const LatencyOptions& options, const Measuring& measuring) {
+    check_different(options, measuring.attachments.front().report(),
+                    measuring.attachments.back().report());
+}
+
+// Why actions cannot measure it, whatever the places are; "": they may.
+std::string why_no_actions(const LatencyOptions& options, std::uint64_t& rate) {
+    if (options.style.by == LatencyBy::kComm) return "--by comm takes them";
+    if (options.return_mode == ReturnMode::kShadow) return "--ret-mode shadow takes them";
+    std::string why_not;
+    const std::optional<std::uint64_t> known = tsc_rate(why_not);
+    rate = known.value_or(0);
+    return known ? "" : why_not;
+}
+
+// By actions where they can, else by programs. A place that actions cannot have, programs may; if
+// not even they, they say why.
+Measuring begin_measuring(const LatencyOptions& options, const Device& device,
+                          Symbolizer& symbolizer, const StopSignals& stop) {
+    std::uint64_t rate = 0;
+    std::string why_not = why_no_actions(options, rate);
+    if (why_not.empty()) {
+        try {
+            Measuring measuring{LatencyPrograms::load_for_actions(options.style.by, rate)};
+            attach_actions(measuring, options, device, symbolizer, stop);
+            check_different(options, measuring);
+            measuring.how = "measured by actions, whose clock is the time stamp counter";
+            measuring.rate = rate;
+            return measuring;
+        } catch (const Error& error) {
+            stop.check();
+            why_not = error.what();
+        }
+    }
+    Measuring measuring{LatencyPrograms::load(options.style.by)};
+    attach_programs(measuring, options, device, symbolizer, stop);
+    check_different(options, measuring);
+    measuring.how = "measured by programs: " + why_not;
+    return measuring;
+}
+
+// Whether the clock of actions has been one all the time.
+class ClockWatch {
+  public:
+    explicit ClockWatch(std::uint64_t rate) : rate_(rate) {}
+
+    // Throws Error: what has been measured so far may be wrong.
+    void check() const {
+        std::string why;
+        if (rate_ == 0 || tsc_rate(why) == rate_) return;
+        fail(ExitCode::kFailure,
+             "the kernel has given up its clock meanwhile, and the times may be wrong: measure "
+             "again, which takes another one");
+    }
+    // The time stamp counter may run on in sleep, or begin anew.
+    void tell_of_sleep() const {
+        constexpr std::int64_t kJitter = 1'000'000;
+        if (rate_ == 0 || time_asleep() - asleep_ < kJitter) return;
+        say("probeload: the machine was suspended meanwhile: a time across that is wrong\n");
+    }
+
+  private:
+    std::uint64_t rate_;  // 0: it is not the clock
+    std::int64_t asleep_ = time_asleep();
+};
 
 Summary sum_up(const std::vector<Attachment>& attachments, Symbolizer& symbolizer) {
     Summary summary;
@@ -78,40 +162,49 @@ void show(const LatencyOptions& options, const LatencyResults& results, Watch& w
 
 }  // namespace
 
-int run_latency(const LatencyOptions& options, const Numbers& numbers) {
-    check_places(options);
+int run_latency(const LatencyOptions& asked, const Numbers& numbers) {
+    check_places(asked);
     StopSignals stop;
     SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
     Symbolizer symbolizer;
     const Device device = Device::open();
     note_untested_kernel();
-    LatencyPrograms programs = LatencyPrograms::load(options.style.by);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
-    const std::vector<Attachment> attachments =
-        attach_both(options, programs, device, symbolizer, stop);
+    Measuring measuring = begin_measuring(asked, device, symbolizer, stop);
+    LatencyPrograms& programs = measuring.programs;
+    const std::vector<Attachment>& attachments = measuring.attachments;
+    LatencyOptions options = asked;
+    options.style.by_actions = programs.are_actions();
+    const ClockWatch clock(measuring.rate);
     for (const Attachment& attachment : attachments) {
         attachment.wait(stop);
         stop.check();
         say("{}\n", attached_line(attachment.report(), symbolizer));
     }
+    say("{}\n", measuring.how);
     for (const std::string& line : what_is_off(device.set_switches(0, 0)))
         say("probeload: {}\n", line);
 
+    const auto read = [&] {
+        clock.check();
+        return programs.read();
+    };
     programs.count(true);
     Watch watch(options, output);
     watch.tell(numbers, [&] {
         Summary now;
         for (const Attachment& attachment : attachments)
             now.attachments.push_back(attachment.snapshot(symbolizer));
-        now.distributions = latency_distributions(programs.read(), options.style);
+        now.distributions = latency_distributions(read(), options.style);
         return now;
     });
-    const std::optional<int> status = watch.run(
-        stop, wish, child, [&](double) { show(options, programs.read(), watch, output); });
+    const std::optional<int> status =
+        watch.run(stop, wish, child, [&](double) { show(options, read(), watch, output); });
     programs.count(false);
     Summary summary = sum_up(attachments, symbolizer);
-    const LatencyResults results = programs.read();
+    const LatencyResults results = read();
+    clock.tell_of_sleep();
     show(options, results, watch, output);
     summary.command_status = status;
     if (numbers) {

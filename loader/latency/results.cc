@@ -39,6 +39,30 @@ LatencyResults add_up(std::span<const latency_seen> cpus) {
     return results;
 }
 
+// A slot of actions has zero for itself.
+latency_seen seen_of(const latency_counted& cpu) {
+    latency_seen seen = {};
+    seen.all.sum = cpu.sum;
+    seen.all.most = cpu.most;
+    seen.all.inverted_least = cpu.inverted_least;
+    seen.all.slots[0] = cpu.slots[0];
+    for (std::size_t i = 0; i < LATENCY_SLOTS; ++i)
+        seen.all.slots[i] += cpu.slots[i + 1];
+    seen.begins = cpu.begins + cpu.again;
+    seen.again = cpu.again;
+    seen.unbegun = cpu.unbegun;
+    seen.missed_begins = cpu.missed_begins;
+    seen.missed_ends = cpu.missed_ends;
+    return seen;
+}
+
+std::uint64_t uncompared_of(std::span<const latency_counted> cpus) {
+    std::uint64_t uncompared = 0;
+    for (const latency_counted& cpu : cpus)
+        uncompared += cpu.most_uncompared + cpu.least_uncompared;
+    return uncompared;
+}
+
 LatencyResults add_up_by_cpu(std::span<const latency_seen> cpus) {
     LatencyResults results = add_up(cpus);
     for (std::size_t i = 0; i < cpus.size(); ++i) {

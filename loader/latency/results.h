@@ -44,12 +44,17 @@ struct LatencyResults {
     Times all;
     Unpaired unpaired;
     std::uint64_t unnamed = 0;     ///< pairs that no part has
+    std::uint64_t uncompared = 0;  ///< how many times may lie outside of least and most
     std::vector<TimesOf> parts{};  ///< those with the most pairs first
 };
 
 /// Of all CPUs, in their order.
 LatencyResults add_up(std::span<const latency_seen> cpus);
-/// The same, and a part for each CPU that has seen a pair.
+/// What actions have counted, as programs would have.
+latency_seen seen_of(const latency_counted& cpu);
+/// Times of them that were not compared with the least or the most.
+std::uint64_t uncompared_of(std::span<const latency_counted> cpus);
+/// The same as add_up(), and a part for each CPU that has seen a pair.
 LatencyResults add_up_by_cpu(std::span<const latency_seen> cpus);
 /// Those with the most pairs first.
 void sort_parts(std::vector<TimesOf>& parts);

@@ -80,6 +80,9 @@ std::string unpaired_text(const LatencyResults& results, LatencyBy by) {
     if (by == LatencyBy::kComm && results.unnamed != 0)
         text += fmt::format("{} in no line above: there is room for {} names\n",
                             plural(results.unnamed, "pair"), LATENCY_COMMS);
+    if (results.uncompared != 0)
+        text += fmt::format("{} not compared with the least or the greatest\n",
+                            plural(results.uncompared, "time"));
     return text;
 }
 
@@ -151,6 +154,7 @@ std::string latency_json(const LatencyResults& results, const LatencyStyle& styl
     json["seconds"] = elapsed;
     json["from"] = style.from;
     json["to"] = style.to;
+    json["means"] = style.by_actions ? "actions" : "programs";
     put(results.all, json);
     if (style.by != LatencyBy::kNothing) {
         json["by"] = parts_json(results, style);
@@ -162,6 +166,7 @@ std::string latency_json(const LatencyResults& results, const LatencyStyle& styl
     json["unended"] = unpaired.unended;
     json["missed_begins"] = unpaired.missed_begins;
     json["missed_ends"] = unpaired.missed_ends;
+    json["uncompared"] = results.uncompared;
     return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

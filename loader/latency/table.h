@@ -15,7 +15,8 @@ namespace djprobe::loader {
 struct LatencyStyle {
     std::string from, to;  ///< the places, as the user wrote them
     LatencyBy by = LatencyBy::kNothing;
-    std::size_t top = 20;  ///< so many parts
+    std::size_t top = 20;     ///< so many parts
+    bool by_actions = false;  ///< what has measured it; else programs
 };
 
 /// A line and a histogram for all, or for each part; then what makes no pair.

@@ -224,6 +224,22 @@ Attachment Attachment::attach_counters(const SiteSpec& site, const Counters& cou
     return {std::move(about), std::move(probe)};
 }
 
+Attachment Attachment::attach_actions(const Place& place, const Counters& counters,
+                                      djprobe_mode mode, const Device& device,
+                                      Symbolizer& symbolizer, const StopSignals& stop) {
+    stop.check();
+    AttachRequest request{counters.map_fd, "", counters.first, mode, DJPROBE_ATTACH_COUNT};
+    request.actions = counters.actions;
+    request.times_fd = counters.times_fd;
+    AttachmentReport about;
+    if (place.at_returns) {
+        about.covers = Covers::kReturns;
+        about.name = function_name(place.site, symbolizer);
+        request.flags |= kExact;
+    }
+    return {std::move(about), device.attach(place.site, request, symbolizer)};
+}
+
 bool Attachment::settling() const {
     return probe_.total().states[DJPROBE_STATE_OPTIMIZING] != 0;
 }

@@ -9,6 +9,7 @@
 
 #include "base/stop_signals.h"
 #include "kernel/device.h"
+#include "kernel/place.h"
 #include "session/report.h"
 #include "session/targets.h"
 
@@ -19,6 +20,7 @@ struct Counters {
     int map_fd;
     std::size_t first;
     std::span<const djprobe_action> actions{};  ///< none: a hit increments its counter
+    int times_fd = 0;                           ///< see AttachRequest
 };
 
 /// Lives until it is destroyed, as its probes do.
@@ -34,6 +36,11 @@ class Attachment {
     static Attachment attach_counters(const SiteSpec& site, const Counters& counters,
                                       djprobe_mode mode, const Device& device,
                                       Symbolizer& symbolizer, const StopSignals& stop);
+
+    /// Actions at one place, at each of a function's returns by itself (exact mode).
+    static Attachment attach_actions(const Place& place, const Counters& counters,
+                                     djprobe_mode mode, const Device& device,
+                                     Symbolizer& symbolizer, const StopSignals& stop);
 
     /// Sleeps until the optimizer has made up its mind, or until a signal comes.
     void wait(const StopSignals& stop) const { probe_.wait(stop); }

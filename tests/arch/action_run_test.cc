@@ -259,7 +259,7 @@ TEST(ActionListTest, OnlyActionsAreActions) {
     EXPECT_TRUE(is_action(make(DJPROBE_ACTION_ADD, 0, 4, DJPROBE_ACTION_SIGNED, 8)));
     for (const Action& wrong : {
              make(0),
-             make(12, 0, 8),
+             make(DJPROBE_ACTION_ELAPSED + 1, 0, 8),
              make(DJPROBE_ACTION_COUNT, 1),
              make(DJPROBE_ACTION_COUNT, 0, 8),
              make(DJPROBE_ACTION_COUNT, 0, 0, 1),
@@ -268,7 +268,7 @@ TEST(ActionListTest, OnlyActionsAreActions) {
              make(DJPROBE_ACTION_ADD, 0, 0),
              make(DJPROBE_ACTION_ADD, 0, 3),
              make(DJPROBE_ACTION_ADD, 0, 16),
-             make(DJPROBE_ACTION_ADD, 0, 8, 8),
+             make(DJPROBE_ACTION_ADD, 0, 8, 16),
              make(DJPROBE_ACTION_ADD, 0, 8, DJPROBE_ACTION_MEMORY | DJPROBE_ACTION_TASK),
              make(DJPROBE_ACTION_ADD, 0, 8, DJPROBE_ACTION_MEMORY, 0, 0xffff'ffff),
              make(DJPROBE_ACTION_COUNT, 0, 0, DJPROBE_ACTION_MEMORY),

@@ -343,6 +343,19 @@ Refusal emit_direct(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layo
     return refusal;
 }
 
+/// The longest list with a timer.
+Refusal emit_timer(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layout) {
+    Action actions[DJPROBE_ACTIONS_MAX];
+    for (Action& action : actions)
+        action = {DJPROBE_ACTION_LOG2, DJPROBE_TASK_PID, 2, DJPROBE_ACTION_TASK, 0, 0};
+    actions[0] = {DJPROBE_ACTION_ELAPSED, 0, 0, 0, 0, ~u64{0}};
+    for (size_t i = 1; i <= DJPROBE_EXTREMES_MAX; ++i)
+        actions[i].operation = DJPROBE_ACTION_MIN;
+    const CountConfig config = {.counter = 0x100000000, .lahf = true, .actions = actions};
+    return emit_counting_detour(plan, config, {kCallerSaved, true, true}, text + 0x2000, out,
+                                layout);
+}
+
 /// The longest list of the longest actions.
 Refusal emit_actions(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layout) {
     Action actions[DJPROBE_ACTIONS_MAX];
@@ -378,7 +391,8 @@ size_t largest_detour(u64 text, const Emit& emit, size_t& regions) {
 }
 
 TEST(DetourTest, LargestDetourFits) {
-    for (const Emit& emit : {Emit(emit_handlers), Emit(emit_direct), Emit(emit_actions)}) {
+    for (const Emit& emit :
+         {Emit(emit_handlers), Emit(emit_direct), Emit(emit_actions), Emit(emit_timer)}) {
         size_t regions = 0;
         EXPECT_LE(largest_detour(kUserText, emit, regions), kMaxDetour);
         EXPECT_GT(regions, 1000u);

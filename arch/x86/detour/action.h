@@ -20,16 +20,24 @@ inline bool is_of_task(const Action& action) {
 inline bool is_in_memory(const Action& action) {
     return (action.flags & DJPROBE_ACTION_MEMORY) != 0;
 }
+/// Whether it is what the list's ELAPSED has found.
+inline bool is_elapsed(const Action& action) {
+    return (action.flags & DJPROBE_ACTION_TOOK) != 0;
+}
 /// IF_*.
 inline bool compares(const Action& action) {
     return action.operation >= DJPROBE_ACTION_IF_EQ && action.operation <= DJPROBE_ACTION_IF_GE;
 }
 /// MAX or MIN.
 inline bool is_extreme(const Action& action) {
-    return action.operation >= DJPROBE_ACTION_MAX;
+    return action.operation == DJPROBE_ACTION_MAX || action.operation == DJPROBE_ACTION_MIN;
+}
+/// TIME or ELAPSED.
+inline bool is_timer(const Action& action) {
+    return action.operation == DJPROBE_ACTION_TIME || action.operation == DJPROBE_ACTION_ELAPSED;
 }
 inline bool has_operand(const Action& action) {
-    return action.operation != DJPROBE_ACTION_COUNT;
+    return action.operation != DJPROBE_ACTION_COUNT && !is_timer(action);
 }
 
 /// Where in memory, seen from the register.

@@ -13,6 +13,7 @@ constexpr u8 kGs = 0x65;
 /// Whether the operand is not a register as it is: elsewhere, a part of one, or rsp, which pushes
 /// have moved.
 bool needs_load(const Action& action) {
+    if (is_elapsed(action)) return false;
     const bool elsewhere = is_of_task(action) || is_in_memory(action);
     return has_operand(action) && (elsewhere || action.width != 8 || action.reg == kRsp);
 }
@@ -123,6 +124,7 @@ class CounterOperand {
 size_t ActionWriter::scratches(const Action& action, i64 counter, bool rax_is_operand) {
     const size_t loaded = needs_load(action) ? 1 : 0;
     const size_t far = is_far(action, counter) ? 1 : 0;
+    if (is_timer(action)) return action.operation == DJPROBE_ACTION_TIME ? 2 : 3;
     if (compares(action)) return loaded + (is_immediate(action) ? 0 : 1);
     if (action.operation == DJPROBE_ACTION_LOG2) return 1 + (loaded | far);
     if (!is_extreme(action)) return loaded + far;
@@ -172,6 +174,7 @@ void ActionWriter::extend(const Action& action, const Source& from, u8 to) {
 /// Where the operand's bytes are. The task's address is read anew for each action: one instruction,
 /// which needs no register that lives on.
 ActionWriter::Source ActionWriter::source(const Action& action) {
+    if (is_elapsed(action)) return {registers_.found(), false, 0};
     if (is_of_task(action)) {
         const u8 task = take();
         out_.code(kGs, rex(task, 0, 0), 0x8b, modrm(0, task, kBySib), 0x25);
@@ -255,9 +258,8 @@ void ActionWriter::histogram(const Action& action) {
 /// What is compared, so that the greatest is looked for and 0 is less than all: the operand, with
 /// the sign turned around if it counts, and for the least its complement.
 u8 ActionWriter::key_of(const Action& action, u8 saved_rax) {
-    if (!needs_load(action) && !is_turned(action))
-        return action.reg == kRax ? saved_rax : action.reg;
     u8 key = load(action);
+    if (!needs_load(action) && !is_turned(action)) return key == kRax ? saved_rax : key;
     if (!needs_load(action)) {
         const u8 copy = take();
         move(key, copy, out_);
@@ -301,6 +303,8 @@ void ActionWriter::write(const Action& action, Label& end) {
     taken_ = 0;
     if (compares(action)) {
         compare(action, end);
+    } else if (is_timer(action)) {
+        timer_.write(action, out_);
     } else if (is_extreme(action)) {
         extreme(action);
     } else if (action.operation == DJPROBE_ACTION_LOG2) {

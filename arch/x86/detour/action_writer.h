@@ -4,20 +4,17 @@
 
 #include "action.h"
 #include "emit.h"
+#include "timer_writer.h"
 
 namespace djprobe::x86 {
-
-/// Where the fields of the task that runs lie.
-struct TaskLayout {
-    i32 current = 0;  ///< the task's address, by its offset from %gs
-    u32 fields[DJPROBE_TASK_FIELDS] = {};
-};
 
 /// Registers that actions may change. No operand is in one of the scratch registers, which are rcx,
 /// rdx, rbx, rsi, rdi, r8 to r11, r14, r15, or, without an extreme in the list, rax.
 struct ActionRegisters {
     static constexpr size_t kMax = 3;
     u8 scratch[kMax] = {};
+    /// Holds what ELAPSED has found. No other action of such a list takes more than two.
+    u8 found() const { return scratch[kMax - 1]; }
     bool rax_is_operand = false;  ///< an extreme takes rax, and must give it back
 };
 
@@ -28,14 +25,17 @@ struct ActionPlace {
     u32 depth = 0;  ///< how far the stack pointer is below the site's
 };
 
-/// Writes actions, which change the status flags and the scratch registers; extremes rax, too.
+/// Writes actions, which change the status flags and the scratch registers; extremes rax, and
+/// timers rax and rdx, too.
 class ActionWriter {
   public:
     /// How many scratch registers an action takes.
     static size_t scratches(const Action& action, i64 counter, bool rax_is_operand);
 
-    ActionWriter(const ActionPlace& place, const ActionRegisters& registers, Emitter& out)
-        : place_(place), registers_(registers), out_(out) {}
+    /// `timer` writes the list's timer, if there is one.
+    ActionWriter(const ActionPlace& place, const ActionRegisters& registers, TimerWriter& timer,
+                 Emitter& out)
+        : place_(place), registers_(registers), timer_(timer), out_(out) {}
 
     void write(const Action& action, Label& end);
 
@@ -65,6 +65,7 @@ class ActionWriter {
     const ActionPlace& place_;
     const ActionRegisters& registers_;
     size_t taken_ = 0;  ///< by the action that is being written
+    TimerWriter& timer_;
     Emitter& out_;
 };
 

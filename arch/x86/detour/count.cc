@@ -10,6 +10,7 @@ constexpr RegisterSet kRaxOnly = register_bit(kRax);
 /// Those of the caller first. Of the others none that needs a longer address, and not rbp, by which
 /// an unwinder finds its way through a detour.
 constexpr RegisterSet kOthers = register_bit(3) | register_bit(14) | register_bit(15);
+constexpr RegisterSet kRaxAndRdx = register_bit(kRax) | register_bit(kRdx);
 constexpr Action kIncrement[] = {{DJPROBE_ACTION_COUNT, 0, 0, 0, 0, 0}};
 
 u8 first_of(RegisterSet registers) {
@@ -26,15 +27,18 @@ Count::Count(const CountConfig& config, const Live& live)
         const size_t taken =
             ActionWriter::scratches(action, place_.counter, registers_.rax_is_operand);
         if (taken > scratches_) scratches_ = taken;
-        takes_rax_ |= is_extreme(action);
+        if (is_extreme(action)) taken_ |= kRaxOnly;
+        if (is_timer(action)) taken_ |= kRaxAndRdx;
     }
     choose_flags(config, live);
+    timer_ = TimerWriter({place_.counter, config.task, config.times},
+                         {registers_.scratch[0], registers_.scratch[1], registers_.found()});
 }
 
 void Count::choose_flags(const CountConfig& config, const Live& live) {
     const RegisterSet operands = operands_of(actions_);
-    const RegisterSet kept = takes_rax_ ? operands | kRaxOnly : operands;
-    const bool lahf = live.flags && config.lahf && !takes_rax_;
+    const auto kept = static_cast<RegisterSet>(operands | taken_);
+    const bool lahf = live.flags && config.lahf && !taken_;
     choose_scratch(lahf ? kept | kRaxOnly : kept, live.registers);
     if (!live.flags) return;
     // In rax, unless an operand is there, or two registers would have to be pushed for that.
@@ -52,8 +56,8 @@ void Count::choose_flags(const CountConfig& config, const Live& live) {
 void Count::choose_scratch(RegisterSet kept, RegisterSet live) {
     RegisterSet free = kCallerSaved & ~kept, others = kOthers & ~kept;
     // An extreme gives back what it takes of an operand.
-    const bool loses_rax = takes_rax_ && !registers_.rax_is_operand;
-    pushed_ = loses_rax ? static_cast<RegisterSet>(live & kRaxOnly) : RegisterSet{0};
+    const RegisterSet given_back = registers_.rax_is_operand ? kRaxOnly : RegisterSet{0};
+    pushed_ = static_cast<RegisterSet>(live & taken_ & ~given_back);
     for (size_t i = 0; i < scratches_; ++i) {
         const auto dead = static_cast<RegisterSet>(free & ~live);
         registers_.scratch[i] = first_of(dead ? dead : free ? free : others);
@@ -81,7 +85,7 @@ void Count::begin(Emitter& out) {
     handler_ = out.size();
     const size_t pushes = count_of(pushed_) + (flags_ == Flags::Pushed ? 1 : 0);
     place_.depth = static_cast<u32>(pushes * sizeof(u64));
-    ActionWriter writer(place_, registers_, out);
+    ActionWriter writer(place_, registers_, timer_, out);
     for (const Action& action : actions_)
         writer.write(action, end_);
     after_ = out.size();
@@ -100,6 +104,7 @@ void Count::drop_flags(Emitter& out) const {
 void Count::emit(Emitter& out) {
     begin(out);
     bind_end(out);
+    end_at_ = out.here();
     restore(out);
 }
 

@@ -14,7 +14,8 @@ struct CountConfig {
     u64 return_thunk = 0;  ///< see Emitter::return_through()
     /// What is done with the counter and those behind it; none: it is incremented.
     Span<const Action> actions = {};
-    TaskLayout task = {};  ///< if an action asks for the task
+    TaskLayout task = {};   ///< if an action asks for the task
+    TimesTable times = {};  ///< if an action is a timer, which needs the task, too
 };
 
 /// Emit the increment or the actions, from the site's registers and flags to the same. It uses the
@@ -24,6 +25,9 @@ class Count {
     Count(const CountConfig& config, const Live& live);
 
     void emit(Emitter& out);
+
+    /// What actions rarely do. Behind emit().
+    void emit_cold(Emitter& out) { timer_.write_cold(end_at_, out); }
 
     /// The parts of emit(), for conditions that something stands behind: save what is needed and do
     /// the actions; lead here where a condition did not hold; restore what was saved, or all of it
@@ -54,10 +58,12 @@ class Count {
     ActionPlace place_;
     ActionRegisters registers_;
     size_t scratches_ = 0;
-    bool takes_rax_ = false;  ///< an extreme does
+    RegisterSet taken_ = 0;  ///< by an extreme rax, by a timer also rdx
     Flags flags_ = Flags::Dead;
     RegisterSet pushed_ = 0;  ///< what is live of the registers that change
     Label end_;               ///< where a condition does not hold
+    TimerWriter timer_;
+    u64 end_at_ = 0;  ///< of the list, where it will run
     size_t handler_ = 0, after_ = 0;
 };
 

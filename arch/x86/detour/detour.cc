@@ -76,7 +76,7 @@ struct CountOnly : NothingAfter {
     void emit(Emitter& out) { count.emit(out); }
     size_t handler() const { return count.handler(); }
     size_t restore() const { return count.restore(); }
-    void emit_cold(Emitter&) {}
+    void emit_cold(Emitter& out) { count.emit_cold(out); }
 };
 
 /// Continue behind `insn` in the original text, unless its relocated form never falls through: a

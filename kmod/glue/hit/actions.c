@@ -2,16 +2,22 @@
 #include "actions.h"
 
 #include <linux/bitops.h>
+#include <linux/bpf.h>
 #include <linux/err.h>
 #include <linux/kprobes.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
 #include <linux/overflow.h>
 #include <linux/percpu.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/uaccess.h>
+#include <asm/msr.h>
 
 #include "../kernel.h"
+#include "counter.h"
 #include "handler.h"
 
 struct djk_action_list *djk_read_actions(const void __user *from, u32 count)
@@ -25,6 +31,8 @@ struct djk_action_list *djk_read_actions(const void __user *from, u32 count)
 		return ERR_PTR(-ENOMEM);
 	refcount_set(&list->users, 1);
 	list->count = count;
+	list->times_map = NULL;
+	list->times.entries = 0;
 	if (!copy_from_user(list->actions, from, array_size(count, sizeof(*list->actions))))
 		return list;
 	kfree(list);
@@ -63,8 +71,65 @@ struct djk_action_list *djk_actions_get(struct djk_action_list *list)
 
 void djk_actions_put(struct djk_action_list *list)
 {
-	if (list && refcount_dec_and_test(&list->users))
-		kfree(list);
+	if (!list || !refcount_dec_and_test(&list->users))
+		return;
+	if (list->times_map)
+		bpf_map_put(list->times_map);
+	kfree(list);
+}
+
+static bool is_timer(const struct djprobe_action *action)
+{
+	return action->operation == DJPROBE_ACTION_TIME ||
+	       action->operation == DJPROBE_ACTION_ELAPSED;
+}
+
+bool djk_has_timer(const struct djk_action_list *list)
+{
+	u32 i;
+
+	for (i = 0; list && i < list->count; i++)
+		if (is_timer(&list->actions[i]))
+			return true;
+	return false;
+}
+
+/* Its values keep their addresses as long as it lives. */
+static unsigned int refuse_times(const struct bpf_map *map)
+{
+	const u32 tasks = map->max_entries - DJPROBE_TIMES_HEAD;
+
+	if (map->map_type != BPF_MAP_TYPE_ARRAY || !djk_is_plain_map(map))
+		return DJPROBE_REASON_MAP_KIND;
+	/* The head has an entry for each CPU, and one beside. */
+	if (map->value_size != sizeof(u64) || map->max_entries <= DJPROBE_TIMES_HEAD ||
+	    !is_power_of_2(tasks) || nr_cpu_ids >= DJPROBE_TIMES_HEAD)
+		return DJPROBE_REASON_NO_COUNTER;
+	return DJPROBE_REASON_NONE;
+}
+
+bool djk_take_times(struct djk_action_list *list, int map_fd, struct djp_attachment *attachment)
+{
+	struct bpf_map *const map = djk_map_of_fd(map_fd);
+
+	attachment->reason = map ? refuse_times(map) : DJPROBE_REASON_NO_MAP;
+	if (attachment->reason) {
+		if (map)
+			bpf_map_put(map);
+		return false;
+	}
+	list->times_map = map;
+	list->times.entries = (unsigned long)container_of(map, struct bpf_array, map)->value;
+	list->times.mask = map->max_entries - DJPROBE_TIMES_HEAD - 1;
+	return true;
+}
+
+struct djk_times djk_handler_times(const struct djk_handler *link)
+{
+	const struct djk_full_handler *const handler =
+		container_of(link, struct djk_full_handler, link);
+
+	return handler->actions ? handler->actions->times : (struct djk_times){};
 }
 
 size_t djk_handler_actions(const struct djk_handler *link, const struct djprobe_action **actions)
@@ -88,7 +153,10 @@ u32 djk_action_slots(const struct djprobe_action *action)
 		return DJPROBE_LOG2_SLOTS;
 	case DJPROBE_ACTION_MAX:
 	case DJPROBE_ACTION_MIN:
+	case DJPROBE_ACTION_ELAPSED:
 		return 2;
+	case DJPROBE_ACTION_TIME:
+		return 3;
 	default:
 		return 0;
 	}
@@ -132,6 +200,11 @@ void djk_get_task_layout(struct djk_machine *machine)
 #else
 	machine->current_task = (unsigned long)&current_task;
 #endif
+#ifdef DJK_HOT_CPU
+	machine->cpu_number = (unsigned long)&pcpu_hot.cpu_number;
+#else
+	machine->cpu_number = (unsigned long)&cpu_number;
+#endif
 	for (i = 0; i < DJPROBE_TASK_FIELDS; i++)
 		machine->task_fields[i] = task_offsets[i];
 }
@@ -165,10 +238,12 @@ static __always_inline u64 stored(const void *at, unsigned int width)
 	}
 }
 
-static __always_inline u64 operand(const struct djprobe_action *action, const struct pt_regs *regs)
+/* `took`: what ELAPSED has found. */
+static __always_inline u64 operand(const struct djprobe_action *action, const struct pt_regs *regs,
+				   u64 took)
 {
 	const unsigned int unused = 64 - 8 * action->width;
-	u64 whole = whole_operand(action, regs);
+	u64 whole = action->flags & DJPROBE_ACTION_TOOK ? took : whole_operand(action, regs);
 
 	/* The policy has proven that it cannot fault. */
 	if (action->flags & DJPROBE_ACTION_MEMORY)
@@ -233,10 +308,67 @@ static __always_inline void keep_greater(u64 __percpu *greatest, u64 key)
 	this_cpu_inc(greatest[1]);
 }
 
+/*
+ * Where the time of the task that runs is kept. NULL: it has no place, and this is counted, or it
+ * takes no part. As the detour's code finds it (arch/x86/detour/timer_writer.h says why that is
+ * exact).
+ */
+static __always_inline u64 *time_slot(const struct djk_times *times, u64 __percpu *without_place)
+{
+	u64 *const entries = (u64 *)times->entries;
+	const u32 task = current->pid;
+	u64 *slot;
+
+	if (task > (u32)READ_ONCE(entries[0])) {
+		if (task > times->mask && READ_ONCE(entries[0]))
+			this_cpu_inc(*without_place);
+		return NULL;
+	}
+	slot = entries + DJPROBE_TIMES_HEAD + DJPROBE_TIMES_INDEX(task, times->mask);
+	if (!task && READ_ONCE(*slot) == ~0ull && (u32)READ_ONCE(entries[0]))
+		slot = entries +
+		       DJPROBE_TIMES_INDEX(1 + (u32)raw_smp_processor_id(), DJPROBE_TIMES_HEAD - 1);
+	return READ_ONCE(*slot) == ~0ull ? NULL : slot;
+}
+
+/* False: the list ends. */
+static __always_inline bool store_time(const struct djk_times *times, u64 __percpu *counters)
+{
+	u64 *const slot = time_slot(times, counters + 2);
+
+	if (!slot)
+		return false;
+	if (xchg(slot, rdtsc_ordered()))
+		this_cpu_inc(counters[1]);
+	else
+		this_cpu_inc(counters[0]);
+	return true;
+}
+
+/* False: the list ends. */
+static __always_inline bool take_time(const struct djk_times *times, u64 __percpu *counters,
+				      u64 multiplier, u64 *took)
+{
+	u64 *const slot = time_slot(times, counters + 1);
+	u64 began, now;
+
+	if (!slot)
+		return false;
+	began = xchg(slot, 0);
+	if (!began) {
+		this_cpu_inc(counters[0]);
+		return false;
+	}
+	now = rdtsc_ordered();
+	*took = now < began ? 0 : mul_u64_u64_shr(now - began, multiplier, 32);
+	return true;
+}
+
 /* Not traced, like its callers on the way of a miss. */
 notrace bool djk_act(const struct djk_action_list *list, u64 __percpu *counter,
 		     const struct pt_regs *regs)
 {
+	u64 took = 0;
 	u32 i;
 
 	for (i = 0; i < list->count; i++) {
@@ -248,17 +380,25 @@ notrace bool djk_act(const struct djk_action_list *list, u64 __percpu *counter,
 			this_cpu_inc(*place);
 			break;
 		case DJPROBE_ACTION_ADD:
-			this_cpu_add(*place, operand(action, regs));
+			this_cpu_add(*place, operand(action, regs, took));
 			break;
 		case DJPROBE_ACTION_LOG2:
-			this_cpu_inc(place[fls64(operand(action, regs))]);
+			this_cpu_inc(place[fls64(operand(action, regs, took))]);
 			break;
 		case DJPROBE_ACTION_MAX:
 		case DJPROBE_ACTION_MIN:
-			keep_greater(place, key(action, operand(action, regs)));
+			keep_greater(place, key(action, operand(action, regs, took)));
+			break;
+		case DJPROBE_ACTION_TIME:
+			if (!store_time(&list->times, place))
+				return false;
+			break;
+		case DJPROBE_ACTION_ELAPSED:
+			if (!take_time(&list->times, place, action->value, &took))
+				return false;
 			break;
 		default:
-			if (!goes_on(action, operand(action, regs)))
+			if (!goes_on(action, operand(action, regs, took)))
 				return false;
 		}
 	}

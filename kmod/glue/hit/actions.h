@@ -8,7 +8,9 @@
 #include <linux/types.h>
 
 #include "../../../uapi/djprobe_action.h"
+#include "../kernel.h"
 
+struct bpf_map;
 struct djk_machine;
 struct djp_attachment;
 struct pt_regs;
@@ -16,6 +18,8 @@ struct pt_regs;
 struct djk_action_list {
 	refcount_t users;
 	u32 count;
+	struct bpf_map *times_map; /* of a list with a timer, else NULL */
+	struct djk_times times;
 	struct djprobe_action actions[];
 };
 
@@ -25,11 +29,15 @@ struct djk_action_list *djk_read_actions(const void __user *from, u32 count);
  * NULL is fine. */
 bool djk_are_actions(const struct djk_action_list *list, bool conditions,
 		     struct djp_attachment *attachment);
+/* Whether there is a timer among them, which needs djk_take_times(). NULL is fine. */
+bool djk_has_timer(const struct djk_action_list *list);
+/* Give the list, which no handler has yet, its map of times. False with the attachment's reason. */
+bool djk_take_times(struct djk_action_list *list, int map_fd, struct djp_attachment *attachment);
 /* Each may be NULL. */
 struct djk_action_list *djk_actions_get(struct djk_action_list *list);
 void djk_actions_put(struct djk_action_list *list);
 
-/* Where the detours find the task that runs, and its fields. */
+/* Where the detours find the task that runs, its fields, and the CPU's number. */
 void djk_get_task_layout(struct djk_machine *machine);
 
 /* How many counters an action has, of which a hit may change any. */

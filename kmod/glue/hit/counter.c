@@ -35,13 +35,19 @@ static bool holds_pointers(const struct bpf_map *map)
 #endif
 }
 
-static unsigned int refuse_map(const struct bpf_map *map)
+bool djk_is_plain_map(const struct bpf_map *map)
 {
 	/* The verifier may rely on it that nothing writes to such a map. */
 	const bool constant = map->map_flags & BPF_F_RDONLY_PROG;
-	const bool plain = map->map_type == BPF_MAP_TYPE_PERCPU_ARRAY && !holds_pointers(map);
 
-	return plain && !constant ? DJPROBE_REASON_NONE : DJPROBE_REASON_MAP_KIND;
+	return !constant && !holds_pointers(map);
+}
+
+static unsigned int refuse_map(const struct bpf_map *map)
+{
+	if (map->map_type == BPF_MAP_TYPE_PERCPU_ARRAY && djk_is_plain_map(map))
+		return DJPROBE_REASON_NONE;
+	return DJPROBE_REASON_MAP_KIND;
 }
 
 /* `size` bytes of counters, `distance` bytes behind the place. */
@@ -78,12 +84,19 @@ static unsigned int refuse_place(const struct bpf_map *map, struct place place,
 	return reason;
 }
 
-/* Take a reference to the map. NULL with the reason. */
-static struct bpf_map *take_map(int fd, unsigned int *reason)
+struct bpf_map *djk_map_of_fd(int fd)
 {
 	struct bpf_map *const map = (void *)djk_call1(bpf_map_get, fd);
 
-	if (IS_ERR(map)) {
+	return IS_ERR(map) ? NULL : map;
+}
+
+/* Take a reference to the map. NULL with the reason. */
+static struct bpf_map *take_map(int fd, unsigned int *reason)
+{
+	struct bpf_map *const map = djk_map_of_fd(fd);
+
+	if (!map) {
 		*reason = DJPROBE_REASON_NO_MAP;
 		return NULL;
 	}

@@ -26,6 +26,7 @@ static int read_sites(struct many *many)
 {
 	const u32 returns_by_shadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
 	const bool session = many->wanted.flags & DJPROBE_ATTACH_SESSION;
+	/* What counts runs at the site itself. */
 	const bool count = many->wanted.flags & DJPROBE_ATTACH_COUNT;
 	u32 i;
 	int error = 0;
@@ -35,7 +36,8 @@ static int read_sites(struct many *many)
 		struct djp_request *request = &many->asked[i];
 
 		if (!djk_are_site_flags(site->flags, site->offset) ||
-		    (session && site->flags != returns_by_shadow) || (count && site->flags))
+		    (session && site->flags != returns_by_shadow) ||
+		    (count && site->flags & ~DJPROBE_ATTACH_RETURN))
 			return -EINVAL;
 		error = djk_read_site(request, site->symbol, site->offset, site->address);
 		request->cookie = site->cookie;
@@ -118,6 +120,9 @@ static struct file *attach_sites(struct many *many, struct djp_attachment *attac
 	wanted->failed = wanted->count;
 	if (!djk_are_actions(many->actions, !programs.count, attachment))
 		return ERR_PTR(djk_errno_of(attachment->reason));
+	if (djk_has_timer(many->actions) &&
+	    !djk_take_times(many->actions, wanted->times_fd, attachment))
+		return ERR_PTR(djk_errno_of(attachment->reason));
 	wanted->failed = find_forbidden(many);
 	if (wanted->failed < wanted->count) {
 		attachment->reason = many->asked[wanted->failed].reason;
@@ -167,7 +172,7 @@ static bool are_in_order(const struct djprobe_attach_many *wanted)
 	default:
 		return false;
 	}
-	if (wanted->reserved || wanted->action_count > DJPROBE_ACTIONS_MAX ||
+	if (wanted->action_count > DJPROBE_ACTIONS_MAX ||
 	    (!wanted->action_count && wanted->actions))
 		return false;
 	return wanted->mode <= DJPROBE_MODE_INT3 && wanted->count &&
@@ -194,6 +199,9 @@ int djk_attach_many(void __user *argument, bool addresses)
 	result = PTR_ERR_OR_ZERO(many.actions);
 	if (result)
 		goto free_sites;
+	result = -EINVAL;
+	if (wanted->times_fd && !djk_has_timer(many.actions))
+		goto free_actions;
 	/* What ends such a probe is its count. */
 	result = -EINVAL;
 	if (wanted->flags & DJPROBE_ATTACH_ONCE && many.actions &&

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * From one place to another in the same task: what `probeload latency` attaches.
+ * From one place to another in the same task: what `probeload latency` attaches where actions of
+ * the module's cannot measure it. new_task() is needed in both cases.
  *
  * When a task was at the first place stands in an array, at the task's number. The storage that the
  * kernel has for tasks (BPF_MAP_TYPE_TASK_STORAGE) takes 156 instructions a look instead of 65, and
@@ -12,6 +13,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 
+#include "../../../uapi/djprobe_action.h"
 #include "latency.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -24,7 +26,8 @@ const volatile __u32 own;
 /* Else a place that is attached first would have hits to which the other has none. */
 bool on;
 
-/* 0: the task was not at the first place. */
+/* 0: the task was not at the first place. As the module's actions want it, see
+ * DJPROBE_TIMES_HEAD. */
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
@@ -39,6 +42,14 @@ struct {
     __type(value, struct latency_seen);
 } seen SEC(".maps");
 
+/* In place of the programs. */
+struct {
+    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, __u32);
+    __type(value, struct latency_counted);
+} counted SEC(".maps");
+
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
     __uint(max_entries, LATENCY_COMMS);
@@ -49,7 +60,8 @@ struct {
 static const struct latency_times nothing = {};
 
 static __always_inline __u64* began_of(__u32 task) {
-    const __u32 last = mask, index = LATENCY_INDEX(task, last);
+    const __u32 last = mask;
+    const __u32 index = DJPROBE_TIMES_HEAD + DJPROBE_TIMES_INDEX(task, last);
 
     return task <= last ? bpf_map_lookup_elem(&began, &index) : NULL;
 }

@@ -9,9 +9,6 @@
 
 /* In place of a time: the tasks of probeload itself do not count. */
 #define LATENCY_LEFT_OUT (~0ULL)
-/* Where a task's time lies: each at a place of its own, since the factor is odd, and those with
- * numbers in a row in different cache lines. */
-#define LATENCY_INDEX(task, mask) ((task)*2654435761U & (mask))
 
 /* Nanoseconds from begin to end. All zero before the first pair. */
 struct latency_times {
@@ -31,6 +28,20 @@ struct latency_seen {
     __u64 missed_ends;
     __u64 unnamed;    /* pairs that found no room in the table of names */
     __u64 idle_began; /* of the idle task, whose number is that of all idle tasks */
+};
+
+/* The same as actions of the module's count it: what each of the two lists changes is in a row, in
+ * the order of uapi/djprobe_action.h. `uncompared`: how many times may be above the most, or below
+ * the least. */
+struct latency_counted {
+    __u64 begin_hits;
+    __u64 begins, again, missed_begins; /* `begins` without those that came again */
+    __u64 end_hits;
+    __u64 unbegun, missed_ends;
+    __u64 sum;
+    __u64 most, most_uncompared;
+    __u64 inverted_least, least_uncompared;
+    __u64 slots[LATENCY_SLOTS + 1]; /* 0, then by powers of two */
 };
 
 struct latency_comm {

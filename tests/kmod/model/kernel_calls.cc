@@ -345,6 +345,10 @@ bool djk_handler_shows_other(const djk_handler*) {
 
 void djk_handler_show_own(djk_handler*) {}
 
+djk_times djk_handler_times(const djk_handler*) {
+    return {};
+}
+
 size_t djk_handler_actions(const djk_handler* handler, const djprobe_action** actions) {
     *actions = handler_of(handler).actions.data();
     return handler_of(handler).actions.size();

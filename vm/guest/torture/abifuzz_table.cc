@@ -38,7 +38,7 @@ constexpr Field kMany[] = {
     FIELD(Any, djprobe_attach_many, failed),
     FIELD(EntryMany, djprobe_attach_many, entry_prog_fd),
     {FieldKind::Actions, offsetof(djprobe_attach_many, actions), 12},
-    FIELD(Zero, djprobe_attach_many, reserved),
+    FIELD(Zero, djprobe_attach_many, times_fd),
 };
 constexpr Field kQuery[] = {
     FIELD(Index, djprobe_query, index),
@@ -303,13 +303,13 @@ djprobe_action an_action(Dice& dice) {
 /// None that uapi/djprobe_action.h defines.
 djprobe_action no_action(Dice& dice) {
     djprobe_action action = an_action(dice);
-    const uint8_t kWrong[] = {0, DJPROBE_ACTION_MIN + 1, 255};
+    const uint8_t kWrong[] = {0, DJPROBE_ACTION_ELAPSED + 1, 255};
     switch (dice.below(3)) {
         case 0:
             action.operation = kWrong[dice.below(std::size(kWrong))];
             break;
         case 1:
-            action.flags |= static_cast<uint8_t>(8u << dice.below(5));
+            action.flags |= static_cast<uint8_t>(16u << dice.below(4));
             break;
         default:
             action.flags = DJPROBE_ACTION_TASK;

@@ -69,7 +69,7 @@ class Refusal : public ProbeTest {
         many_.known.mode = DJPROBE_MODE_AUTO;
         many_.known.prog_fd = counter();
         many_.known.entry_prog_fd = 0;
-        many_.known.actions = many_.known.action_count = many_.known.reserved = 0;
+        many_.known.actions = many_.known.action_count = many_.known.times_fd = 0;
 
         query_.known.index = query_.known.flags = 0;
         enable_.known.enable = 1;

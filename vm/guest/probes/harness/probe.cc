@@ -98,7 +98,8 @@ Explained Device::explain(const Request& request) const {
 }
 
 ManyAnswer Device::attach_many(std::vector<djprobe_site>& sites, int prog_fd, djprobe_mode mode,
-                               uint32_t flags, const std::vector<djprobe_action>& actions) const {
+                               uint32_t flags, const std::vector<djprobe_action>& actions,
+                               int times_fd) const {
     ManyAnswer answer;
     answer.request.size = sizeof answer.request;
     answer.request.sites = reinterpret_cast<uint64_t>(sites.data());
@@ -108,6 +109,7 @@ ManyAnswer Device::attach_many(std::vector<djprobe_site>& sites, int prog_fd, dj
     answer.request.prog_fd = prog_fd;
     answer.request.actions = actions.empty() ? 0 : reinterpret_cast<uint64_t>(actions.data());
     answer.request.action_count = static_cast<uint32_t>(actions.size());
+    answer.request.times_fd = times_fd;
     const int result = call_ioctl(fd(), DJPROBE_IOC_ATTACH_MANY, &answer.request);
     if (result < 0)
         answer.error = result;

@@ -99,7 +99,7 @@ class Device {
     /// All or none; the sites hold what was written back.
     ManyAnswer attach_many(std::vector<djprobe_site>& sites, int prog_fd,
                            djprobe_mode mode = DJPROBE_MODE_AUTO, uint32_t flags = 0,
-                           const std::vector<djprobe_action>& actions = {}) const;
+                           const std::vector<djprobe_action>& actions = {}, int times_fd = 0) const;
     /// Throws std::runtime_error, with the reason's name, where the module refuses.
     Probe must_attach(const Request& request) const;
 

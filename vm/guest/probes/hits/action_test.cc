@@ -273,7 +273,7 @@ TEST_F(Action, WhatIsNoActionIsRefused) {
     const auto count = make(DJPROBE_ACTION_COUNT);
     constexpr auto kNoAction = DJPROBE_REASON_NO_ACTION;
     expect_refused({make(0)}, -EINVAL, kNoAction, 0);
-    expect_refused({count, make(12, 0, kDi, 8)}, -EINVAL, kNoAction, 1);
+    expect_refused({count, make(DJPROBE_ACTION_ELAPSED + 1, 0, kDi, 8)}, -EINVAL, kNoAction, 1);
     expect_refused({count, count, make(DJPROBE_ACTION_ADD, 0, 16, 8)}, -EINVAL, kNoAction, 2);
     expect_refused({make(DJPROBE_ACTION_ADD, 0, kDi, 3)}, -EINVAL, kNoAction, 0);
     expect_refused({make(DJPROBE_ACTION_IF_EQ, 1, kDi, 8)}, -EINVAL, kNoAction, 0);
@@ -306,13 +306,13 @@ TEST_F(Action, AListHasAnEnd) {
     EXPECT_EQ(answer(), -EFAULT);
     request.actions = 0;
     request.action_count = 0;
-    request.reserved = 1;
+    request.times_fd = 1;
     EXPECT_EQ(answer(), -EINVAL);
     // As it was published first: nothing behind that is read or written.
     request.size = offsetof(djprobe_attach_many, actions);
     const Probe probe{Fd(answer())};
     EXPECT_TRUE(probe);
-    EXPECT_EQ(request.reserved, 1u);
+    EXPECT_EQ(request.times_fd, 1);
     request.size -= 8;
     EXPECT_EQ(answer(), -EINVAL);
 }
