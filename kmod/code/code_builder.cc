@@ -75,6 +75,13 @@ Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 ad
     return emit_direct_detour(plan, direct, live, address, out, layout);
 }
 
+/// OUT_OF_REACH: no jump leads from the text to the slot.
+static Refusal check_reach(const x86::Plan& plan, u64 entry) {
+    x86::PatchSite unused;
+    if (const Refusal refusal = make_jump_site(plan, entry, unused)) return refusal;
+    return plan.tactic == x86::Tactic::Springboard ? make_board(plan, entry, unused) : Refusal{};
+}
+
 Refusal CodeBuilder::build(const CodeRequest& request, SiteCode& code) {
     const x86::Plan& plan = request.plan;
     u8 bytes[x86::kMaxDetour];
@@ -86,9 +93,7 @@ Refusal CodeBuilder::build(const CodeRequest& request, SiteCode& code) {
     if (const Refusal refusal = emit(request, code.shape, code.slot.address(), bytes, code.layout))
         return refusal;
     if (plan.may_jump())
-        if (const Refusal refusal = make_jump_site(plan, code.entry(), code.jump)) return refusal;
-    if (plan.may_jump() && plan.tactic == x86::Tactic::Springboard)
-        if (const Refusal refusal = make_board(plan, code.entry(), code.board)) return refusal;
+        if (const Refusal refusal = check_reach(plan, code.entry())) return refusal;
     writer_.add(code.slot.address(), {bytes, code.layout.size});
     return {};
 }

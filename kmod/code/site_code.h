@@ -19,13 +19,11 @@ struct Shape {
     bool operator==(const Shape&) const = default;
 };
 
-/// The code of a site and the text that leads to it.
+/// The code of a site. The text that leads to it follows from the plan and from entry().
 struct SiteCode {
     Shape shape;
     x86::DetourLayout layout;
     Slot slot;
-    x86::PatchSite jump;   ///< the jump, if the plan may jump
-    x86::PatchSite board;  ///< the springboard, if the plan has one
 
     u64 entry() const { return slot.address() + layout.entry; }
 };

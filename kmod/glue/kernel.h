@@ -382,8 +382,7 @@ void djk_handler_count(const struct djk_handler *handler, unsigned long *hits,
 void djk_registry_lock(void);
 void djk_registry_unlock(void);
 /* Zero-filled memory; NULL when out of memory. The large kind need not be contiguous. Freeing NULL
- * does nothing. Of what has about the size of a site there may be tens of thousands. */
-#define DJK_SITE_SIZE 832
+ * does nothing. */
 void *djk_alloc(size_t size);
 void djk_free(void *memory);
 void *djk_alloc_large(size_t size);

@@ -77,7 +77,6 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     if (site.plan.may_jump())
         site.live = analyst_.find_live(member.address, table_, only_increments(member.handler));
     if (const Refusal refusal = keep_what_is_read(site, member.handler)) return refusal;
-    site.breakpoint = make_breakpoint_site(plan);
     if (site.joins_kprobe()) {
         site.trap.site = &site.hit;
         // The kernel handles every int3 of its kprobe. A hit on one that it has just removed comes

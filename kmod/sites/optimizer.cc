@@ -86,15 +86,14 @@ void Sites::finish(SiteList& waiting) {
     SiteList ready, changed;
     while (Site* site = waiting.take_first()) {
         djk_breathe();
-        const x86::PatchSite& board = site->code.board;
         if (const Refusal refusal = check_to_optimize(text, *site)) {
             site->hold = refusal;
             changed.add(*site);
             continue;
         }
         // An older springboard leads to code that was replaced; no CPU has been on it since.
-        if (board.length) x86::write_board(text, board);
-        site->written_board = board;
+        site->board_entry = site->has_board() ? site->code.entry() : 0;
+        if (site->board_entry) x86::write_board(text, site->written_board());
         ready.add(*site);
     }
     back_to_int3(text, changed);

@@ -56,7 +56,7 @@ void update_patch(KernelText&, Site& site) {
     const Range ours = bytes_of(site);
     site.patch.ours = {ours.begin, ours.end};
     site.patch.jump = site.state == State::Optimized ? site.plan.anchor : 0;
-    if (site.written_board.length && !site.board_patch.length) {
+    if (site.board_entry && !site.board_patch.length) {
         show(site.board_patch, site.plan.board, site.plan.board_bytes);
         site.board_patch.ours = {site.plan.board, site.plan.board + x86::kJumpLength};
         site.board_patch.jump = site.plan.board;

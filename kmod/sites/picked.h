@@ -6,17 +6,28 @@
 
 namespace djprobe::kmod {
 
-/// A range of patches: `pick(const Site&)` says which patch of a site belongs to it, or nullptr for
-/// none.
-template <class Pick>
+/// A range of patches: those that make(const Site&) makes of the sites that choose(const Site&)
+/// chooses.
+template <class Choose, class Make>
 class Picked {
   public:
-    Picked(const SiteList& sites, Pick pick) : first_(sites.first()), pick_(pick) {}
+    Picked(const SiteList& sites, Choose choose, Make make)
+        : first_(sites.first()), choose_(choose), make_(make) {}
 
+    /// One patch, made where it is used.
+    class Handle {
+      public:
+        explicit Handle(const x86::PatchSite& patch) : patch_(patch) {}
+        const x86::PatchSite& operator*() const { return patch_; }
+        const x86::PatchSite* operator->() const { return &patch_; }
+
+      private:
+        x86::PatchSite patch_;
+    };
     class Iterator {
       public:
-        Iterator(const Site* site, const Pick& pick) : site_(site), pick_(pick) { skip(); }
-        const x86::PatchSite* operator*() const { return pick_(*site_); }
+        Iterator(const Site* site, const Picked& picked) : site_(site), picked_(picked) { skip(); }
+        Handle operator*() const { return Handle(picked_.make_(*site_)); }
         bool operator!=(const Iterator& other) const { return site_ != other.site_; }
         Iterator& operator++() {
             site_ = site_->next_picked;
@@ -26,26 +37,29 @@ class Picked {
 
       private:
         void skip() {
-            while (site_ && !pick_(*site_))
+            while (site_ && !picked_.choose_(*site_))
                 site_ = site_->next_picked;
         }
         const Site* site_;
-        const Pick& pick_;
+        const Picked& picked_;
     };
-    Iterator begin() const { return {first_, pick_}; }
-    Iterator end() const { return {nullptr, pick_}; }
+    Iterator begin() const { return {first_, *this}; }
+    Iterator end() const { return {nullptr, *this}; }
 
   private:
     const Site* first_;
-    Pick pick_;
+    Choose choose_;
+    Make make_;
 };
 
 inline auto breakpoints(const SiteList& sites) {
     return Picked(
-        sites, [](const Site& site) { return site.joins_kprobe() ? nullptr : &site.breakpoint; });
+        sites, [](const Site& site) { return !site.joins_kprobe(); },
+        [](const Site& site) { return site.breakpoint(); });
 }
 inline auto jumps(const SiteList& sites) {
-    return Picked(sites, [](const Site& site) { return &site.code.jump; });
+    return Picked(
+        sites, [](const Site&) { return true; }, [](const Site& site) { return site.jump(); });
 }
 
 }  // namespace djprobe::kmod

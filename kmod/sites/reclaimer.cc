@@ -10,12 +10,12 @@ namespace {
 /// Take the springboard out, which no CPU can be on any more. False: another patcher has written
 /// into it.
 bool restore_board(Site& site, SiteTable& table) {
-    if (!site.written_board.length) return true;
+    if (!site.board_entry) return true;
     KernelText text;
     // A kprobe that is not in the text keeps a copy of the jump, and would write it back.
-    if (find_kprobe(site.board()) || check_text(text, site.written_board, TextForm::Jump))
+    if (find_kprobe(site.board()) || check_text(text, site.written_board(), TextForm::Jump))
         return false;
-    x86::restore_board(text, site.written_board);
+    x86::restore_board(text, site.written_board());
     text.sync_cores();
     hide_board(text, site);
     table.forget_board(site);
@@ -38,7 +38,7 @@ void free_site(Site& site, SiteTable& table) {
 /// Until a quiescence: a springboard in the text, or a kprobe of ours that the kernel still lists,
 /// which would look like the kernel's own.
 bool leaves_behind(const Site& site) {
-    return site.written_board.length || site.joins_kprobe();
+    return site.board_entry || site.joins_kprobe();
 }
 
 bool is_near(const Site& site, u64 address) {

@@ -44,7 +44,7 @@ void Sites::retire(SiteList& sites) {
         for (Site& site : leaving) {
             hide_patch(text, site);
             // Its springboard is taken out later. A kprobe may prevent that: keep the module now.
-            if (site.written_board.length && find_kprobe(site.board())) site.keep_module();
+            if (site.board_entry && find_kprobe(site.board())) site.keep_module();
         }
     }
     for (Site& site : leaving)
@@ -57,7 +57,7 @@ void Sites::retire(SiteList& sites) {
     while (Site* site = leaving.take_first()) {
         djk_breathe();
         settle_near(site->region());
-        if (!site->written_board.length) site->let_module_go();
+        if (!site->board_entry) site->let_module_go();
         // This kicks the optimizer. A site that stays must not: the optimizer calls this function
         // itself, and would never rest.
         reclaimer_.add(*site);
@@ -98,7 +98,7 @@ void Sites::leave_text(SiteList& sites) {
             set_state(*site, State::Gone);
             // Other text may come to lie there.
             forget_reader(*site);
-            site->written_board = {};
+            site->board_entry = 0;
             table_.remove(*site);
             site->let_module_go();
             // A request that is about to attach there finds the site gone.

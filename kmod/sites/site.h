@@ -45,24 +45,23 @@ struct Site {
     u32 joining = 0;      ///< members of any request that have joined and are not linked yet
     unsigned int joining_wants = 0;  ///< enum djk_wants, or-ed over these
     Reads joining_reads;             ///< likewise
-    x86::PatchSite breakpoint;       ///< the int3 at the IA
     SiteCode code;
-    x86::PatchSite written_board;  ///< the springboard in the text, until a quiescence after the
-                                   ///< last jump to it; length 0: none
-    bool anchor_armed = false;     ///< an int3 or the jump is at the anchor (Slide)
-    bool bypassed = false;         ///< the bypass is in the detour
-    djk_patch patch{};             ///< the first instruction or the region, for djk_show_patch()
-    djk_patch board_patch{};       ///< the springboard, as long as it is written
-    djk_seat* seat = nullptr;      ///< its own kprobe beside the kernel's, see joins_kprobe()
-    bool holds_module = false;     ///< see keep_module()
-    bool only_board = false;       ///< the table lists it for its springboard: SiteTable::remove()
-    bool is_reader = false;        ///< Sites::readers_ has it
-    bool arming = false;           ///< Sites::arm() has it in its list
-    u64 left = 0;                  ///< removed: the quiescence after which no CPU is on it
-    Site* next = nullptr;          ///< in the table's list, or in the reclaimer's
-    Site* previous = nullptr;      ///< in the table's list
-    Site* next_near = nullptr;     ///< in the table's line
-    Site* next_picked = nullptr;   ///< in a SiteList
+    u64 board_entry = 0;          ///< where the springboard in the text leads, until a
+                                  ///< quiescence after the last jump to it; 0: there is none
+    bool anchor_armed = false;    ///< an int3 or the jump is at the anchor (Slide)
+    bool bypassed = false;        ///< the bypass is in the detour
+    djk_patch patch{};            ///< the first instruction or the region, for djk_show_patch()
+    djk_patch board_patch{};      ///< the springboard, as long as it is written
+    djk_seat* seat = nullptr;     ///< its own kprobe beside the kernel's, see joins_kprobe()
+    bool holds_module = false;    ///< see keep_module()
+    bool only_board = false;      ///< the table lists it for its springboard: SiteTable::remove()
+    bool is_reader = false;       ///< Sites::readers_ has it
+    bool arming = false;          ///< Sites::arm() has it in its list
+    u64 left = 0;                 ///< removed: the quiescence after which no CPU is on it
+    Site* next = nullptr;         ///< in the table's list, or in the reclaimer's
+    Site* previous = nullptr;     ///< in the table's list
+    Site* next_near = nullptr;    ///< in the table's line
+    Site* next_picked = nullptr;  ///< in a SiteList
 
     /// The module must stay as long as another patcher keeps this site's bytes in the text.
     void keep_module() {
@@ -88,18 +87,29 @@ struct Site {
     bool wants_jump() const { return state == State::Optimizing || state == State::Optimized; }
     /// The bytes that this site may ever change, without those of its springboard.
     Range region() const {
-        return plan.may_jump() ? Range{code.jump.address, code.jump.address + code.jump.length}
+        return plan.may_jump() ? Range{plan.anchor, plan.anchor + plan.region.length}
                                : Range{address(), address() + 1};
     }
     /// The springboard in the text.
     Range board() const {
-        return {written_board.address, written_board.address + written_board.length};
+        return board_entry ? Range{plan.board, plan.board + x86::kJumpLength} : Range{};
     }
+
+    // The text in its forms. There may be hundreds of thousands of sites: none keeps them.
+
+    x86::PatchSite breakpoint() const;
+    /// Only if the plan may jump and the code is built: it has checked that the jump reaches.
+    x86::PatchSite jump() const;
+    /// The springboard that leads to `entry`, if the plan has one.
+    x86::PatchSite board_to(u64 entry) const;
+    x86::PatchSite written_board() const { return board_to(board_entry); }
+    bool has_board() const { return plan.may_jump() && plan.tactic == x86::Tactic::Springboard; }
     u64 out_of_line() const { return code.slot.address() + code.layout.out_of_line; }
     u64 displaced() const { return code.slot.address() + code.layout.displaced; }
 };
 
-static_assert(sizeof(Site) <= DJK_SITE_SIZE);
+// The kernel has no smaller room between 512 bytes and 1024.
+static_assert(sizeof(Site) <= 512);
 
 /// An int3 or a jump of ours is in the text.
 inline bool is_live(State state) {

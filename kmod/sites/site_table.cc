@@ -72,14 +72,14 @@ void SiteTable::remove(Site& site) {
     if (site.anchor_armed) remove(site.anchor);
     list_.remove(site);
     --site_count_;
-    if (site.written_board.length)
+    if (site.board_entry)
         site.only_board = true;
     else
         leave_line(site);
 }
 
 void SiteTable::forget_board(Site& site) {
-    site.written_board = {};
+    site.board_entry = 0;
     if (!site.only_board) return;
     site.only_board = false;
     leave_line(site);
@@ -93,17 +93,17 @@ void SiteTable::leave_line(Site& site) {
 }
 
 void SiteTable::restore(FunctionCopy& copy) const {
-    const auto recover = [&](const x86::PatchSite& patch) {
-        copy.overwrite(patch.address, {patch.original, patch.length});
-    };
     const Range range = copy.code().range();
-    for_each_board_left(range, [&](const Site& site) { recover(site.written_board); });
+    const auto recover_board = [&](const Site& site) {
+        if (site.board_entry) copy.overwrite(site.plan.board, site.plan.board_bytes);
+    };
+    for_each_board_left(range, recover_board);
     for_each_near(range, [&](const Site& site) {
         if (site.state == State::Disarmed) return;
-        // A slide's region holds the int3 of the IA; the breakpoint knows the original byte.
-        if (site.plan.may_jump()) recover(site.code.jump);
-        recover(site.breakpoint);
-        if (site.written_board.length) recover(site.written_board);
+        const KeptPlan& plan = site.plan;
+        if (plan.may_jump()) copy.overwrite(plan.anchor, {plan.region.bytes, plan.region.length});
+        copy.overwrite(plan.site, {plan.first_bytes, 1});
+        recover_board(site);
     });
 }
 

@@ -8,14 +8,14 @@ Refusal check_written(KernelText& text, const Site& site) {
     if (site.joins_kprobe()) return {};
     if (site.state == State::Optimized) {
         if (const Refusal refusal = find_kprobe(site.region())) return refusal;
-        if (site.written_board.length)
-            if (const Refusal refusal = check_text(text, site.written_board, TextForm::Jump))
+        if (site.board_entry)
+            if (const Refusal refusal = check_text(text, site.written_board(), TextForm::Jump))
                 return refusal;
-        return check_text(text, site.code.jump, TextForm::Jump);
+        return check_text(text, site.jump(), TextForm::Jump);
     }
     if (site.anchor_armed && !text.matches(site.anchor.address, {&x86::kInt3, 1}))
         return Refusal{Reason::FOREIGN_PATCH, site.anchor.address};
-    return check_text(text, site.breakpoint, TextForm::Breakpoint);
+    return check_text(text, site.breakpoint(), TextForm::Breakpoint);
 }
 
 Refusal check_to_optimize(KernelText& text, const Site& site) {
@@ -23,16 +23,16 @@ Refusal check_to_optimize(KernelText& text, const Site& site) {
     // In a slide's region the int3 of the IA counts as original, and its anchor's int3 comes later.
     const TextForm form =
         site.slides() && !site.anchor_armed ? TextForm::Original : TextForm::Breakpoint;
-    if (const Refusal refusal = check_text(text, site.code.jump, form)) return refusal;
+    if (const Refusal refusal = check_text(text, site.jump(), form)) return refusal;
     // A kprobe right before the region may be about to get a jump of its own.
     if (const Refusal refusal = find_kprobe_over(site.region())) return refusal;
-    const x86::PatchSite& board = site.code.board;
-    if (!board.length) return {};
+    if (!site.has_board()) return {};
+    const x86::PatchSite board = site.board_to(site.code.entry());
     // A kprobe that is not in the text keeps a copy of what it found there.
     if (const Refusal refusal = find_kprobe_over({board.address, board.address + board.length}))
         return refusal;
-    return site.written_board.length ? check_text(text, site.written_board, TextForm::Jump)
-                                     : check_text(text, board, TextForm::Original);
+    return site.board_entry ? check_text(text, site.written_board(), TextForm::Jump)
+                            : check_text(text, board, TextForm::Original);
 }
 
 /// The original byte at `address` as a plan knows it, or -1.

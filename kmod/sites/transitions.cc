@@ -113,7 +113,7 @@ Refusal Sites::arm(SiteList& fresh, const Site*& refused) {
         for (const Site& site : fresh) {
             if (site.joins_kprobe()) continue;
             refused = &site;
-            if (const Refusal refusal = check_text(text, site.breakpoint, TextForm::Original))
+            if (const Refusal refusal = check_text(text, site.breakpoint(), TextForm::Original))
                 return refusal;
             if (const Refusal refusal = check_unchanged(text, table_, site)) return refusal;
             // After the facts were collected a kprobe may have come whose jump would cover the IA,
@@ -171,14 +171,11 @@ Refusal Sites::arm(size_t count, FunctionRef<Site*(size_t)> site_at, size_t& ref
 /// Optimized and Optimizing -> Armed: take the jumps out, and the int3s at slides' anchors. The
 /// int3s at the IAs stay. The caller has checked the text.
 void Sites::back_to_int3(KernelText& text, const SiteList& sites) {
-    const auto optimized = [](const Site& site) {
-        return site.state == State::Optimized ? &site.code.jump : nullptr;
-    };
-    x86::unoptimize(text, Picked(sites, optimized));
-    const auto anchored = [](const Site& site) {
-        return site.anchor_armed ? &site.code.jump : nullptr;
-    };
-    x86::disarm(text, Picked(sites, anchored));
+    const auto jump = [](const Site& site) { return site.jump(); };
+    const auto optimized = [](const Site& site) { return site.state == State::Optimized; };
+    x86::unoptimize(text, Picked(sites, optimized, jump));
+    const auto anchored = [](const Site& site) { return site.anchor_armed; };
+    x86::disarm(text, Picked(sites, anchored, jump));
     for (Site& site : sites) {
         if (site.anchor_armed) table_.remove(site.anchor);
         site.anchor_armed = false;

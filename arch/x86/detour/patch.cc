@@ -5,11 +5,11 @@
 
 namespace djprobe::x86 {
 
-PatchSite make_breakpoint_site(const Plan& plan) {
+PatchSite make_breakpoint_site(const PatchPlan& plan) {
     PatchSite site;
     site.address = plan.site;
     site.length = 1;
-    site.original[0] = plan.first_bytes[0];
+    site.original[0] = plan.first_byte;
     return site;
 }
 
@@ -24,11 +24,11 @@ Refusal finish(const PatchSite& site, Emitter& jump) {
 
 }  // namespace
 
-Refusal make_jump_site(const Plan& plan, u64 entry, PatchSite& out) {
+Refusal make_jump_site(const PatchPlan& plan, u64 entry, PatchSite& out) {
     out = PatchSite{};
     out.address = plan.anchor;
-    out.length = plan.region.length;
-    copy_bytes(out.original, {plan.region.bytes, out.length});
+    out.length = static_cast<u8>(plan.region.size());
+    copy_bytes(out.original, plan.region);
     if (plan.anchor != plan.site) out.original[plan.site - plan.anchor] = kInt3;
     Emitter jump({out.jump, out.length}, plan.anchor);
     if (plan.tactic == Tactic::Springboard)
@@ -38,7 +38,7 @@ Refusal make_jump_site(const Plan& plan, u64 entry, PatchSite& out) {
     return finish(out, jump);
 }
 
-Refusal make_board(const Plan& plan, u64 entry, PatchSite& out) {
+Refusal make_board(const PatchPlan& plan, u64 entry, PatchSite& out) {
     out = PatchSite{};
     out.address = plan.board;
     out.length = kJumpLength;

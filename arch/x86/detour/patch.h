@@ -54,18 +54,37 @@ enum class TextForm : u8 {
     Jump,
 };
 
+/// What the bytes of a site follow from: of a Plan, or of what is kept of one under the same names.
+struct PatchPlan {
+    template <class AnyPlan>
+    PatchPlan(const AnyPlan& plan)  // NOLINT(google-explicit-constructor): plans convert
+        : site(plan.site),
+          anchor(plan.anchor),
+          board(plan.board),
+          tactic(plan.tactic),
+          first_byte(plan.first_bytes[0]),
+          region(plan.region.bytes, plan.region.length),
+          board_bytes(plan.board_bytes) {}
+
+    u64 site, anchor, board;
+    Tactic tactic;
+    u8 first_byte;
+    Span<const u8> region;
+    Span<const u8> board_bytes;
+};
+
 /// The bytes for the int3 at the IA. Reads the plan only; any context.
-PatchSite make_breakpoint_site(const Plan& plan);
+PatchSite make_breakpoint_site(const PatchPlan& plan);
 
 /// The bytes for the jump at the anchor, which leads to `entry` or to the springboard. While it is
 /// not there the IA holds an int3: for an anchor before the IA (Slide) that int3 is part of the
 /// `original` tail. OUT_OF_REACH when the jump does not reach.
-Refusal make_jump_site(const Plan& plan, u64 entry, PatchSite& out);
+Refusal make_jump_site(const PatchPlan& plan, u64 entry, PatchSite& out);
 
 /// The bytes of the springboard, which leads to `entry`. They are dead while no jump leads to them:
 /// write them before optimize(), restore them after unoptimize() and a quiescence, since a task may
 /// be preempted right on them. OUT_OF_REACH when the springboard does not reach `entry`.
-Refusal make_board(const Plan& plan, u64 entry, PatchSite& out);
+Refusal make_board(const PatchPlan& plan, u64 entry, PatchSite& out);
 
 /// What the protocol needs of its environment. The calls may sleep; the caller serializes against
 /// every other writer of text (in the kernel: text_mutex) over a whole transition.
@@ -118,7 +137,7 @@ template <TextPort Port, class Sites>
 void arm(Port& port, const Sites& sites) {
     if (detail::is_empty(sites)) return;
     // 1: IA = int3. One byte (SDM 9.1.1): every CPU sees the old byte or int3.
-    for (const PatchSite* site : sites)
+    for (const auto& site : sites)
         detail::write_first(port, *site, kInt3);
     // 2: core sync (SDM 9.1.3): every CPU sees int3.
     port.sync_cores();
@@ -143,12 +162,12 @@ template <TextPort Port, class Sites>
 void optimize(Port& port, const Sites& sites) {
     if (detail::is_empty(sites)) return;
     // 4: tail = rest of the jump, filler. No CPU can fetch it: int3 is before it.
-    for (const PatchSite* site : sites)
+    for (const auto& site : sites)
         detail::write_tail(port, *site, site->jump);
     // 5: core sync (SDM 9.1.3): every CPU would see the new tail.
     port.sync_cores();
     // 6: anchor = jmp. One byte (SDM 9.1.1): every CPU sees int3 or the whole jump.
-    for (const PatchSite* site : sites)
+    for (const auto& site : sites)
         detail::write_first(port, *site, site->jump[0]);
     // 7: core sync: every CPU sees the jump.
     port.sync_cores();
@@ -159,12 +178,12 @@ template <TextPort Port, class Sites>
 void unoptimize(Port& port, const Sites& sites) {
     if (detail::is_empty(sites)) return;
     // 8: anchor = int3. One byte (SDM 9.1.1): every CPU sees the whole jump or int3.
-    for (const PatchSite* site : sites)
+    for (const auto& site : sites)
         detail::write_first(port, *site, kInt3);
     // 9: core sync (SDM 9.1.3): every CPU sees int3.
     port.sync_cores();
     // 10: tail = original. No CPU can fetch it: int3 is before it.
-    for (const PatchSite* site : sites)
+    for (const auto& site : sites)
         detail::write_tail(port, *site, site->original);
     // 11: core sync: every CPU would see the original tail.
     port.sync_cores();
@@ -175,7 +194,7 @@ template <TextPort Port, class Sites>
 void disarm(Port& port, const Sites& sites) {
     if (detail::is_empty(sites)) return;
     // 12: IA = original byte. One byte (SDM 9.1.1): every CPU sees int3 or the old instruction.
-    for (const PatchSite* site : sites)
+    for (const auto& site : sites)
         detail::write_first(port, *site, site->original[0]);
     // 13: core sync (SDM 9.1.3): every CPU sees the old instruction.
     port.sync_cores();

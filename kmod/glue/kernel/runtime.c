@@ -84,24 +84,8 @@ bool djk_is_dying(void)
 	return fatal_signal_pending(current);
 }
 
-/* kmalloc() would take 1024 bytes for a site. kvfree() frees objects of any cache. */
-static struct kmem_cache *site_cache;
-
-int djk_memory_start(void)
-{
-	site_cache = kmem_cache_create("djprobe_site", DJK_SITE_SIZE, 0, 0, NULL);
-	return site_cache ? 0 : -ENOMEM;
-}
-
-void djk_memory_stop(void)
-{
-	kmem_cache_destroy(site_cache);
-}
-
 void *djk_alloc(size_t size)
 {
-	if (size > 512 && size <= DJK_SITE_SIZE)
-		return kmem_cache_zalloc(site_cache, GFP_KERNEL);
 	return size > PAGE_SIZE ? kvzalloc(size, GFP_KERNEL) : kzalloc(size, GFP_KERNEL);
 }
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory, the optimizer's worker, the tasks that wait for it, and the notifier about modules that
+/* The optimizer's worker, the tasks that wait for it, and the notifier about modules that
  * unload. */
 #ifndef DJPROBE_KMOD_RUNTIME_H
 #define DJPROBE_KMOD_RUNTIME_H
 
 struct djp_probe;
-
-/* Before djk_alloc(), 0 or a negative errno; and when all is freed. */
-int djk_memory_start(void);
-void djk_memory_stop(void);
 
 /* 0 or a negative errno. */
 int djk_runtime_start(void);

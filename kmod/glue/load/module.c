@@ -22,12 +22,9 @@ static int __init djprobe_init(void)
 	if (error)
 		return error;
 	djk_helpers_init();
-	error = djk_memory_start();
-	if (error)
-		return error;
 	error = djk_ksym_start();
 	if (error)
-		goto stop_memory;
+		return error;
 	error = djk_assume(DJK_WITH_KPROBES);
 	if (error)
 		goto stop_ksym;
@@ -64,8 +61,6 @@ stop_view:
 	djk_kprobe_view_stop();
 stop_ksym:
 	djk_ksym_stop();
-stop_memory:
-	djk_memory_stop();
 	return error;
 }
 
@@ -80,7 +75,6 @@ static void __exit djprobe_exit(void)
 	djk_shadow_exit();
 	djk_kprobe_view_stop();
 	djk_ksym_stop();
-	djk_memory_stop();
 }
 
 module_init(djprobe_init);
