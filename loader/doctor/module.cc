@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "doctor/examine.h"
 #include "doctor/module_file.h"
+#include "doctor/signature.h"
 #include "kernel/device.h"
 
 namespace djprobe::loader::doctor {
@@ -36,12 +37,31 @@ bool has_secure_boot(const Machine& machine) {
     return variable && variable->size() == 5 && variable->back() == 1;
 }
 
+/// A signature by a key that the kernel lacks is none to it.
+Finding examine_signer(const Machine& machine, const ModuleFile& file, const std::string& why) {
+    const std::string name = signer(file.content);
+    const auto known = knows_certificate(machine.file("/proc/keys").value_or(""), name);
+    if (!known || name.empty())
+        return {
+            "signature", Health::Ok,
+            fmt::format("the module has one; which keys the kernel trusts cannot be seen{}", why)};
+    if (*known)
+        return {"signature", Health::Ok,
+                fmt::format("by '{}', whose key the kernel has{}", name, why)};
+    constexpr const char* kOfDkms = "/var/lib/dkms/mok.pub";
+    return {"signature", wants_signature(machine) ? Health::Bad : Health::Ok,
+            fmt::format("by '{}', whose key this kernel does not have{}{}", name, why,
+                        wants_signature(machine) ? ": enroll its certificate and reboot"
+                                                 : "; it asks for none"),
+            machine.has(kOfDkms) ? fmt::format("mokutil --import {}", kOfDkms) : ""};
+}
+
 Finding examine_signature(const Machine& machine, const ModuleFile& file) {
     const std::string why = has_secure_boot(machine) ? " (Secure Boot)" : "";
     const bool wanted = wants_signature(machine);
-    if (file.is_signed() || !file.is_readable())
-        return {"signature", Health::Ok,
-                file.is_signed() ? "the module has one" : "not looked at: the file is compressed"};
+    if (!file.is_readable())
+        return {"signature", Health::Ok, "not looked at: the file cannot be unpacked"};
+    if (is_signed(file.content)) return examine_signer(machine, file, why);
     if (!wanted) return {"signature", Health::Ok, "none, and this kernel asks for none" + why};
     return {"signature", Health::Bad,
             fmt::format("none, and this kernel{} loads signed modules only: make a key "

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "doctor/module_file.h"
 
+#include <elfutils/libdwelf.h>
+#include <fcntl.h>
 #include <fmt/core.h>
 
+#include <memory>
 #include <sstream>
+
+#include "base/unique_fd.h"
 
 namespace djprobe::loader::doctor {
 namespace {
@@ -19,6 +24,18 @@ std::string listed_in(const std::string& dependencies) {
     return "";
 }
 
+/// DKMS compresses a module as the kernel's own are.
+std::optional<std::string> unpacked(const std::filesystem::path& path) {
+    const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!fd) return {};
+    elf_version(EV_CURRENT);
+    const std::unique_ptr<Elf, decltype(&elf_end)> elf(dwelf_elf_begin(fd.get()), elf_end);
+    std::size_t size = 0;
+    const char* const raw = elf ? elf_rawfile(elf.get(), &size) : nullptr;
+    if (!raw) return {};
+    return std::string(raw, size);
+}
+
 }  // namespace
 
 std::optional<ModuleFile> ModuleFile::find(const Machine& machine) {
@@ -29,6 +46,8 @@ std::optional<ModuleFile> ModuleFile::find(const Machine& machine) {
     auto content = machine.file(file.path);
     if (!content) return {};
     file.content = std::move(*content);
+    if (!file.is_readable())
+        if (auto module = unpacked(machine.at(file.path))) file.content = std::move(*module);
     return file;
 }
 
@@ -36,10 +55,6 @@ bool ModuleFile::is_readable() const {
     return content.starts_with(
         "\x7f"
         "ELF");
-}
-
-bool ModuleFile::is_signed() const {
-    return content.ends_with("~Module signature appended~\n");
 }
 
 std::string_view ModuleFile::info(std::string_view key) const {

@@ -12,14 +12,13 @@ namespace djprobe::loader::doctor {
 
 struct ModuleFile {
     std::string path;
-    std::string content;
+    std::string content;  ///< unpacked
 
     /// Nothing: it is not installed for this kernel.
     static std::optional<ModuleFile> find(const Machine& machine);
 
-    /// A compressed file tells nothing of the following.
+    /// One that libdw cannot unpack tells nothing of the following.
     [[nodiscard]] bool is_readable() const;
-    [[nodiscard]] bool is_signed() const;
     /// What the file says of itself: "vermagic", "version", "srcversion"; "" for none.
     [[nodiscard]] std::string_view info(std::string_view key) const;
 };

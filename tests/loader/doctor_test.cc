@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 
 #include "doctor/examine.h"
 #include "doctor/module_file.h"
+#include "doctor/signature.h"
 #include "temp_file.h"
 
 namespace djprobe::loader::doctor {
@@ -104,6 +106,41 @@ TEST_F(Doctor, unsigned_module_is_bad_only_where_the_kernel_asks_for_a_signature
     EXPECT_NE(missing.command.find("sign-file sha256"), std::string::npos);
     install("~Module signature appended~\n");
     EXPECT_EQ(find(examine_module(machine()), "signature").health, Health::Ok);
+}
+
+/// As scripts/sign-file leaves a module: a message of `length` bytes with the signer's name in it.
+std::string signed_by(const std::string& name) {
+    const std::string message = std::string("0\x82\x01\x06\x03\x55\x04\x03\x0c") +
+                                static_cast<char>(name.size()) + name + "the rest";
+    return "code" + message + std::string("\0\0\x02\0\0\0\0\0\0\0\0", 11) +
+           static_cast<char>(message.size()) + "~Module signature appended~\n";
+}
+
+TEST_F(Doctor, signature_by_a_key_that_the_kernel_lacks_is_bad_where_it_asks_for_one) {
+    install(signed_by("DKMS module signing key"));
+    const auto said = [&] { return find(examine_module(machine()), "signature"); };
+    EXPECT_EQ(said().health, Health::Ok) << said().text;
+    write("/proc/keys",
+          "3a2b1c0d I------ 1 perm 1f030000 0 0 asymmetri Debian CA: 6ccece7e: X509.rsa 1ea1 []\n");
+    EXPECT_EQ(said().health, Health::Ok) << said().text;
+    write("/sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
+    write("/var/lib/dkms/mok.pub", "");
+    EXPECT_EQ(said().health, Health::Bad);
+    EXPECT_THAT(said().text, testing::StartsWith("by 'DKMS module signing key', whose key this "
+                                                 "kernel does not have"));
+    EXPECT_EQ(said().command, "mokutil --import /var/lib/dkms/mok.pub");
+    write("/proc/keys",
+          "3a2b1c0d I------ 1 perm 1f030000 0 0 asymmetri DKMS module signing key: 0a1b: X509.rsa "
+          "1ea1 []\n");
+    EXPECT_EQ(said().health, Health::Ok) << said().text;
+}
+
+TEST(Signature, ADamagedOneNamesNobody) {
+    const std::string whole = signed_by("a name");
+    for (std::size_t cut = 0; cut < whole.size(); cut++)
+        EXPECT_THAT(signer(whole.substr(cut)), testing::AnyOf("", "a name"));
+    EXPECT_EQ(signer(whole), "a name");
+    EXPECT_EQ(signer("~Module signature appended~\n"), "");
 }
 
 TEST_F(Doctor, lockdown_that_forbids_probes_is_bad) {
