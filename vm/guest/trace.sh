@@ -41,7 +41,7 @@ warm_up() {
 
 questions() {
     ask reads vfs_read -j --comm dd --if 'count == 4321' -c "$zeros" \
-        'file->f_path.dentry->d_name.name:str, count, count:x, (int)count * 2 + 1, file->f_inode->i_sb->s_type->name:str 9, *pos, file->f_path.dentry->d_iname:str'
+        'file->f_path.dentry->d_name.name:str, count, count:x, (int)count * 2 + 1, file->f_inode->i_sb->s_type->name:str 9, *pos, file->f_inode->i_sb->s_id:str'
     ask returns vfs_read:return -j --comm dd --if 'retval == 4321' -c "$zeros" \
         'retval, count, file->f_path.dentry->d_name.name:str, latency, latency > 0 && latency < 5000000000'
     ask forks attach_pid type --columns comm -c '/bin/true; /bin/true'
@@ -93,7 +93,7 @@ questions
 
 echo '* what an entry is given: strings, numbers, members, forms'
 [ "$(wc -l </tmp/reads)" = 4 ] || fail "not three events and the summary: $(cat /tmp/reads)"
-expect_line '"name":"vfs_read","data":\{"time":[0-9]+,"cpu":[01],"pid":[0-9]+,"comm":"dd","name":"zero","count":4321,"count_2":"0x10e1","value":8643,"name_2":"devtmpfs","pos":0,"d_iname":"zero"\}' /tmp/reads
+expect_line '"name":"vfs_read","data":\{"time":[0-9]+,"cpu":[01],"pid":[0-9]+,"comm":"dd","name":"zero","count":4321,"count_2":"0x10e1","value":8643,"name_2":"devtmpfs","pos":0,"s_id":"devtmpfs"\}' /tmp/reads
 
 echo '* what returns know of their entry'
 expect_line '"comm":"dd","retval":4321,"count":4321,"name":"zero","latency":[1-9][0-9]*,"value":1\}' /tmp/returns

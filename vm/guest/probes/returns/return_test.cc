@@ -114,7 +114,7 @@ TEST_F(Return, NoReturnRunsInASlotWhereItsPlaceInACacheLineCounts) {
     const loader::Kcore memory;
     int bare = 0;
     for (const char* function : {"vfs_read", "vfs_write", "vfs_open", "vfs_getattr", "vfs_statx",
-                                 "do_filp_open", "rw_verify_area", "ksys_read", "getname_flags"}) {
+                                 "path_openat", "rw_verify_area", "ksys_read", "getname_flags"}) {
         const djprobe_query entry = device_.must_attach(at(function)).settle();
         const uint64_t begin = entry.address - entry.offset;
         const std::vector<uint8_t> text = memory.read(begin, 2048);
