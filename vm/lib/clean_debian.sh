@@ -45,27 +45,36 @@ END
 # boot_debian ROOT SCRIPT LOG: boots the Debian at ROOT from a disk, with its own kernel, initramfs and
 # systemd, and runs SCRIPT there. Prints what that prints; its stderr and the console are in LOG.
 boot_debian() {
-    local root=$1 work status=1
+    local root=$1 work
     prepare_boot "$root" "$2"
     work=$(mktemp -d "$BUILD/hosts/vm.XXXXXX")
-    quietly "$BUILD/log/mke2fs.log" mke2fs -q -t ext4 -d "$root" "$work/disk" 4G
+    make_disk "$root" "$work/disk"
     qemu_command "$work" "${TCG}" "$root/vmlinuz" "$root/initrd.img" 'root=/dev/vda rw' 2 2048 max
     QEMU+=(-drive "file=$work/disk,if=virtio,format=raw,cache=unsafe")
+    run_debian "$work" "$3"
+}
+
+make_disk() { quietly "$BUILD/log/mke2fs.log" mke2fs -q -t ext4 -d "$1" "$2" 4G; }
+
+# run_debian DIR LOG: of what qemu_command has prepared in DIR, to the script's end.
+run_debian() {
+    local work=$1 log=$2 status=1
     start_qemu "$work"
     await_guest 600
-    cat "$work/err" "$work/console" >"$3"
+    cat "$work/err" "$work/console" >"$log"
     cat "$work/out"
     [[ $GUEST != 'exit 0' ]] || status=0
     ! splat_of "$work/console" >&2 || status=1
     rm -rf "$work"
-    ((status == 0)) || die "the VM: $GUEST (what it said: $3)"
+    ((status == 0)) || die "the VM: $GUEST (what it said: $log)"
 }
 
 # try_first_event RELEASE DEBS...: the two commands of a user, and how long they take.
 try_first_event() {
-    local release=$1 root=$BUILD/hosts/first-event log=$BUILD/log/packages-$1 times
+    local release=$1 root=$BUILD/hosts/first-event log=$BUILD/log/packages-$1 times key
     shift
     setup_clean "$release"
+    setup_secure_boot
     mkdir -p "$root"
     # dpkg waits for the disk at each file that it unpacks: in memory all else is measured.
     mount -t tmpfs -o size=6G djprobe "$root"
@@ -88,4 +97,8 @@ try_first_event() {
         }' <<<"$times" || die "the installation takes too long"
     note "booting it: $(basename "$(realpath "$root/vmlinuz")")"
     boot_debian "$root" "$TOP/vm/guest/first_event.sh" "$log-vm.log"
+    for key in enrolled unknown; do
+        note "booting it with Secure Boot, DKMS' key is $key"
+        boot_securely "$root" "$TOP/vm/guest/secure_boot.sh" "$log-secure-$key.log" "$key"
+    done
 }
