@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "decode/quote.h"
 #include "run/filter.h"
 
 namespace djprobe::loader {
@@ -128,8 +129,8 @@ Tool Tool::start(const std::vector<std::string>& argv, Filter filter, Stdout out
     tool.wait();
     if (word.of_filter)
         fail(word.error == EACCES ? ExitCode::kNoPermission : ExitCode::kFailure,
-             "{} is not run: {}", argv[0], why_no_filter(word.error));
-    throw std::system_error(word.error, std::generic_category(), argv[0]);
+             "{} is not run: {}", printable_name(argv[0]), why_no_filter(word.error));
+    throw std::system_error(word.error, std::generic_category(), printable_name(argv[0]));
 }
 
 void Tool::signal(int number) const {
