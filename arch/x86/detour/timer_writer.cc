@@ -79,7 +79,7 @@ void TimerWriter::read_clock() {
 }
 
 void TimerWriter::count(u32 which) {
-    const i64 counter = place_.counter + action_->offset + which * sizeof(u64);
+    const i64 counter = place_.counter + action_->offset + i64{which} * i64{sizeof(u64)};
     increment_per_cpu(counter, registers_.index, *out_);
 }
 
