@@ -288,10 +288,10 @@ uint32_t flags_of(const uint8_t* bytes) {
 }
 
 /// An increment of the probe's own counter, or a question about the task.
-djprobe_action an_action(Dice& dice) {
+djprobe_action an_action(bool counts, Dice& dice) {
     djprobe_action action = {};
     action.operation = DJPROBE_ACTION_COUNT;
-    if (dice.one_in(2)) return action;
+    if (counts && dice.one_in(2)) return action;
     action.operation = static_cast<uint8_t>(DJPROBE_ACTION_IF_EQ + dice.below(6));
     action.flags = DJPROBE_ACTION_TASK | (dice.one_in(2) ? DJPROBE_ACTION_SIGNED : 0);
     action.reg = static_cast<uint8_t>(dice.below(DJPROBE_TASK_FIELDS));
@@ -302,7 +302,7 @@ djprobe_action an_action(Dice& dice) {
 
 /// None that uapi/djprobe_action.h defines.
 djprobe_action no_action(Dice& dice) {
-    djprobe_action action = an_action(dice);
+    djprobe_action action = an_action(true, dice);
     const uint8_t kWrong[] = {0, DJPROBE_ACTION_ELAPSED + 1, 255};
     switch (dice.below(3)) {
         case 0:
@@ -318,11 +318,11 @@ djprobe_action no_action(Dice& dice) {
     return action;
 }
 
-/// Right ones; `wrong`: but for one.
-void fill_list(uint8_t* list, size_t count, bool wrong, Dice& dice) {
+/// Right ones; `wrong`: but for one. Where nothing counts, conditions.
+void fill_list(uint8_t* list, size_t count, bool counts, bool wrong, Dice& dice) {
     const size_t odd = wrong ? dice.below(count) : count;
     for (size_t i = 0; i < count; ++i) {
-        const djprobe_action action = i == odd ? no_action(dice) : an_action(dice);
+        const djprobe_action action = i == odd ? no_action(dice) : an_action(counts, dice);
         std::memcpy(list + i * sizeof action, &action, sizeof action);
     }
 }
@@ -332,15 +332,15 @@ void fill_actions(uint8_t* bytes, size_t at, bool mistake, const Surroundings& a
                   Model& model) {
     const bool counts = flags_of(bytes) == DJPROBE_ATTACH_COUNT;
     uint64_t pointer = 0, count = 0;
-    const bool wrong = mistake && counts && dice.one_in(2);
+    const bool wrong = mistake && dice.one_in(2);
     if (mistake && !wrong) {
         pointer = around.bad_pointers[dice.below(around.bad_pointers.size())];
         count = dice.one_in(2) ? 1 : DJPROBE_ACTIONS_MAX + 1 + dice.below(1u << 31);
-        model.must_fail(counts && count == 1 ? EFAULT : EINVAL);
-    } else if (wrong || (counts && dice.one_in(2))) {
+        model.must_fail(count == 1 ? EFAULT : EINVAL);
+    } else if (wrong || dice.one_in(2)) {
         pointer = reinterpret_cast<uint64_t>(bytes) + kActions;
         count = 1 + dice.below(DJPROBE_ACTIONS_MAX);
-        fill_list(bytes + kActions, count, wrong, dice);
+        fill_list(bytes + kActions, count, counts, wrong, dice);
         if (wrong) model.must_fail(EINVAL);
     }
     put(bytes, at, 8, pointer);
