@@ -27,9 +27,9 @@ Reads CodeBuilder::reads_of(const djk_handler* handler) {
     const x86::RegisterSet operands = x86::operands_of(actions_of(handler));
     const x86::FieldSet fields =
         handler->counter ? x86::FieldSet{0} : calls_.context_of(machine_, handler);
-    return {static_cast<x86::RegisterSet>((operands | x86::registers_of(fields)) &
-                                          x86::kCallerSaved),
-            (fields & x86::kFlagsField) != 0};
+    return {
+        static_cast<x86::RegisterSet>((operands | x86::registers_of(fields)) & x86::kCallerSaved),
+        (fields & x86::kFlagsField) != 0};
 }
 
 Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 address, Span<u8> out,

@@ -73,8 +73,7 @@ TaskFilter take_conditions(HitFilter& filter) {
 // At a return the program has the filter as ever, and so where the kernel's own probe takes over.
 bool takes_conditions(const Target& target, const Device& device) {
     if (target.at_returns || target.entry) return false;
-    return target.site.is_glob() ||
-           device.judge(target.site, 0).verdict != DJPROBE_VERDICT_REFUSED;
+    return target.site.is_glob() || device.judge(target.site, 0).verdict != DJPROBE_VERDICT_REFUSED;
 }
 
 void check_numbers(const FilterOptions& options) {

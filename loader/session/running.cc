@@ -28,8 +28,7 @@ bool may_serve(const Error& error, const Target& target, const AttachOptions& op
                const Device& device) {
     // The kernel's probe has no conditions.
     return error.code() == ExitCode::kRefusedSite && options.backend == Backend::kAuto &&
-           target.conditions.empty() &&
-           !target.site.is_glob() && !target.at_returns &&
+           target.conditions.empty() && !target.site.is_glob() && !target.at_returns &&
            is_safe_for_kprobe(device.judge(target.site, 0).reason);
 }
 

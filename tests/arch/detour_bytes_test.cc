@@ -286,12 +286,9 @@ Refusal emit_handler(const Plan& plan, u64 text, Span<u8> out, DetourLayout& lay
 
 /// As many of the longest conditions as may stand in front of a call.
 std::vector<Action> longest_conditions() {
-    const Action condition = {DJPROBE_ACTION_IF_EQ,
-                              DJPROBE_TASK_PID,
-                              2,
-                              DJPROBE_ACTION_SIGNED | DJPROBE_ACTION_TASK,
-                              0,
-                              ~u64{0} >> 1};
+    const Action condition = {
+        DJPROBE_ACTION_IF_EQ, DJPROBE_TASK_PID, 2, DJPROBE_ACTION_SIGNED | DJPROBE_ACTION_TASK, 0,
+        ~u64{0} >> 1};
     return std::vector<Action>(DJPROBE_ACTIONS_MAX, condition);
 }
 

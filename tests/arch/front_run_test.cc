@@ -35,9 +35,8 @@ class FrontTest : public test::CountFixture {
     /// A program behind the conditions.
     void program_at(Detoured& site, const DirectConfig& config, const Live& live) {
         Bytes bytes(kMaxDetour, kInt3);
-        const Refusal refusal =
-            emit_direct_detour(site.plan(), config, live, bench_.arena().slot(),
-                               {bytes.data(), bytes.size()}, layout_);
+        const Refusal refusal = emit_direct_detour(site.plan(), config, live, bench_.arena().slot(),
+                                                   {bytes.data(), bytes.size()}, layout_);
         write(site, refusal, bytes);
     }
     /// A handler with the whole frame behind them.
@@ -84,9 +83,10 @@ TEST_P(FrontTest, RandomConditionsLetThroughWhatTheyMean) {
     for (int round = 0; round < 4000 && !HasFailure(); ++round) {
         const Actions conditions = test::random_conditions(random);
         const Live live = random_live(random);
-        const FieldSet kinds[] = {kNoField, kAllFields, static_cast<FieldSet>(random() & kAllFields)};
-        DirectConfig config = direct_.config(static_cast<RegisterSet>(random() & kCallerSaved),
-                                             kinds[random() % 3]);
+        const FieldSet kinds[] = {kNoField, kAllFields,
+                                  static_cast<FieldSet>(random() & kAllFields)};
+        DirectConfig config =
+            direct_.config(static_cast<RegisterSet>(random() & kCallerSaved), kinds[random() % 3]);
         config.front = front(conditions, random() % 4 != 0);
         const std::string note = test::describe(conditions) + " live " +
                                  std::to_string(live.registers) + (live.flags ? " flags" : "");

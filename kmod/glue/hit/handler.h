@@ -36,10 +36,10 @@ struct djk_full_handler {
 	bool begins;			 /* it decides at the entry whether to see the return */
 	bool needs_context;		 /* it calls helpers that read its cookie or its kprobe */
 	bool asks_where;		 /* it calls bpf_get_func_ip(), or a program that may */
-	bool plain; /* a program that runs at the site, at each hit, and needs no context */
-	bool as_kprobe;		/* the program sees `ip` as at a kprobe of the kernel's own */
-	bool inside;		/* with as_kprobe: the kernel sees no function's entry there */
-	bool as_returned;	/* it sees `ip` and `sp` as they are behind the return */
+	bool plain;	  /* a program that runs at the site, at each hit, and needs no context */
+	bool as_kprobe;	  /* the program sees `ip` as at a kprobe of the kernel's own */
+	bool inside;	  /* with as_kprobe: the kernel sees no function's entry there */
+	bool as_returned; /* it sees `ip` and `sp` as they are behind the return */
 	unsigned long shown_ip; /* with as_kprobe: at an entry, else 0 */
 	u64 cookie;
 	struct kprobe identity; /* never registered: what bpf_get_func_ip() reads */

@@ -216,8 +216,8 @@ static struct djk_handler *make_of_program(const struct djk_source *base,
 
 struct djk_program_source djk_source_of_program(int fd, const int *entry_fd, size_t shadows)
 {
-	return (struct djk_program_source){ { make_of_program }, fd,	       entry_fd,
-					    shadows,		 DJK_AS_PROBE, NULL };
+	return (struct djk_program_source){ { make_of_program }, fd,  entry_fd, shadows,
+					    DJK_AS_PROBE,	 NULL };
 }
 
 static struct djk_handler *make_of_c(const struct djk_source *base, struct djp_request *request)

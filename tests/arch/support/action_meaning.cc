@@ -208,9 +208,8 @@ Actions random_conditions(std::mt19937_64& random) {
 }
 
 bool all_hold(const Actions& conditions, const Machine& machine, const Task& task) {
-    return std::ranges::all_of(conditions, [&](const Action& one) {
-        return holds(one, operand(one, machine, task));
-    });
+    return std::ranges::all_of(
+        conditions, [&](const Action& one) { return holds(one, operand(one, machine, task)); });
 }
 
 std::string describe(const Actions& actions) {

@@ -62,7 +62,7 @@ class Front : public ObserverTest {
 // By a program that is called directly, by one that sees all registers, and beside others.
 TEST_F(Front, AHitThatDoesNotPassIsNeitherHitNorMissed) {
     const Conditions conditions = {compare(DJPROBE_ACTION_IF_GE, kFirst, 10),
-                             compare(DJPROBE_ACTION_IF_LT, kFirst, 110)};
+                                   compare(DJPROBE_ACTION_IF_LT, kFirst, 110)};
     for (const int program : {counter(), observe()})
         for (const bool shared : {false, true})
             for (const djprobe_mode mode : kBothModes) {
@@ -118,13 +118,15 @@ TEST_F(Front, OnlyTheProcessThatWasNamedIsSeen) {
 
 TEST_F(Front, PassesAndTurnsAwayOnAllCpus) {
     for (const djprobe_mode mode : kBothModes) {
-        const Probe all = must_attach({compare(DJPROBE_ACTION_IF_EQ, kFirst, 0)}, {counter(), mode});
+        const Probe all =
+            must_attach({compare(DJPROBE_ACTION_IF_EQ, kFirst, 0)}, {counter(), mode});
         expect_mechanism(all, mode);
         EXPECT_EQ(call_getpgid(20'000, 4), 0u);
         EXPECT_EQ(all.hits(), 80'000u);
         EXPECT_EQ(missed(all.query()), 0u);
         all.enable(false);
-        const Probe none = must_attach({compare(DJPROBE_ACTION_IF_NE, kFirst, 0)}, {counter(), mode});
+        const Probe none =
+            must_attach({compare(DJPROBE_ACTION_IF_NE, kFirst, 0)}, {counter(), mode});
         expect_mechanism(none, mode);
         EXPECT_EQ(call_getpgid(20'000, 4), 0u);
         EXPECT_EQ(none.hits(), 0u);
