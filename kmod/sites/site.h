@@ -48,8 +48,6 @@ struct Site {
     SiteCode code;
     u64 board_entry = 0;          ///< where the springboard in the text leads, until a
                                   ///< quiescence after the last jump to it; 0: there is none
-    bool anchor_armed = false;    ///< an int3 or the jump is at the anchor (Slide)
-    bool bypassed = false;        ///< the bypass is in the detour
     djk_patch patch{};            ///< the first instruction or the region, for djk_show_patch()
     djk_patch board_patch{};      ///< the springboard, as long as it is written
     djk_seat* seat = nullptr;     ///< its own kprobe beside the kernel's, see joins_kprobe()
@@ -57,6 +55,8 @@ struct Site {
     bool only_board = false;      ///< the table lists it for its springboard: SiteTable::remove()
     bool is_reader = false;       ///< Sites::readers_ has it
     bool arming = false;          ///< Sites::arm() has it in its list
+    bool anchor_armed = false;    ///< an int3 or the jump is at the anchor (Slide)
+    bool bypassed = false;        ///< the bypass is in the detour
     u64 left = 0;                 ///< removed: the quiescence after which no CPU is on it
     Site* next = nullptr;         ///< in the table's list, or in the reclaimer's
     Site* previous = nullptr;     ///< in the table's list
