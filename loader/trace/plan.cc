@@ -20,11 +20,19 @@ namespace {
 constexpr std::string_view kResult = "retval", kLatency = "latency", kFunction = "func";
 
 // What the program itself calls by these names, and a variable of libbpf's macros.
-const std::set<std::string> kTaken = {
-    "ctx",         "event", "events",    "lost",        "call",      "frame",   "entered",
-    "val",         "calls", "key",       "task_comm",   "result",    "stacks",  "results",
-    "highest_bit", "value", "nothing",   "on_entry",    "on_return", "own_pid", "given",
-    "begun",       "_text", "cgroup_id", "cgroup_level", std::string(kReadComm)};
+const std::set<std::string> kTaken = {"ctx",          "event",
+                                      "events",       "lost",
+                                      "call",         "frame",
+                                      "entered",      "val",
+                                      "calls",        "key",
+                                      "task_comm",    "result",
+                                      "stacks",       "results",
+                                      "highest_bit",  "value",
+                                      "nothing",      "on_entry",
+                                      "on_return",    "own_pid",
+                                      "given",        "begun",
+                                      "_text",        "cgroup_id",
+                                      "cgroup_level", std::string(kReadComm)};
 
 class Planner {
   public:
@@ -55,9 +63,8 @@ class Planner {
         const auto first = static_cast<std::ptrdiff_t>(plan_.read_first.size());
         plan_.read.assign(plan_.needs.locals.begin() + first, plan_.needs.locals.end());
         take_locals();
-        plan_.needs.comm = std::ranges::any_of(plan_.fields, [](const Field& field) {
-            return field.fill.starts_with(kReadComm);
-        });
+        plan_.needs.comm = std::ranges::any_of(
+            plan_.fields, [](const Field& field) { return field.fill.starts_with(kReadComm); });
         return std::move(plan_);
     }
 
