@@ -180,7 +180,7 @@ TEST_F(Refusal, OfWhatMakesNoSenseWritesNothing) {
     many([](djprobe_attach_many& request) { request.flags = DJPROBE_ATTACH_SESSION; });
     site_.flags = DJPROBE_ATTACH_SHADOW;
     many([](djprobe_attach_many&) {});
-    site_.flags = DJPROBE_ATTACH_RETURN;
+    site_.flags = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
     many([](djprobe_attach_many& request) { request.flags = DJPROBE_ATTACH_COUNT; });
     untouched<djprobe_query>("QUERY", -EINVAL, probe.fd(), DJPROBE_IOC_QUERY, query_,
                              [](auto& request) { request.known.flags = 1; });
