@@ -12,6 +12,7 @@
 #include <random>
 #include <string>
 
+#include "base/temp_dir.h"
 #include "base/unique_fd.h"
 #include "survey/analysis.h"
 #include "survey/stand_in.h"
@@ -34,11 +35,10 @@ class WholeKernel : public testing::Test {
 /// Its vmlinux, with the symbols that it holds of itself.
 KernelImage read_kernel() {
     const std::string vmlinux = kKernel + "/vmlinux";
-    const std::string symbols = testing::TempDir() + "text_map_test.kallsyms";
+    TempDir directory;  // ctest runs several of these tests at once
+    const std::string symbols = directory.file("kallsyms");
     EXPECT_EQ(std::system((kSymbolTool + " " + vmlinux + " >" + symbols).c_str()), 0);
-    KernelImage image = KernelImage::from_file(vmlinux, symbols);
-    std::filesystem::remove(symbols);
-    return image;
+    return KernelImage::from_file(vmlinux, symbols);
 }
 
 /// Every line of the survey of the functions that the pattern fits.
