@@ -25,13 +25,14 @@ static u64 __percpu *counter_at(const struct bpf_map *map, struct place place)
 	return array->pptrs[place.key & array->index_mask] + place.offset;
 }
 
-/* Whether its values hold pointers of the kernel's, for which only the verifier knows the rules. */
-static bool holds_pointers(const struct bpf_map *map)
+/* Whether its values hold what only the kernel may change, by rules that the verifier knows:
+ * pointers, timers, locks. */
+static bool holds_special_fields(const struct bpf_map *map)
 {
 #ifdef DJK_MAP_RECORD
 	return !IS_ERR_OR_NULL(map->record);
 #else
-	return !IS_ERR_OR_NULL(map->kptr_off_tab);
+	return !IS_ERR_OR_NULL(map->kptr_off_tab) || map->spin_lock_off >= 0 || map->timer_off >= 0;
 #endif
 }
 
@@ -40,7 +41,7 @@ bool djk_is_plain_map(const struct bpf_map *map)
 	/* The verifier may rely on it that nothing writes to such a map. */
 	const bool constant = map->map_flags & BPF_F_RDONLY_PROG;
 
-	return !constant && !holds_pointers(map);
+	return !constant && !holds_special_fields(map);
 }
 
 static unsigned int refuse_map(const struct bpf_map *map)

@@ -2,10 +2,12 @@
 // The actions TIME and ELAPSED: each call makes a pair, by all means, and what makes none is
 // counted. Which maps they take. The clock is not looked at here: see vm/tests/latency.test.
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
 #include <unistd.h>
 
+#include <memory>
 #include <numeric>
 
 #include "../harness/observer.h"
@@ -200,6 +202,25 @@ TEST_F(Timer, TheTimesAreAnArrayOfTheRightSize) {
     EXPECT_EQ(attach(count, DJPROBE_ATTACH_RETURN, DJPROBE_MODE_AUTO, 0).error, 0);
     const uint32_t shadow = DJPROBE_ATTACH_RETURN | DJPROBE_ATTACH_SHADOW;
     EXPECT_EQ(attach(kEnd, shadow, DJPROBE_MODE_AUTO, times_.get()).error, -EINVAL);
+}
+
+// A time that is stored over a lock lets the kernel follow it as a pointer.
+TEST_F(Timer, TheTimesHoldNoLockOfTheKernels) {
+    const std::unique_ptr<btf, decltype(&btf__free)> types(btf__new_empty(), btf__free);
+    const int number = btf__add_int(types.get(), "unsigned int", 4, 0);
+    const int lock = btf__add_struct(types.get(), "bpf_spin_lock", 4);
+    ASSERT_EQ(btf__add_field(types.get(), "val", number, 0, 0), 0);
+    const int value = btf__add_struct(types.get(), "locked", 8);
+    ASSERT_EQ(btf__add_field(types.get(), "lock", lock, 0, 0), 0);
+    ASSERT_EQ(btf__add_field(types.get(), "number", number, 32, 0), 0);
+    ASSERT_EQ(btf__load_into_kernel(types.get()), 0);
+    LIBBPF_OPTS(bpf_map_create_opts, options, .btf_fd = static_cast<uint32_t>(btf__fd(types.get())),
+                .btf_key_type_id = static_cast<uint32_t>(number),
+                .btf_value_type_id = static_cast<uint32_t>(value));
+    const Fd locked(bpf_map_create(BPF_MAP_TYPE_ARRAY, "times", sizeof(uint32_t), 8,
+                                   DJPROBE_TIMES_HEAD + 64, &options));
+    ASSERT_GE(locked.get(), 0);
+    expect_refused(locked.get(), -EOPNOTSUPP, DJPROBE_REASON_MAP_KIND);
 }
 
 TEST_F(Timer, ItsMapLivesAsLongAsTheProbe) {
