@@ -158,7 +158,8 @@ enum djprobe_attach_flags {
 	 * kernel's own (SHARED_KPROBE) a hit that the kernel skips is missed. Several probes may
 	 * share a site, each with its counter; those that count come before programs. Goes with no
 	 * other flag but ONCE, and with no `entry_prog_fd`; in DJPROBE_IOC_ATTACH_MANY a site may
-	 * have RETURN. Refused with NO_MAP (EBADF), MAP_KIND
+	 * have RETURN: the function's returns share the counter, which the first one of their
+	 * probes tells as its hits, and the others tell 0. Refused with NO_MAP (EBADF), MAP_KIND
 	 * (EOPNOTSUPP), NO_COUNTER and ODD_COUNTER (ERANGE), and as any site.
 	 *
 	 * With DJPROBE_IOC_ATTACH_MANY a list of actions (djprobe_action.h) may replace the

@@ -24,6 +24,7 @@ Refusal Registry::make_probe(const djp_request& request, const Target& target, d
     probe->int3_only = request.int3_only;
     probe->once = request.once;
     probe->at_return = target.at_return;
+    probe->is_further = target.is_further;
     probe->enabled = !request.disabled;
     probe->since = target.since;
     djk_handler_set_function(handler, target.function);

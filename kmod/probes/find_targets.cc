@@ -65,6 +65,7 @@ Refusal Registry::find_returns(u64 function, Target target, Targets& targets) {
         u64 entry = 0;
         bool inside = false;
         target.address = returns[i];
+        target.is_further = i > 0;
         // The module may have gone meanwhile.
         refusal = locate_address(target.address, entry, inside);
         if (!refusal && !targets.add(target)) refusal = Refusal{Reason::NO_MEMORY};

@@ -15,6 +15,7 @@ struct djp_probe : djprobe::kmod::Discarded {
     bool int3_only = false;
     bool once = false;  ///< a counter: Registry::end_once() disables it
     bool at_return = false;
+    bool is_further = false;        ///< of its function's returns, not the first
     bool enabled = true;            ///< by its owner; Registry::set_enabled() may disable all
     bool linked = false;            ///< hits on its site run its handler
     bool optional = false;          ///< its request goes on without it when it is refused

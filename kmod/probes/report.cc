@@ -73,6 +73,8 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     status.once = probe.once;
     status.filtered = CodeBuilder::has_front(probe.handler);
     djk_handler_count(probe.handler, &status.hits, status.missed);
+    // All returns of a function share one counter, and sums are made of what each probe tells.
+    if (status.counts && probe.is_further) status.hits = 0;
     if (!probe.site) {
         status.state = static_cast<unsigned int>(
             probe.refused.reason == Reason::MODULE_GONE ? State::Gone : State::Disarmed);

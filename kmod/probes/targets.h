@@ -12,6 +12,7 @@ struct Target {
     u64 function;  ///< the function whose entry or return this is; 0: it is neither
     bool at_entry;
     bool at_return;
+    bool is_further;      ///< of its function's returns, not the first
     size_t request;       ///< the request's index
     unsigned long since;  ///< Registry::unloads_ before the first fact about it was found
 };

@@ -223,6 +223,20 @@ TEST_F(Timer, TheTimesHoldNoLockOfTheKernels) {
     expect_refused(locked.get(), -EOPNOTSUPP, DJPROBE_REASON_MAP_KIND);
 }
 
+TEST_F(Timer, ReturnsThatShareACounterTellItsHitsOnce) {
+    std::vector<djprobe_site> sites(1);
+    sites[0].symbol = reinterpret_cast<uintptr_t>("do_getpgid");
+    sites[0].flags = DJPROBE_ATTACH_RETURN;
+    const ManyAnswer answer =
+        device_.attach_many(sites, map_.get(), DJPROBE_MODE_AUTO, DJPROBE_ATTACH_COUNT);
+    ASSERT_EQ(answer.error, 0) << describe(djprobe_reason(answer.request.reason));
+    EXPECT_EQ(call_getpgid(1'000, 4), 0u);
+    const djprobe_total total = answer.probes.total();
+    EXPECT_GT(total.count, 1u) << "this function has one return only";
+    EXPECT_EQ(total.hits, 4'000u);
+    EXPECT_EQ(take()[0], 4'000u);
+}
+
 TEST_F(Timer, ItsMapLivesAsLongAsTheProbe) {
     const Probe begin = must_attach(kBegin);
     const Probe end = must_attach(kEnd, DJPROBE_ATTACH_RETURN);
