@@ -67,6 +67,9 @@ void KprobeTruth::add_bytes(const djprobe_query& query, std::set<uint64_t>& byte
         for (uint64_t i = 0; i < size; ++i)
             bytes.insert(begin + i);
     };
+    // A kprobe that has just left is still there for the kernel, which takes its jump back later. A
+    // site that comes meanwhile takes part in it, and writes nothing.
+    if (query.reason == DJPROBE_REASON_SHARED_KPROBE) return;
     if (query.mechanism != DJPROBE_MECHANISM_JUMP) return add(query.address, 1);
     add(query.anchor, query.displaced_len);
     add(query.address, 1);
