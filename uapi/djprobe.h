@@ -372,8 +372,9 @@ struct djprobe_site {
  * others. Where one does not hold, the probed text goes on as if there were no probe: such a hit is
  * neither one of the program's nor missed, and counts nowhere. The conditions are about the place
  * where the probe is: with RETURN each return, with SHADOW and in a session the entry, and of a
- * call that does not pass there the return is not seen. (A module that does not know this answers
- * EINVAL.)
+ * call that does not pass there the return is not seen. Behind a SHADOW probe that came to the same
+ * site before, memory at the stack pointer no longer holds the caller's address: a condition sees
+ * there what a program would. (A module that does not know this answers EINVAL.)
  *
  * With SKIP a site that is refused for its own sake is left out, with all returns of its function;
  * nothing of it stays, as after a refusal. A success writes back all sites, those that are left out

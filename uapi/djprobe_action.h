@@ -86,6 +86,9 @@ enum djprobe_action_operation {
  *   DJPROBE_TIMES_HEAD  ~0, which leads idle tasks, whose number is 0, to their own
  *   DJPROBE_TIMES_HEAD + DJPROBE_TIMES_INDEX(N, 2^n - 1)  the time of task N
  *
+ * Write the ~0 before the probes are attached: an idle task that finds another value there takes it
+ * for its time, whatever the switch says. Of the switch the lower 32 bits count.
+ *
  * A time is 0 if there is none, and ~0 for a task that takes no part. Only tasks with numbers of
  * 2^n or more have no place; above the switch, up to that, they take no part. One instruction
  * stores or takes a time, whatever else may want to in an interrupt, or in an NMI. The module

@@ -316,16 +316,16 @@ static __always_inline void keep_greater(u64 __percpu *greatest, u64 key)
 static __always_inline u64 *time_slot(const struct djk_times *times, u64 __percpu *without_place)
 {
 	u64 *const entries = (u64 *)times->entries;
-	const u32 task = current->pid;
+	const u32 task = current->pid, index = DJPROBE_TIMES_INDEX(task, times->mask);
 	u64 *slot;
 
 	if (task > (u32)READ_ONCE(entries[0])) {
-		if (task > times->mask && READ_ONCE(entries[0]))
+		if (task > times->mask && (u32)READ_ONCE(entries[0]))
 			this_cpu_inc(*without_place);
 		return NULL;
 	}
-	slot = entries + DJPROBE_TIMES_HEAD + DJPROBE_TIMES_INDEX(task, times->mask);
-	if (!task && READ_ONCE(*slot) == ~0ull && (u32)READ_ONCE(entries[0]))
+	slot = entries + DJPROBE_TIMES_HEAD + index;
+	if (!index && READ_ONCE(*slot) == ~0ull && (u32)READ_ONCE(entries[0]))
 		slot = entries +
 		       DJPROBE_TIMES_INDEX(1 + (u32)raw_smp_processor_id(), DJPROBE_TIMES_HEAD - 1);
 	return READ_ONCE(*slot) == ~0ull ? NULL : slot;

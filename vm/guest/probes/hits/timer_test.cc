@@ -177,6 +177,25 @@ TEST_F(Timer, ATaskAboveTheTableIsMissed) {
     }
 }
 
+// Of the switch the lower half counts; above the table it lets tasks share an idle task's time.
+TEST_F(Timer, AnOddSwitchIsReadTheSameByAllMeans) {
+    times_ = Fd(bpf_map_create(BPF_MAP_TYPE_ARRAY, "times", sizeof(uint32_t), 8,
+                               DJPROBE_TIMES_HEAD + 1, nullptr));
+    set(DJPROBE_TIMES_HEAD, kTakesNoPart);
+    for (const djprobe_mode mode : kBothModes) {
+        const Probe begin = must_attach(kBegin, 0, mode);
+        const Probe end = must_attach(kEnd, DJPROBE_ATTACH_RETURN, mode);
+        set(0, uint64_t{1} << 32);
+        EXPECT_EQ(getpgid(0), getpgrp());
+        EXPECT_EQ(take(), TimerCounters(kTimerCounters));
+        set(0, UINT32_MAX);
+        EXPECT_EQ(getpgid(0), getpgrp());
+        const TimerCounters counters = take();
+        EXPECT_EQ(pairs(counters), 1u);
+        EXPECT_EQ(unpaired(counters), (TimerCounters{1, 0, 0, 0, 0}));
+    }
+}
+
 TEST_F(Timer, TheTimesAreAnArrayOfTheRightSize) {
     const auto map = [](bpf_map_type type, uint32_t value, uint32_t entries, uint32_t flags = 0) {
         LIBBPF_OPTS(bpf_map_create_opts, options, .map_flags = flags);
