@@ -53,28 +53,22 @@ DwarfFile DwarfFile::open(const std::string& path) {
     return {path, std::move(files), file};
 }
 
+const SymbolTable& DwarfFile::symbols() const {
+    if (!symbols_) symbols_.emplace(file_);
+    return *symbols_;
+}
+
 std::optional<std::uint64_t> DwarfFile::address_of(const std::string& symbol) const {
-    for (int i = 0; i < dwfl_module_getsymtab(file_); ++i) {
-        GElf_Sym found;
-        GElf_Addr address = 0;
-        const char* const name =
-            dwfl_module_getsym_info(file_, i, &found, &address, nullptr, nullptr, nullptr);
-        if (name && symbol == name && found.st_shndx != SHN_UNDEF) return address;
-    }
-    return std::nullopt;
+    return symbols().address_of(symbol);
 }
 
 std::size_t DwarfFile::count_of(const std::string& symbol) const {
-    std::size_t count = 0;
-    for (int i = 0; i < dwfl_module_getsymtab(file_); ++i) {
-        GElf_Sym found;
-        const char* const name = dwfl_module_getsym(file_, i, &found, nullptr);
-        if (name && symbol == name) ++count;
-    }
-    return count;
+    return symbols().count_of(symbol);
 }
 
 std::optional<SymbolPlace> DwarfFile::place_of(std::uint64_t address) const {
+    if (const auto found = symbols().find(address))
+        return SymbolPlace{std::string(found->name), found->offset};
     GElf_Off offset = 0;
     GElf_Sym symbol;
     const char* const name =

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "debuginfo/symbol_table.h"
+
 namespace djprobe::loader {
 
 /// An address by the symbol that it lies in.
@@ -55,9 +57,12 @@ class DwarfFile {
     DwarfFile(std::string path, std::unique_ptr<Dwfl, End> files, Dwfl_Module* file)
         : path_(std::move(path)), files_(std::move(files)), file_(file) {}
 
+    [[nodiscard]] const SymbolTable& symbols() const;
+
     std::string path_;
     std::unique_ptr<Dwfl, End> files_;
     Dwfl_Module* file_;
+    mutable std::optional<SymbolTable> symbols_;  ///< made for the first question
 };
 
 }  // namespace djprobe::loader

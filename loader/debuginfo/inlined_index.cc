@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <sstream>
 
 #include "base/cache_folder.h"
 #include "base/progress.h"
@@ -90,7 +91,9 @@ InlinedIndex InlinedIndex::of(const DwarfFile& debug) {
     const auto file = kept_file(debug);
     if (file) {
         std::ifstream stream(*file, std::ios::binary);
-        std::string text{std::istreambuf_iterator<char>(stream), {}};
+        std::ostringstream whole;
+        whole << stream.rdbuf();
+        std::string text = std::move(whole).str();
         if (text.starts_with(kHead)) return InlinedIndex(std::move(text));
     }
     InlinedIndex index = made(debug);
