@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // The table answers as libdwfl does, which looks at each symbol. The file is this test itself.
+#include "debuginfo/symbol_table.h"
+
 #include <elfutils/libdwfl.h>
 #include <gtest/gtest.h>
 
@@ -7,8 +9,6 @@
 #include <memory>
 #include <random>
 #include <string>
-
-#include "debuginfo/symbol_table.h"
 
 namespace djprobe::loader {
 namespace {
@@ -34,8 +34,8 @@ class SymbolTableTest : public testing::Test {
         for (int i = 0; i < dwfl_module_getsymtab(file_); ++i) {
             GElf_Sym symbol;
             GElf_Addr address = 0;
-            if (const char* const name = dwfl_module_getsym_info(file_, i, &symbol, &address,
-                                                                 nullptr, nullptr, nullptr))
+            if (const char* const name =
+                    dwfl_module_getsym_info(file_, i, &symbol, &address, nullptr, nullptr, nullptr))
                 use(name, symbol, address);
         }
     }
@@ -59,8 +59,8 @@ TEST_F(SymbolTableTest, AnAddressHasTheSymbolThatLibdwflFinds) {
         ++found;
         GElf_Off offset = 0;
         GElf_Sym symbol;
-        const char* const theirs = dwfl_module_addrinfo(file_, address, &offset, &symbol, nullptr,
-                                                        nullptr, nullptr);
+        const char* const theirs =
+            dwfl_module_addrinfo(file_, address, &offset, &symbol, nullptr, nullptr, nullptr);
         ASSERT_TRUE(theirs) << ours->name;
         EXPECT_EQ(ours->name, theirs) << std::hex << address;
         EXPECT_EQ(ours->offset, offset) << theirs;

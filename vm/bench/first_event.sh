@@ -15,12 +15,12 @@ first_event() {
     what=$1 && shift
     begin=$(milliseconds)
     "$@" 2>err | {
-        read -r _ && read -r _ || {
-            cat err >&2
-            exit 1
-        }
+        read -r _ || exit 1
+        read -r _ || exit 1
         echo "$(($(milliseconds) - begin)) ms  $what"
-    }
+    } && return
+    cat err >&2
+    exit 1
 }
 
 # A load that leaves the CPU to the command.
