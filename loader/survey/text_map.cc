@@ -19,18 +19,6 @@ using x86::Kind;
 using x86::Landing;
 using x86::Reserved;
 
-bool covers(const std::vector<Range>& sorted, std::uint64_t address) {
-    auto next = std::upper_bound(sorted.begin(), sorted.end(), address,
-                                 [](std::uint64_t a, Range range) { return a < range.begin; });
-    // Ranges may nest (a blacklisted function in a blacklisted section): look at all before.
-    while (next != sorted.begin()) {
-        --next;
-        if (next->contains(address)) return true;
-        if (address - next->begin > 1 << 22) return false;
-    }
-    return false;
-}
-
 /// The same ranges, `reach` longer at both ends, sorted and apart.
 std::vector<Range> widen(std::vector<Range> ranges, std::uint64_t reach) {
     std::ranges::sort(ranges, {}, &Range::begin);
@@ -95,6 +83,9 @@ TextMap::TextMap(const KernelImage& image, const TextFacts& facts, std::vector<R
 
 void TextMap::add_functions(const KernelImage& image, std::span<const u8> text) {
     const auto& symbols = image.symbols().symbols();
+    // Ranges may nest: a blacklisted function in a blacklisted section.
+    const std::vector<Range> blacklist = widen(facts_.blacklist, 0), idle = widen(facts_.idle, 0),
+                             fragile = widen(facts_.fragile, 0);
     std::size_t first = 0;  // symbol of this address; of several the kernel means the first
     for (std::size_t i = 0; i < symbols.size(); ++i) {
         const std::uint64_t begin = symbols[i].address;
@@ -107,9 +98,9 @@ void TextMap::add_functions(const KernelImage& image, std::span<const u8> text) 
         Function function{};
         function.code = {begin, {text.data() + (begin - facts_.text.begin), end - begin}};
         function.name = symbols[first].name;
-        function.blacklisted = covers(facts_.blacklist, begin);
-        function.idle = covers(facts_.idle, begin);
-        function.fragile = covers(facts_.fragile, begin);
+        function.blacklisted = holds(blacklist, begin);
+        function.idle = holds(idle, begin);
+        function.fragile = holds(fragile, begin);
         add_with_nameless(function);
     }
 }
