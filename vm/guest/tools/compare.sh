@@ -46,8 +46,11 @@ await_probes() {
     done
 }
 
-# The number and the runs of each program.
-counts() { bpftool prog show 2>/dev/null | sed -n 's/^\([0-9]*\): kprobe .*run_cnt \([0-9]*\).*/\1 \2/p'; }
+# The number and the runs of each program. Of one that has not run bpftool tells no count.
+counts() {
+    bpftool prog show 2>/dev/null |
+        sed -n 's/^\([0-9]*\): kprobe .*run_cnt \([0-9]*\).*/\1 \2/p; t; s/^\([0-9]*\): kprobe .*/\1 0/p'
+}
 
 # hits BEFORE AFTER: of the programs that are in both. The kernel still shows those of a tool that has
 # just failed, and forgets them and their runs a moment later.
