@@ -11,6 +11,9 @@
 #include "base/plural.h"
 #include "count/condition.h"
 #include "count/operand.h"
+#include "count/task_filter.h"
+#include "kernel/pt_regs.h"
+#include "trace/lexer.h"
 #include "trace/results_text.h"
 
 namespace djprobe::loader {
@@ -22,7 +25,7 @@ using AggregationKind = Aggregation::Kind;
 std::string why_not_at_all(const Question& question) {
     if (!question.aggregation) return "each hit sends an event";
     if (question.at_returns) return "at a return a program takes the results";
-    if (question.line || !question.sites.empty())
+    if (question.line || question.inlined || !question.sites.empty())
         return "where a variable is at a line debug information says, for a program";
     if (question.filters.any()) return "a filter of tasks or CPUs needs a program";
     if (question.kernel_stack || question.user_stack) return "stacks need a program";
@@ -34,6 +37,40 @@ std::string why_not_condition(const Question& question) {
     if (!question.condition || question.condition->find('-') == std::string::npos) return "";
     return fmt::format("--if '{}': a negative number is compared as C does it by a program only",
                        *question.condition);
+}
+
+void refuse_octal(std::string_view text) {
+    for (std::size_t at = 0;;) {
+        const Token token = next_token(text, at);
+        if (token.kind == TokenKind::kEnd) return;
+        at = token.span.end();
+        const bool is_octal = token.text.size() > 1 && token.text.starts_with('0') &&
+                              token.text.find_first_not_of("01234567") == token.text.npos;
+        if (is_octal) fail(ExitCode::kUsage, "`{}` is octal in C", token.text);
+    }
+}
+
+// Throws Error for what they cannot say.
+std::vector<djprobe_action> c_conditions(const Question& question, Prototypes& prototypes) {
+    refuse_octal(*question.condition);
+    return parse_conditions(*question.condition, question.site, prototypes);
+}
+
+bool is_name_of_register(std::string_view name) {
+    if (name.size() == 4 && name.starts_with("arg")) return true;
+    return std::ranges::any_of(
+        kPtRegs, [&](const PtReg& reg) { return name == reg.whole || name == reg.half; });
+}
+
+// In C an argument hides the register that is called so.
+std::string why_not_names(const Question& question, Prototypes& prototypes) {
+    if (question.is_glob() || question.is_within()) return "";
+    const auto arguments = prototypes.parameters(question.module(), question.bare_function());
+    if (!arguments) return "";
+    const auto found = std::ranges::find_if(*arguments, is_name_of_register, &Parameter::name);
+    if (found == arguments->end()) return "";
+    return fmt::format("`{}` is an argument and a register: a program tells them apart",
+                       found->name);
 }
 
 std::string why_not_results(const Aggregation& results) {
@@ -61,8 +98,7 @@ djprobe_action counting(unsigned int offset) {
 std::vector<djprobe_action> actions_of(const Question& question, Prototypes& prototypes) {
     const Aggregation& results = *question.aggregation;
     std::vector<djprobe_action> actions;
-    if (question.condition)
-        actions = parse_conditions(*question.condition, question.site, prototypes);
+    if (question.condition) actions = c_conditions(question, prototypes);
     const bool is_plain = results.kind == AggregationKind::kCount && actions.empty();
     if (is_plain) return actions;
     if (results.kind == AggregationKind::kHistogram) {
@@ -78,6 +114,24 @@ std::vector<djprobe_action> actions_of(const Question& question, Prototypes& pro
     return actions;
 }
 
+// As C compares them, where it is plain that conditions do so, too.
+std::vector<djprobe_action> plain_conditions(const Question& question, Prototypes& prototypes) {
+    const bool has_variables = question.line || question.inlined || !question.sites.empty();
+    if (!question.condition || has_variables) return {};
+    for (const std::string& why :
+         {why_not_condition(question), why_not_names(question, prototypes)})
+        if (!why.empty()) return {};
+    try {
+        return c_conditions(question, prototypes);
+    } catch (const Error&) {
+        return {};
+    }
+}
+
+void add_words(std::string& words, const std::string& more) {
+    words += (words.empty() ? "" : ", ") + more;
+}
+
 // The first line of what does not fit says why.
 std::string first_line_of(const Error& error) {
     const std::string_view text = error.what();
@@ -89,7 +143,7 @@ std::string first_line_of(const Error& error) {
 
 ActionChoice choose_actions(const Question& question, Prototypes& prototypes) {
     if (std::string why = why_not_at_all(question); !why.empty()) return {std::nullopt, why};
-    for (const std::string& why : {why_not_condition(question),
+    for (const std::string& why : {why_not_condition(question), why_not_names(question, prototypes),
                                    why_not_results(*question.aggregation), why_not_many(question)})
         if (!why.empty()) return {std::nullopt, why};
     try {
@@ -103,12 +157,34 @@ ActionChoice choose_actions(const Question& question, Prototypes& prototypes) {
     }
 }
 
-std::string explain_choice(const Question& question, const ActionChoice& choice) {
+Front choose_front(const Question& question, Prototypes& prototypes) {
+    Front front;
+    const bool is_of_calls = question.aggregation && question.aggregation->value == "latency";
+    if (question.at_returns || is_of_calls) return front;
+    const TaskFilters& filters = question.filters;
+    front.conditions = conditions_of({filters.pid, filters.tid, filters.comm});
+    if (filters.pid) add_words(front.words, "--pid");
+    if (filters.tid) add_words(front.words, "--tid");
+    if (filters.comm) add_words(front.words, "--comm");
+    const auto plain = plain_conditions(question, prototypes);
+    if (plain.empty()) return front;
+    front.conditions.insert(front.conditions.end(), plain.begin(), plain.end());
+    add_words(front.words, fmt::format("--if '{}'", *question.condition));
+    return front;
+}
+
+std::string explain_choice(const Question& question, const ActionChoice& choice,
+                           const Front& front) {
     const std::string what =
         question.aggregation ? option_text(*question.aggregation).substr(1) : std::string("events");
     if (!choice.actions)
-        return fmt::format("{}, {}: by a BPF program: {}\n", question.place(), what,
-                           choice.why_not);
+        return fmt::format(
+            "{}, {}: by a BPF program: {}\n{}", question.place(), what, choice.why_not,
+            front.words.empty()
+                ? ""
+                : fmt::format("in front of it, in the detour itself: {}: of other hits the "
+                              "program does not run\n",
+                              front.words));
     const std::string list = choice.actions->empty() ? std::string("one increment")
                                                      : plural(choice.actions->size(), "action");
     return fmt::format(

@@ -22,7 +22,17 @@ struct ActionChoice {
 /// The question is one that a program could be written for.
 ActionChoice choose_actions(const Question& question, Prototypes& prototypes);
 
+/// What the detour itself decides before the program of a question runs, which asks again.
+struct Front {
+    std::vector<djprobe_action> conditions{};
+    std::string words{};  ///< the options that are in front; "" for none
+};
+
+/// The tasks, and `--if` where registers and numbers tell it. At returns there is none.
+Front choose_front(const Question& question, Prototypes& prototypes);
+
 /// What the user is told of the choice: lines.
-std::string explain_choice(const Question& question, const ActionChoice& choice);
+std::string explain_choice(const Question& question, const ActionChoice& choice,
+                           const Front& front);
 
 }  // namespace djprobe::loader

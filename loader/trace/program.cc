@@ -407,9 +407,11 @@ TraceProgram write_program(const Question& question, Types& types) {
     TracePlan plan = make_plan(question, types);
     Writer writer(question, plan);
     std::string source = writer.write();
+    const bool keeps_entries = !plan.entries.empty();
     return {std::move(source),       std::move(plan.needs.types), std::move(plan.fields),
             plan.value_is_signed,    writer.is_session(),         writer.leaves_out_own(),
-            std::move(plan.unknown), std::move(plan.left_out),    sites_of(plan)};
+            std::move(plan.unknown), std::move(plan.left_out),    keeps_entries,
+            sites_of(plan)};
 }
 
 }  // namespace djprobe::loader

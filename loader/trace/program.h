@@ -27,6 +27,7 @@ struct TraceProgram {
     bool leaves_out_own = false;   ///< the process kOwnProcess
     std::string unknown{};         ///< why the function has no types; "" where it has
     std::vector<std::string> left_out{};  ///< sites without a program, and why
+    bool keeps_entries = false;     ///< programs at entries keep registers for those at the sites
     std::vector<SiteSpec> sites{};  ///< a program for each; none: one for the question's place
 };
 

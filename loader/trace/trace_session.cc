@@ -318,6 +318,26 @@ ActionChoice choice_of(const TraceOptions& options) {
     return choose_actions(options.question, prototypes);
 }
 
+// A hit that conditions keep from the program costs a few instructions. The program stays as
+// --emit writes it. Where it has parts at entries these must see all: a task may get the name, or
+// the number, that is asked for before it is at the site.
+Front front_of(const TraceOptions& options, const TraceProgram& program) {
+    const bool has_parts = program.is_session || program.keeps_entries;
+    if (options.emit || has_parts || options.attach.backend == Backend::kKernel) return {};
+    Prototypes prototypes(options.types.parent_path());
+    return choose_front(options.question, prototypes);
+}
+
+// Where it refuses a site the kernel's own probe may serve, which has no conditions.
+bool takes_all(const Device& device, const Question& question, const TraceProgram& program) {
+    if (question.is_glob()) return true;
+    const std::vector<SiteSpec> one = {question.site};
+    return std::ranges::all_of(program.sites.empty() ? one : program.sites,
+                               [&](const SiteSpec& site) {
+                                   return device.judge(site, 0).verdict != DJPROBE_VERDICT_REFUSED;
+                               });
+}
+
 // What a report is made of, and how often.
 class Reporting {
   public:
@@ -415,15 +435,17 @@ int run_trace(const TraceOptions& asked, const Numbers& numbers) {
     }
     const ActionChoice choice = choice_of(options);
     if (options.explain) {
-        Output(STDOUT_FILENO).print(explain_choice(options.question, choice));
+        Output(STDOUT_FILENO)
+            .print(explain_choice(options.question, choice, front_of(options, program)));
         return 0;
     }
     // Before a compiler is asked for.
-    const bool by_djprobe =
-        options.emit || open_device(options.attach.backend, program.is_session).has_value();
+    std::optional<Device> device;
+    if (!options.emit) device = open_device(options.attach.backend, program.is_session);
     if (options.report) Report::check_file(*options.report);
-    if (choice.actions && by_djprobe)
-        return run_in_detour(options, program, *choice.actions, numbers);
+    if (choice.actions && device) return run_in_detour(options, program, *choice.actions, numbers);
+    if (device && takes_all(*device, options.question, program))
+        options.attach.conditions = front_of(options, program).conditions;
     TempDir directory;
     const std::filesystem::path object =
         compiled(program.source, trace_header(types, program.types), trace_flags(types), directory);

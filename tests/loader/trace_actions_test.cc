@@ -23,6 +23,17 @@ ActionChoice choose(const Question& question) {
     return choose_actions(question, prototypes);
 }
 
+Front in_front(const Question& question) {
+    Prototypes prototypes(DJPROBE_KERNEL);
+    return choose_front(question, prototypes);
+}
+
+Question events(const char* place, const char* condition = nullptr) {
+    Question question = asked(place, {}, condition);
+    question.aggregation.reset();
+    return question;
+}
+
 std::vector<int> operations(const Question& question) {
     const ActionChoice choice = choose(question);
     EXPECT_TRUE(choice.actions) << choice.why_not;
@@ -81,15 +92,62 @@ TEST(TraceActions, leave_the_rest_to_a_program_and_say_why) {
     EXPECT_THAT(why(asked("vfs_*", {Kind::kSum, "rdi", "func"})), HasSubstr("counts only"));
 }
 
+TEST(TraceActions, stand_in_front_of_a_program_where_conditions_can_say_it) {
+    Question question = events("vfs_read", "count > 4096 && edx != 7");
+    question.filters.pid = 7;
+    question.filters.comm = "dd";
+    question.filters.cpu = 1;
+    const Front front = in_front(question);
+    ASSERT_EQ(front.conditions.size(), 4U);
+    EXPECT_EQ(front.conditions[0].reg, DJPROBE_TASK_TGID);
+    EXPECT_EQ(front.conditions[0].value, 7U);
+    EXPECT_EQ(front.conditions[1].reg, DJPROBE_TASK_COMM);
+    EXPECT_EQ(front.conditions[2].operation, DJPROBE_ACTION_IF_GT);
+    EXPECT_EQ(front.conditions[3].width, 4);
+    EXPECT_EQ(front.words, "--pid, --comm, --if 'count > 4096 && edx != 7'");
+}
+
+TEST(TraceActions, leave_to_the_program_what_only_c_can_say) {
+    for (const char* condition : {"count > 1 || count == 0", "count > -1", "file->f_pos == 1",
+                                  "comm == \"dd\"", "count & 1", "count + 1 > 2"}) {
+        const Front front = in_front(events("vfs_read", condition));
+        EXPECT_TRUE(front.conditions.empty()) << condition;
+        EXPECT_EQ(front.words, "");
+    }
+    for (const char* condition : {"count == 010", "count == 4096 && edx != 00"})
+        EXPECT_TRUE(in_front(events("vfs_read", condition)).conditions.empty()) << condition;
+    EXPECT_EQ(in_front(events("vfs_read", "count > 100 && edx != 0x10 && count != 0")).words,
+              "--if 'count > 100 && edx != 0x10 && count != 0'");
+    Question at_return = events("vfs_read:return", "rax > 1");
+    at_return.filters.pid = 7;
+    EXPECT_TRUE(in_front(at_return).conditions.empty());
+}
+
+// Arguments hide registers in C. One of these has an `arg2`, in the register of another one.
+TEST(TraceActions, leave_to_the_program_what_an_argument_and_a_register_are_called) {
+    const char* const place = "__do_sys_prctl";
+    EXPECT_TRUE(in_front(events(place, "arg2 == 1")).conditions.empty());
+    EXPECT_TRUE(in_front(events(place, "rdx == 1")).conditions.empty());
+    EXPECT_THAT(choose(asked(place, {Kind::kHistogram, "arg2", ""})).why_not,
+                HasSubstr("`arg2` is an argument and a register"));
+    EXPECT_EQ(in_front(events("vfs_read", "rdx == 1")).conditions.size(), 1U);
+}
+
 TEST(TraceActions, are_explained) {
     const Question question = asked("vfs_read", {Kind::kHistogram, "count", ""}, "count > 4096");
-    EXPECT_EQ(explain_choice(question, choose(question)),
+    EXPECT_EQ(explain_choice(question, choose(question), in_front(question)),
               "vfs_read, --hist 'count': in the detour itself, by 2 actions: no program runs; what "
               "probeload itself calls counts, too\n");
     const Question by_comm = asked("vfs_read", {Kind::kCount, "", "comm"});
-    EXPECT_EQ(explain_choice(by_comm, choose(by_comm)),
+    EXPECT_EQ(explain_choice(by_comm, choose(by_comm), in_front(by_comm)),
               "vfs_read, --count-by 'comm': by a BPF program: results for each `comm` need a "
               "program: a detour tells only functions apart (func)\n");
+    const Question filtered = events("vfs_read", "count > 4096");
+    EXPECT_EQ(
+        explain_choice(filtered, choose(filtered), in_front(filtered)),
+        "vfs_read, events: by a BPF program: each hit sends an event\n"
+        "in front of it, in the detour itself: --if 'count > 4096': of other hits the program "
+        "does not run\n");
 }
 
 }  // namespace

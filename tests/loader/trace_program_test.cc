@@ -480,6 +480,9 @@ TEST_F(TraceProgramTest, takes_variables_from_wherever_they_are) {
     Types all = types();
     const TraceProgram program = write_program(asked, all);
     EXPECT_EQ(program.sites.size(), 2U);
+    EXPECT_TRUE(program.keeps_entries);
+    EXPECT_FALSE(
+        write_program(with_variables(question("vfs_read+0x2b", "key")), all).keeps_entries);
     TempDir directory;
     const std::filesystem::path file =
         compiled(program.source, trace_header(all, program.types), trace_flags(all), directory);

@@ -70,6 +70,27 @@ questions() {
     ask headless vfs_read --count-by 'count, comm' --csv --comm nosuch -c "$zeros"
 }
 
+# A busybox of any such name does what it is told; the last name is cut off at 15 letters.
+names='busybox_letters busybox_lettera busybox_Letters busybox_letter busybox_letters2'
+each_reads='for name in $names; do /tmp/$name dd if=/dev/zero of=/dev/null bs=4321 count=100 & done
+/tmp/busybox_letters dd if=/dev/zero of=/dev/null bs=2469 count=50; wait'
+numbered_reads='echo 29999 >/proc/sys/kernel/ns_last_pid; /tmp/busybox_letters dd if=/dev/zero of=/dev/null bs=4321 count=100
+/tmp/busybox_letters dd if=/dev/zero of=/dev/null bs=4321 count=50'
+export names
+
+# filtered [OPTION...]: which calls pass is decided in front of the program, or by it.
+filtered() {
+    ask by_name vfs_read --count-by comm --csv --comm busybox_letters -c "$each_reads" "$@"
+    ask by_both vfs_read --count-by count --csv --comm busybox_letters --if 'count > 4000 && edx != 4096' -c "$each_reads" "$@"
+    ask by_value vfs_read --count-by comm --csv --if 'count == 4321' -c "$each_reads" "$@"
+    # A kernel of 6.1 has no probe of many functions.
+    case "${way:-}$(uname -r)" in
+    kernel6.1.*) ;;
+    *) ask by_many 'vfs_r*' --count-by 'comm, func' --csv --if 'edx == 4321' -c "$each_reads" "$@" ;;
+    esac
+    ask by_number vfs_read count --csv --columns comm --pid 30000 --tid 30000 --if 'count != 1 && count < 0x80000000' -c "$numbered_reads" "$@"
+}
+
 refusals() {
     refused 9 'sys_openat: no such function; did you mean __x64_sys_openat, io_openat?' sys_openat pid
 }
@@ -77,6 +98,7 @@ refusals() {
 if [ -n "${TRACE_EMIT:-}" ]; then
     warm_up
     questions
+    filtered
     refusals
     exit
 fi
@@ -166,6 +188,39 @@ probeload trace 'vfs_r*' --count-by func --if 'rdx == 4321' -j -c "$zeros" >/tmp
 expect_line '"key":\{"func":"vfs_read"\},"count":3\}' /tmp/detour
 probeload trace --latency --from ksys_read --to ksys_read:return -c "$zeros" >/tmp/detour 2>/tmp/detour.err ||
     fail "$(cat /tmp/detour.err)"
+
+echo '* which hits a program sees is the same whoever decides it: the detour, at a jump or int3, or the program'
+probeload trace vfs_read --if 'count > 4096' --comm dd --explain >/tmp/explained
+expect_line "^in front of it, in the detour itself: --comm, --if 'count > 4096': of other hits the program does not run$" /tmp/explained
+for name in $names; do
+    ln -s /bin/busybox "/tmp/$name"
+done
+# lines NAME LINE...: all that came, in any order.
+lines() {
+    name=$1
+    shift
+    printf '%s\n' "$@" | sort >/tmp/expected
+    sort "/tmp/$name" | cmp -s - /tmp/expected || fail "$way: $name: $(cat "/tmp/$name")"
+}
+for way in jump int3 kernel; do
+    echo "  by $way"
+    case $way in
+    int3) probeload off --jumps ;;
+    kernel) set -- --backend kernel ;;
+    esac
+    filtered "$@"
+    lines by_name count,comm 250,busybox_letters
+    lines by_both count,count_2 200,4321
+    lines by_value count,comm 200,busybox_letters 100,busybox_lettera 100,busybox_Letters 100,busybox_letter
+    lines by_many count,comm,func 200,busybox_letters,vfs_read 100,busybox_lettera,vfs_read \
+        100,busybox_Letters,vfs_read 100,busybox_letter,vfs_read
+    lines by_number comm,count "$(yes busybox_letters,4321 | head -n 100)"
+    hits=200
+    [ $way != kernel ] || hits='[0-9]{3,}'
+    expect_line "^vfs_read.*: hits $hits, missed 0, by " /tmp/by_both.err
+    cat /tmp/by_*.err
+done
+probeload on --jumps
 
 echo '* a module without types'
 expect_line '^sh,[0-9]+$' /tmp/module

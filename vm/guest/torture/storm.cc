@@ -114,6 +114,13 @@ class Loader {
         many.mode = DJPROBE_MODE_AUTO;
         many.flags = dice_() % 3 ? 0 : DJPROBE_ATTACH_COUNT;
         many.prog_fd = many.flags ? counters_ : program_;
+        // Always holds: what is counted stays the same.
+        const djprobe_action condition = {
+            DJPROBE_ACTION_IF_GE, DJPROBE_TASK_PID, 4, DJPROBE_ACTION_TASK, 0, 0};
+        if (!many.flags && dice_() % 2) {
+            many.actions = reinterpret_cast<uintptr_t>(&condition);
+            many.action_count = 1;
+        }
         const int fd = call_ioctl(device_.fd(), DJPROBE_IOC_ATTACH_MANY, &many);
         ++(fd < 0 ? totals->refused : totals->many);
         if (fd >= 0) probes_.emplace_back(Fd(fd));
