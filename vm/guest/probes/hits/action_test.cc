@@ -192,6 +192,43 @@ TEST_F(Action, OfTheTaskCountsItsHitsOnly) {
             }
 }
 
+// Whichever of the two was at the site first.
+TEST_F(Action, CountsWhereTheProgramAtTheSameSiteIsMissed) {
+    constexpr uint64_t kCalls = 1000;
+    constexpr const char* kInner = "htab_map_update_elem";
+    const auto ours = static_cast<uint64_t>(getpid());
+    const List list = {make(DJPROBE_ACTION_COUNT), if_task(DJPROBE_TASK_TGID, ours),
+                       make(DJPROBE_ACTION_ADD, 1, DJPROBE_TASK_TGID, 4, DJPROBE_ACTION_TASK),
+                       make(DJPROBE_ACTION_LOG2, 2, DJPROBE_TASK_TGID, 4, DJPROBE_ACTION_TASK)};
+    const Object nest("nest");
+    Request outer = at(kGetpgid);
+    outer.prog_fd = nest.program("nest");
+    for (const bool program_first : {true, false})
+        for (const djprobe_mode mode : kBothModes) {
+            Probe program;
+            if (program_first) program = device_.must_attach(at(kInner, 0, mode));
+            reset();
+            const Probe actions = must_attach(list, mode, kInner);
+            if (!program_first) program = device_.must_attach(at(kInner, 0, mode));
+            const Probe hit = device_.must_attach(outer);
+            expect_mechanism(actions, mode);
+            const djprobe_query before = program.query();
+            EXPECT_EQ(call_getpgid(kCalls), 0u);
+            const djprobe_query after = program.query();
+            EXPECT_EQ(hit.hits(), kCalls);
+            // The nested program hits it once a call; no other task does in that time.
+            EXPECT_EQ(after.hits, before.hits);
+            EXPECT_EQ(after.missed[DJPROBE_MISS_RECURSION] - before.missed[DJPROBE_MISS_RECURSION],
+                      kCalls);
+            Counters expected(kInValue);
+            expected[0] = kCalls;
+            expected[1] = kCalls * ours;
+            expected[2 + static_cast<size_t>(std::bit_width(ours))] = kCalls;
+            EXPECT_EQ(counters(), expected);
+            EXPECT_EQ(missed(actions.query()), 0u);
+        }
+}
+
 TEST_F(Action, KeepsTheLeastAndTheGreatestByAllMeans) {
     std::mt19937_64 random(2);
     std::vector<int> calls;
