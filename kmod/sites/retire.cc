@@ -57,6 +57,8 @@ void Sites::retire(SiteList& sites) {
     while (Site* site = leaving.take_first()) {
         djk_breathe();
         settle_near(site->region());
+        // It is in the text a little longer: who wants these bytes tries again until it has gone.
+        settle_near(site->planned_board());
         if (!site->board_entry) site->let_module_go();
         // This kicks the optimizer. A site that stays must not: the optimizer calls this function
         // itself, and would never rest.

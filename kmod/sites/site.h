@@ -90,6 +90,10 @@ struct Site {
         return plan.may_jump() ? Range{plan.anchor, plan.anchor + plan.region.length}
                                : Range{address(), address() + 1};
     }
+    /// The bytes of its springboard, whether it is in the text or not.
+    Range planned_board() const {
+        return has_board() ? Range{plan.board, plan.board + x86::kJumpLength} : Range{};
+    }
     /// The springboard in the text.
     Range board() const {
         return board_entry ? Range{plan.board, plan.board + x86::kJumpLength} : Range{};

@@ -7,6 +7,18 @@
 #include "text_checks.h"
 
 namespace djprobe::kmod {
+namespace {
+
+/// Whether the jumps of both would take a byte that is the same one. Padding may be the filler of a
+/// region, and the place of another site's springboard, which was planned later. (A region that is
+/// planned later avoids all springboards, as another springboard does.)
+bool overlap_in_text(const Site& site, const Site& other) {
+    return site.region().overlaps(other.region()) ||
+           site.region().overlaps(other.planned_board()) ||
+           site.planned_board().overlaps(other.region());
+}
+
+}  // namespace
 
 /// Why a site must not have its jump now.
 Refusal Sites::hold_reason(const Site& site) const {
@@ -15,9 +27,10 @@ Refusal Sites::hold_reason(const Site& site) const {
     if (site.int3_probes) return Refusal{Reason::MODE_INT3};
     Refusal overlap;
     table_.for_each_near(site.region(), [&](const Site& other) {
-        if (&other == &site || !site.region().overlaps(other.region())) return;
+        if (&other == &site || !overlap_in_text(site, other)) return;
         // An IA inside the region must trap by itself. Of two jumps that overlap the first stays.
-        if (site.region().contains(other.address()) || other.wants_jump())
+        if (site.region().contains(other.address()) || other.wants_jump() ||
+            other.board().overlaps(site.region()))
             overlap = Refusal{Reason::OVERLAP, other.address()};
     });
     return overlap;
@@ -51,8 +64,11 @@ Refusal Sites::settle(Site& site) {
 
 /// Sites near `range` may have waited for what has just left it.
 void Sites::settle_near(Range range) {
+    if (!range.size()) return;
     table_.for_each_near(range, [&](Site& site) {
-        if (site.has_probes() && site.region().overlaps(range)) (void)settle(site);
+        if (site.has_probes() &&
+            (site.region().overlaps(range) || site.planned_board().overlaps(range)))
+            (void)settle(site);
     });
 }
 

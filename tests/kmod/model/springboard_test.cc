@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "arch/x86/analysis/snapshot.h"
 #include "sites.h"
 
 namespace djprobe::model {
@@ -29,6 +30,55 @@ TEST(Springboard, NoSpringboardOverAKprobeThatIsNotInTheText) {
         // The model knows whether that would overwrite anything.
         kernel.kprobes.arm(board);
         kernel.kprobes.remove(board);
+        session.finish();
+        return ++seen == 3;
+    });
+    EXPECT_GT(seen, 0);
+}
+
+/// A site without a springboard whose jump has one of these bytes as filler. 0: there is none.
+u64 site_with_filler(Session& session, Range bytes) {
+    for (u64 at = bytes.begin - x86::kMaxRegion; at < bytes.end; ++at) {
+        const djp_verdict verdict = session.explain(at);
+        if (verdict.verdict != DJPROBE_VERDICT_JUMP || verdict.board) continue;
+        if (bytes.overlaps({verdict.anchor, verdict.anchor + verdict.region_len})) return at;
+    }
+    return 0;
+}
+
+// The filler of a jump that was there first is padding: a springboard may be planned in it.
+TEST(Springboard, OfAJumpAndASpringboardInItsFillerTheFirstStays) {
+    int seen = 0;
+    for_each_jump(DJPROBE_TACTIC_SPRINGBOARD, false, [&](u64 seed, u64 site, djp_verdict verdict) {
+        Session session(seed);
+        const u64 other =
+            site_with_filler(session, {verdict.board, verdict.board + x86::kJumpLength});
+        if (!other) return false;
+        Probe* const first = session.attach_one({.address = other});
+        Probe* const second = session.attach_one({.address = site});
+        session.settle();
+        EXPECT_EQ(state_of(session, *first), DJPROBE_STATE_OPTIMIZED);
+        const djp_status held = session.query(*second);
+        EXPECT_EQ(held.state, DJPROBE_STATE_ARMED);
+        EXPECT_EQ(held.reason, DJPROBE_REASON_OVERLAP);
+        EXPECT_EQ(held.detail[0], other);
+        EXPECT_FALSE(session.kernel.kicked_later) << "the optimizer would never rest";
+        // The newest one is asked first.
+        session.set_optimization(false);
+        session.set_optimization(true);
+        session.settle();
+        EXPECT_EQ(state_of(session, *second), DJPROBE_STATE_OPTIMIZED);
+        EXPECT_EQ(session.query(*first).reason, DJPROBE_REASON_OVERLAP);
+        EXPECT_FALSE(session.kernel.kicked_later);
+        session.detach({second});
+        session.settle();
+        EXPECT_EQ(state_of(session, *first), DJPROBE_STATE_OPTIMIZED);
+        Probe* const third = session.attach_one({.address = site});
+        session.settle();
+        EXPECT_EQ(state_of(session, *third), DJPROBE_STATE_ARMED);
+        session.detach({first});
+        session.settle();
+        EXPECT_EQ(state_of(session, *third), DJPROBE_STATE_OPTIMIZED);
         session.finish();
         return ++seen == 3;
     });
