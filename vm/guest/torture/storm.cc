@@ -2,11 +2,12 @@
 // storm: processes attach and detach the same, overlapping and neighbouring sites while all CPUs
 // hit them, are killed at random moments, and the winds of storm_winds.cc blow.
 //
-// Two probes stay through all of it, with a program and with a counter: their counts must be that
-// of the calls that were made.
+// Some probes stay through all of it, with a program, behind conditions too, with a counter, and
+// with the times from entry to return: their counts must be that of the calls that were made.
 #include "storm.h"
 
 #include <bpf/bpf.h>
+#include <bpf/libbpf.h>
 #include <getopt.h>
 #include <poll.h>
 #include <sys/mman.h>
@@ -44,6 +45,26 @@ constexpr const char* kUsage =
 constexpr size_t kMostProbes = 12;
 // Each call of getpgid enters it once, and nothing else does.
 constexpr const char* kCounted = "do_getpgid";
+// Room for the numbers of all tasks of the guest.
+constexpr uint32_t kTasks = 1u << 22;
+// The counters of one who times: the three of TIME, the two of ELAPSED, the pairs.
+enum PairCounter : uint32_t { kBegun, kAgain, kNoPlace, kUnbegun, kNoPlaceAtEnd, kPairs, kPair };
+
+using Actions = std::vector<djprobe_action>;
+djprobe_action timed(int operation, uint32_t counter, uint64_t value = 0) {
+    return {static_cast<uint8_t>(operation),
+            0,
+            0,
+            0,
+            counter * static_cast<uint32_t>(sizeof(uint64_t)),
+            value};
+}
+const Actions kBegins = {timed(DJPROBE_ACTION_TIME, kBegun)};
+const Actions kEnds = {timed(DJPROBE_ACTION_ELAPSED, kUnbegun, 1),
+                       timed(DJPROBE_ACTION_COUNT, kPairs)};
+djprobe_action compare(int operation, uint8_t reg, uint64_t value, uint8_t flags = 0) {
+    return {static_cast<uint8_t>(operation), reg, 4, flags, 0, value};
+}
 
 struct Options {
     double seconds = 10;
@@ -58,8 +79,8 @@ StormTotals* totals;
 /// One process that attaches and detaches until it is told or killed.
 class Loader {
   public:
-    Loader(const Device& device, int program, int counters, uint64_t seed)
-        : device_(device), program_(program), counters_(counters), dice_(seed) {}
+    Loader(const Device& device, int program, int counters, int times, uint64_t seed)
+        : device_(device), program_(program), counters_(counters), times_(times), dice_(seed) {}
 
     void run() {
         while (!totals->stop) {
@@ -103,24 +124,55 @@ class Loader {
         ++(answer.error ? totals->refused : totals->attached);
         if (!answer.error) probes_.push_back(std::move(answer.probe));
     }
+    /// Conditions in front of a program: sometimes true, always or never.
+    Actions some_conditions() {
+        Actions list(1 + dice_() % 3);
+        for (djprobe_action& condition : list) {
+            const int operation = DJPROBE_ACTION_IF_EQ + static_cast<int>(dice_() % 6);
+            switch (dice_() % 4) {
+                case 0:
+                    condition =
+                        compare(operation, DJPROBE_TASK_PID, dice_() % 1000, DJPROBE_ACTION_TASK);
+                    break;
+                case 1:  // what is on the stack
+                    condition = compare(operation, DJPROBE_REG_SP, dice_(), DJPROBE_ACTION_MEMORY);
+                    break;
+                default:
+                    condition = compare(operation, static_cast<uint8_t>(dice_() % DJPROBE_REGS),
+                                        dice_() >> dice_() % 64, dice_() % 2);
+                    condition.width = static_cast<uint8_t>(1u << dice_() % 4);
+            }
+        }
+        return list;
+    }
     void attach_many() {
         djprobe_site sites[4] = {};
-        for (djprobe_site& site : sites)
+        const bool counts = dice_() % 2;
+        uint32_t returns = dice_() % 3 ? 0 : DJPROBE_ATTACH_RETURN;
+        if (returns && !counts && dice_() % 2) returns |= DJPROBE_ATTACH_SHADOW;
+        for (djprobe_site& site : sites) {
             site.symbol = reinterpret_cast<uintptr_t>(function());
+            site.flags = returns;
+            site.offset = returns || dice_() % 2 ? 0 : 5 + dice_() % 24;
+            site.cookie = DJPROBE_COUNTER(1, 0);
+        }
         djprobe_attach_many many = {};
         many.size = sizeof many;
         many.sites = reinterpret_cast<uintptr_t>(sites);
         many.count = 1 + static_cast<uint32_t>(dice_() % 4);
         many.mode = DJPROBE_MODE_AUTO;
-        many.flags = dice_() % 3 ? 0 : DJPROBE_ATTACH_COUNT;
-        many.prog_fd = many.flags ? counters_ : program_;
-        // Always holds: what is counted stays the same.
-        const djprobe_action condition = {
-            DJPROBE_ACTION_IF_GE, DJPROBE_TASK_PID, 4, DJPROBE_ACTION_TASK, 0, 0};
-        if (!many.flags && dice_() % 2) {
-            many.actions = reinterpret_cast<uintptr_t>(&condition);
-            many.action_count = 1;
+        Actions actions;
+        if (!counts) {
+            if (dice_() % 3) actions = some_conditions();
+        } else if (dice_() % 2) {
+            many.times_fd = times_;
+            actions = dice_() % 2 ? kBegins : kEnds;
         }
+        many.flags = counts ? DJPROBE_ATTACH_COUNT : 0;
+        many.flags |= dice_() % 2 ? DJPROBE_ATTACH_SKIP : 0;
+        many.actions = actions.empty() ? 0 : reinterpret_cast<uintptr_t>(actions.data());
+        many.action_count = static_cast<uint32_t>(actions.size());
+        many.prog_fd = many.flags & DJPROBE_ATTACH_COUNT ? counters_ : program_;
         const int fd = call_ioctl(device_.fd(), DJPROBE_IOC_ATTACH_MANY, &many);
         ++(fd < 0 ? totals->refused : totals->many);
         if (fd >= 0) probes_.emplace_back(Fd(fd));
@@ -145,7 +197,7 @@ class Loader {
     }
 
     const Device& device_;
-    int program_, counters_;
+    int program_, counters_, times_;
     std::mt19937_64 dice_;
     std::vector<Probe> probes_;
 };
@@ -258,6 +310,45 @@ void report(const Options& options, const djprobe_query& constant, uint64_t coun
     std::printf("\n");
 }
 
+int make_times() {
+    const int map = bpf_map_create(BPF_MAP_TYPE_ARRAY, "times", sizeof(uint32_t), sizeof(uint64_t),
+                                   DJPROBE_TIMES_HEAD + kTasks, nullptr);
+    must(map >= 0, "a map of times");
+    const uint32_t keys[] = {0, DJPROBE_TIMES_HEAD};
+    const uint64_t values[] = {kTasks - 1, ~uint64_t{0}};
+    for (int i = 0; i < 2; ++i)
+        must(!bpf_map_update_elem(map, &keys[i], &values[i], 0), "the times");
+    return map;
+}
+
+Probe attach_one(const Device& device, const char* symbol, int fd, uint32_t flags,
+                 const Actions& actions, int times, uint32_t site_flags) {
+    std::vector<djprobe_site> sites(1);
+    sites[0].symbol = reinterpret_cast<uintptr_t>(symbol);
+    sites[0].flags = site_flags;
+    ManyAnswer answer = device.attach_many(sites, fd, DJPROBE_MODE_AUTO, flags, actions, times);
+    if (answer.error)
+        throw std::runtime_error(describe(static_cast<djprobe_reason>(answer.request.reason)));
+    return std::move(answer.probes);
+}
+/// A program that sees all calls, or none: each names its own process by 0.
+Probe filtered(const Device& device, int program, int operation) {
+    return attach_one(device, kCounted, program, 0, {compare(operation, 7, 0)}, 0, 0);
+}
+Probe timing(const Device& device, int pairs, int times, const Actions& actions,
+             uint32_t site_flags) {
+    return attach_one(device, kGetpgid, pairs, DJPROBE_ATTACH_COUNT, actions, times, site_flags);
+}
+
+std::vector<uint64_t> sums(int map) {
+    const uint32_t key = 0;
+    std::vector<uint64_t> all(static_cast<size_t>(libbpf_num_possible_cpus()) * kPair), sum(kPair);
+    must(!bpf_map_lookup_elem(map, &key, all.data()), "the pairs");
+    for (size_t i = 0; i < all.size(); ++i)
+        sum[i % kPair] += all[i];
+    return sum;
+}
+
 int run(int argc, char** argv) {
     const Options options = parse(argc, argv);
     totals = static_cast<StormTotals*>(mmap(nullptr, sizeof(StormTotals), PROT_READ | PROT_WRITE,
@@ -273,8 +364,17 @@ int run(int argc, char** argv) {
     const Probe constant = device.must_attach(request);
     // Two counters: what the loaders count is nothing that is looked at.
     const int counters = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "storm", sizeof(uint32_t),
-                                        2 * sizeof(uint64_t), 1, nullptr);
+                                        8 * sizeof(uint64_t), 2, nullptr);
     must(counters >= 0, "a map for counters");
+    // What the loaders time may meet what they time elsewhere; the pair below has its own map.
+    const int times = make_times(), own_times = make_times();
+    const Probe passes = filtered(device, program, DJPROBE_ACTION_IF_EQ);
+    const Probe turned_away = filtered(device, program, DJPROBE_ACTION_IF_NE);
+    const int pairs = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "pairs", sizeof(uint32_t),
+                                     kPair * sizeof(uint64_t), 1, nullptr);
+    must(pairs >= 0, "a map for pairs");
+    const Probe begin = timing(device, pairs, own_times, kBegins, 0);
+    const Probe finish = timing(device, pairs, own_times, kEnds, DJPROBE_ATTACH_RETURN);
     request.symbol = kCounted;
     request.prog_fd = counters;
     request.flags = DJPROBE_ATTACH_COUNT;
@@ -287,7 +387,7 @@ int run(int argc, char** argv) {
     for (size_t i = 0; i < options.winds.size(); ++i)
         others.push_back(child([&, seed = dice()] { blow(*options.winds[i], i, seed); }));
     const auto start_loader = [&] {
-        return child([&, seed = dice()] { Loader(device, program, counters, seed).run(); });
+        return child([&, seed = dice()] { Loader(device, program, counters, times, seed).run(); });
     };
     for (unsigned i = 0; i < options.loaders; ++i)
         loaders.push_back(start_loader());
@@ -314,9 +414,21 @@ int run(int argc, char** argv) {
     const djprobe_query query = constant.query();
     const uint64_t counted = counter.query().hits;
     report(options, query, counted);
+    const djprobe_query all = passes.query(), none = turned_away.query();
+    const std::vector<uint64_t> pair = sums(pairs);
+    std::printf(
+        "passed %llu missed %llu turned away %llu; begun %llu again %llu unbegun %llu "
+        "pairs %llu without a place %llu\n",
+        all.hits + 0ull, missed(all) + 0ull, none.hits + missed(none) + 0ull, pair[kBegun] + 0ull,
+        pair[kAgain] + 0ull, pair[kUnbegun] + 0ull, pair[kPairs] + 0ull,
+        pair[kNoPlace] + pair[kNoPlaceAtEnd] + 0ull);
+    const uint64_t calls = totals->calls;
+    const bool filtered_well = all.hits + missed(all) == calls && none.hits + missed(none) == 0;
+    const bool timed_well = pair[kBegun] == calls && pair[kPairs] == calls;
     if (!well) throw std::runtime_error("a process of ours failed");
     must_have_been_a_storm(options);
-    return query.hits + missed(query) != totals->calls || counted != totals->calls || totals->wrong;
+    return query.hits + missed(query) != calls || counted != calls || totals->wrong ||
+           !filtered_well || !timed_well;
 }
 
 }  // namespace
