@@ -37,9 +37,11 @@ An interrupt belongs to the task that it interrupts, on an idle CPU to the idle
 task of that CPU. So an A of the task's own and a B in an interrupt may make a
 pair. What probeload itself does is left out.
 
-Two BPF programs run, which are part of probeload. They find a task's time at its
-number in an array of 8 bytes for each number up to kernel.pid_max: that is 32 MiB
-where it is 4194304. No hit takes memory, a lock, or the time of other CPUs.
+No program runs: the code that a hit leads to reads the CPU's clock itself. Where
+it cannot, as with --by comm, two BPF programs do, which are part of probeload;
+stderr says which, and why. Both find a task's time at its number in an array of 8
+bytes for each number up to kernel.pid_max: that is 32 MiB where it is 4194304. No
+hit takes memory, a lock, or the time of other CPUs.
 
 The table goes to stdout, all else to stderr (also the output of COMMAND).
 SIGUSR1 (kill -USR1 PID) shows it so far.
