@@ -16,9 +16,10 @@ constexpr std::pair<std::string_view, djprobe_action_operation> kComparisons[] =
 };
 
 std::string_view trim(std::string_view text) {
-    const auto first = text.find_first_not_of(' ');
+    constexpr std::string_view kSpace = " \t\r\n";  // a script may break it into lines
+    const auto first = text.find_first_not_of(kSpace);
     if (first == text.npos) return {};
-    return text.substr(first, text.find_last_not_of(' ') - first + 1);
+    return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
 }
 
 /// Whether an operand can have this value at all; `negative`: it was written with a minus.

@@ -76,6 +76,13 @@ TEST_F(Condition, names_arguments_and_registers) {
                   true, std::uint64_t{1} << 63U);
 }
 
+TEST_F(Condition, may_be_broken_into_lines) {
+    const Conditions all = parse("count >\n\t4096 &&\r\n flags\t== 1\n");
+    ASSERT_EQ(all.size(), 2U);
+    expect_action(all[0], DJPROBE_ACTION_IF_GT, 6, 8, false, 4096);
+    expect_action(all[1], DJPROBE_ACTION_IF_EQ, 2, 4, true, 1);
+}
+
 TEST_F(Condition, names_memory_as_disassemblers_do) {
     const Conditions all = parse("0x18(%rdi):4 == 7 && -8(%r12) > 1 && (%rsp):2<=-3", "read+0x20");
     ASSERT_EQ(all.size(), 3U);
