@@ -44,7 +44,8 @@
 namespace djprobe::loader {
 namespace {
 
-int report(ExitCode code, const std::string& message) {
+int report(ExitCode code, std::string message, const std::vector<std::string_view>& given = {}) {
+    keep_in_line(message, given);
     // The message may quote a file: names of programs and sections, and libbpf's words.
     const std::string line = printable(message);
     say("probeload: {}\n", line);
@@ -93,6 +94,7 @@ void put_help_last(std::vector<const char*>& words) {
 }  // namespace
 
 int run_probeload(int argc, const char* const* argv) {
+    const std::vector<std::string_view> given(argv, argv + argc);
     const int end = end_of_options(argc, argv);
     const std::vector<std::string> behind = words_behind(end, argc, argv);
     std::vector<const char*> words(argv, argv + end);
@@ -126,13 +128,13 @@ int run_probeload(int argc, const char* const* argv) {
     } catch (const CLI::ParseError& error) {
         // --help and --version come here too, with 0.
         if (error.get_exit_code() == 0) return show(app, error);
-        return report(ExitCode::kUsage, fmt::format("{} (see --help)", error.what()));
+        return report(ExitCode::kUsage, fmt::format("{} (see --help)", error.what()), given);
     } catch (const Error& error) {
-        return report(error.code(), error.what());
+        return report(error.code(), error.what(), given);
     } catch (const std::bad_alloc&) {
         return report(ExitCode::kFailure, out_of_memory());
     } catch (const std::exception& error) {
-        return report(ExitCode::kFailure, error.what());
+        return report(ExitCode::kFailure, error.what(), given);
     }
 }
 

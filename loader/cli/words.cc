@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "decode/quote.h"
 #include "kernel/similar_names.h"
 
 namespace djprobe::loader {
@@ -134,6 +135,18 @@ void check_words(int argc, const char* const* argv, const CLI::App& app,
         if (word == "--") return;
         if (word.size() < 2 || !word.starts_with('-')) continue;
         if (takes_next(word, *command, commands)) ++i;
+    }
+}
+
+void keep_in_line(std::string& message, const std::vector<std::string_view>& words) {
+    for (std::string_view word : words) {
+        const std::size_t equals = is_long(word) ? word.find('=') : word.npos;
+        if (equals != word.npos) word.remove_prefix(equals + 1);
+        if (word.find('\n') == word.npos) continue;
+        const std::string line = printable_name(word);
+        for (std::size_t at = message.find(word); at != message.npos;
+             at = message.find(word, at + line.size()))
+            message.replace(at, word.size(), line);
     }
 }
 

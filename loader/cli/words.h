@@ -3,6 +3,8 @@
 // for FILE, and blames that.
 #pragma once
 
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/app.h"
@@ -13,5 +15,9 @@ namespace djprobe::loader {
 /// command does not have, with the name that was meant.
 void check_words(int argc, const char* const* argv, const CLI::App& app,
                  const std::vector<Command>& commands);
+
+/// A word of the command line, or the value behind its "=", may hold line breaks. Where an error's
+/// message quotes it, they are escaped: an error is one line. Other line breaks stay.
+void keep_in_line(std::string& message, const std::vector<std::string_view>& words);
 
 }  // namespace djprobe::loader

@@ -54,6 +54,25 @@ TEST(App, version_on_stdout) {
     }
 }
 
+TEST(App, line_breaks_in_a_word_stay_in_the_error_s_line) {
+    expect_usage_error({"a\nb"},
+                       "'a\\x0ab' is none of attach, trace, run, start, stop, status, logs, "
+                       "count, hist, latency, cover, lines, list, off, on, explain, survey, "
+                       "functions, bench, doctor (see --help)");
+    expect_usage_error({"latency", "a\nb", "vfs_read"},
+                       "'a\\x0ab' is not a function: write SYM, SYM+OFFSET or MODULE:SYM");
+    expect_usage_error({"stop", "a\nb"},
+                       "'a\\x0ab' cannot name a service: up to 64 letters, digits "
+                       "and '_', '.', '-'");
+    expect_usage_error({"count", "vfs_read", "--duration=1\n2"},
+                       "--duration: '1\\x0a2' is not a number above 0 (see --help)");
+    expect_usage_error({"run", "a\nb"},
+                       "'a\\x0ab': put -- in front of the tool: run -- a\\x0ab ...");
+    const Result result = run({"attach", "no such\n.bpf.o"});
+    EXPECT_EQ(result.err, "probeload: no such\\x0a.bpf.o: No such file or directory\n");
+    EXPECT_EQ(result.status, 3);
+}
+
 TEST(App, version_that_could_not_be_read_is_a_failure) {
     const UniqueFd before(dup(STDOUT_FILENO));
     const UniqueFd full(open("/dev/full", O_WRONLY | O_CLOEXEC));
