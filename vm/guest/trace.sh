@@ -72,6 +72,7 @@ questions() {
 
 # A busybox of any such name does what it is told; the last name is cut off at 15 letters.
 names='busybox_letters busybox_lettera busybox_Letters busybox_letter busybox_letters2'
+# shellcheck disable=SC2016 # the command is to expand that
 each_reads='for name in $names; do /tmp/$name dd if=/dev/zero of=/dev/null bs=4321 count=100 & done
 /tmp/busybox_letters dd if=/dev/zero of=/dev/null bs=2469 count=50; wait'
 numbered_reads='echo 29999 >/proc/sys/kernel/ns_last_pid; /tmp/busybox_letters dd if=/dev/zero of=/dev/null bs=4321 count=100
