@@ -34,7 +34,7 @@ bool may_serve(const Error& error, const Target& target, const AttachOptions& op
 
 // By its name and by its address it is one place, and each hit would count twice.
 bool is_twin(const AttachmentReport& one, const AttachmentReport& other) {
-    return one.covers == Covers::kSite && other.covers == Covers::kSite &&
+    return one.covers != Covers::kGlob && one.covers == other.covers &&
            one.program == other.program && one.probes.front().address != 0 &&
            one.probes.front().address == other.probes.front().address;
 }
