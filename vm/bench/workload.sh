@@ -57,5 +57,5 @@ for kind in fentry multi kprobe; do
 done
 BPFTRACE_MAX_PROBES=100000
 export BPFTRACE_MAX_PROBES
-measure 'bpftrace, kprobes' bpftrace -e "$(sed 's/^/kprobe:/' /tmp/hit | paste -sd, -) { @[func] = count(); }" -c
+measure 'bpftrace, kprobes' ./bpftrace -e "$(sed 's/^/kprobe:/' /tmp/hit | paste -sd, -) { @[func] = count(); }" -c
 measure nothing sh -c
