@@ -71,6 +71,16 @@ void check_raw(const EventReader& events, const Output& output) {
         say("raw records with map {} are of '{}'\n", i, names[i]);
 }
 
+// Without events the first would never end, and the second never print.
+void check_events(const AttachOptions& options, const Object& object) {
+    if (carries_events(object.handle())) return;
+    if (options.limit != 0)
+        fail(ExitCode::kUsage, "--limit: stops after so many events, and {} sends none",
+             options.file.string());
+    if (options.format == Format::kRaw)
+        fail(ExitCode::kUsage, "--raw: is for events, and {} sends none", options.file.string());
+}
+
 // Events come before the jump does, and fill a small buffer within milliseconds.
 void settle(const Attachment& attachment, EventReader& events, const Output& output,
             const StopSignals& stop) {
@@ -153,6 +163,7 @@ int run_attach(const AttachOptions& options, const Views& views) {
     // Cheap and certain errors first: the command line, the file, then the kernel.
     Filtering filtering(options.filter);
     Object object = Object::open(options.file, options.verbose);
+    check_events(options, object);
     const Choice choice = choose_programs(options, object);
     std::vector<Target> targets = choose_targets(options, choice.probes);
     for (Target& target : targets)
