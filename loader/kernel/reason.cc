@@ -77,7 +77,10 @@ std::string describe_detail(const AbiReason& reason, Symbolizer& symbolizer) {
         case DJPROBE_DETAIL_ATTACH_TYPE:
             return fmt::format(" (expected attach type {})", first);
         case DJPROBE_DETAIL_ACTION:
-            return fmt::format(" (action {}, operation {})", first, second);
+            return fmt::format(" (action {}, operation {}){}", first, second,
+                               reason.number == DJPROBE_REASON_OPERAND_MAY_FAULT
+                                   ? ": 'probeload trace' reads such memory by a program"
+                                   : "");
     }
     return "";
 }

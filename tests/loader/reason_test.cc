@@ -94,6 +94,14 @@ TEST(Reason, reserved_instruction_tells_its_own_reason) {
         "the kernel rewrites)");
 }
 
+TEST(Reason, memory_that_may_fault_leaves_a_way) {
+    const auto number = DJPROBE_REASON_OPERAND_MAY_FAULT;
+    EXPECT_EQ(describe(number, 0, DJPROBE_ACTION_IF_GT),
+              "an operand in memory that the probed instruction itself does not read or write: "
+              "reading it might fault (action 0, operation 8): 'probeload trace' reads such "
+              "memory by a program");
+}
+
 TEST(Reason, newer_than_the_loader) {
     EXPECT_EQ(describe(9999), "reason 9999, newer than this probeload");
     EXPECT_EQ(reason_name(9999), "reason-9999");
