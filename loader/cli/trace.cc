@@ -258,6 +258,8 @@ int run_trace_verb(const CLI::App& command, const TraceOptions& options, const E
         check_ends(command);
     else if (command.count("FUNC") == 0)
         fail(ExitCode::kUsage, "FUNC is required (see --help)");
+    else if (metrics.address || metrics.file)
+        check_trace_metrics(options);
     return run_with_metrics(metrics, [&](const Numbers& numbers) {
         return ends.any() ? run_between(options, ends, numbers) : run_trace(options, numbers);
     });

@@ -118,14 +118,6 @@ void check(const TraceOptions& options) {
              options.question.function(), kinds);
 }
 
-void check_metrics(const TraceOptions& options) {
-    const std::optional<Aggregation>& results = options.question.aggregation;
-    if (!results || results->kind != Aggregation::Kind::kHistogram)
-        fail(ExitCode::kUsage, "--metrics: is for histograms: add --hist or --latency");
-    if (options.emit || options.explain)
-        fail(ExitCode::kUsage, "--metrics: goes with what runs: leave out --emit and --explain");
-}
-
 bool is_object(const std::filesystem::path& file) {
     return file.extension() == ".o";
 }
@@ -415,10 +407,17 @@ int run_program(const TraceOptions& options, const TraceProgram& program,
 
 }  // namespace
 
+void check_trace_metrics(const TraceOptions& options) {
+    const std::optional<Aggregation>& results = options.question.aggregation;
+    if (!results || results->kind != Aggregation::Kind::kHistogram)
+        fail(ExitCode::kUsage, "--metrics: is for histograms: add --hist or --latency");
+    if (options.emit || options.explain)
+        fail(ExitCode::kUsage, "--metrics: goes with what runs: leave out --emit and --explain");
+}
+
 int run_trace(const TraceOptions& asked, const Numbers& numbers) {
     TraceOptions options = asked;
     check(options);
-    if (numbers) check_metrics(options);
     check_comm(options.question.filters.comm);
     check_format(options);
     check_cpu(options);

@@ -32,6 +32,9 @@ struct TraceOptions {
 AttachOptions attach_options(const TraceOptions& options, const TraceProgram& program,
                              const std::filesystem::path& object);
 
+/// Throws Error(kUsage) for a question that has no numbers for Prometheus: before a port is opened.
+void check_trace_metrics(const TraceOptions& options);
+
 /// Returns the exit status. Throws Error. `numbers`: takes them, too, and histograms.
 int run_trace(const TraceOptions& options, const Numbers& numbers = {});
 

@@ -206,6 +206,9 @@ TEST(App, trace_says_what_does_not_go_together) {
                        "the two");
     expect_usage_error({"trace", "vfs_read", "--sum", "count", "-n", "3"},
                        "--limit: stops after so many events, and results send none");
+    // Before the file is there.
+    expect_usage_error({"trace", "vfs_read", "--count-by", "func", "--metrics-file", "/no/such"},
+                       "--metrics: is for histograms: add --hist or --latency");
     expect_usage_error({"trace", "vfs_read", "count", "pos"},
                        "2 words are given: put commas between expressions, and all of them in "
                        "quotes: 'count, pos'");
