@@ -17,8 +17,8 @@
 #include <asm/msr.h>
 
 #include "../kernel.h"
-#include "counter.h"
 #include "handler.h"
+#include "map.h"
 
 struct djk_action_list *djk_read_actions(const void __user *from, u32 count)
 {

@@ -3,7 +3,6 @@
 #include "counter.h"
 
 #include <linux/bpf.h>
-#include <linux/err.h>
 #include <linux/percpu.h>
 #include <linux/slab.h>
 
@@ -12,6 +11,7 @@
 #include "actions.h"
 #include "handler.h"
 #include "make_handler.h"
+#include "map.h"
 
 /* The counter that a cookie names; see DJPROBE_COUNTER(). */
 struct place {
@@ -23,25 +23,6 @@ static u64 __percpu *counter_at(const struct bpf_map *map, struct place place)
 	struct bpf_array *const array = container_of(map, struct bpf_array, map);
 
 	return array->pptrs[place.key & array->index_mask] + place.offset;
-}
-
-/* Whether its values hold what only the kernel may change, by rules that the verifier knows:
- * pointers, timers, locks. */
-static bool holds_special_fields(const struct bpf_map *map)
-{
-#ifdef DJK_MAP_RECORD
-	return !IS_ERR_OR_NULL(map->record);
-#else
-	return !IS_ERR_OR_NULL(map->kptr_off_tab) || map->spin_lock_off >= 0 || map->timer_off >= 0;
-#endif
-}
-
-bool djk_is_plain_map(const struct bpf_map *map)
-{
-	/* The verifier may rely on it that nothing writes to such a map. */
-	const bool constant = map->map_flags & BPF_F_RDONLY_PROG;
-
-	return !constant && !holds_special_fields(map);
 }
 
 static unsigned int refuse_map(const struct bpf_map *map)
@@ -83,13 +64,6 @@ static unsigned int refuse_place(const struct bpf_map *map, struct place place,
 		}
 	}
 	return reason;
-}
-
-struct bpf_map *djk_map_of_fd(int fd)
-{
-	struct bpf_map *const map = (void *)djk_call1(bpf_map_get, fd);
-
-	return IS_ERR(map) ? NULL : map;
 }
 
 /* Take a reference to the map. NULL with the reason. */
