@@ -184,6 +184,7 @@ class Parser {
     CastType type_name() {
         CastType type;
         skip_const();
+        if (!begins_type()) wrong("the name of a type must stand here");
         const std::size_t begin = token_.span.at;
         if (is_one_of(token_.text, kTags)) {
             type.tag = take().text;

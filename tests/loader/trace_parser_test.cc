@@ -60,6 +60,8 @@ TEST(TraceParser, puts_the_caret_under_what_is_wrong) {
     EXPECT_EQ(refused("(a"), "')' is missing here, for the '(' before it\n  (a\n    ^");
     EXPECT_EQ(refused("a b"), "a comma or the end must stand here, not 'b'\n  a b\n    ^");
     EXPECT_EQ(refused("u32 * a"), "'u32' is a type, and no value\n  u32 * a\n  ^^^");
+    EXPECT_EQ(refused("(const a)b"), "the name of a type must stand here\n  (const a)b\n         ^");
+    EXPECT_EQ(refused("(const)a"), "the name of a type must stand here\n  (const)a\n        ^");
     EXPECT_EQ(refused("1.5"), "numbers are whole: no digits stand behind a point\n  1.5\n    ^");
     EXPECT_EQ(refused("a++"), "a trace changes nothing: there is no ++\n  a++\n   ^^");
     EXPECT_EQ(refused("a-- > 3"), "a trace changes nothing: there is no --\n  a-- > 3\n   ^^");
