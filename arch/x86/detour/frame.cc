@@ -188,8 +188,8 @@ FieldSet fields_of(RegisterSet registers) {
 
 RegisterSet registers_of(FieldSet fields) {
     RegisterSet registers = 0;
-    for (u8 reg = 0; reg < 16; ++reg)
-        if (fields_of(register_bit(reg)) & fields) registers |= register_bit(reg);
+    for (u8 reg = 0; fields && reg < 16; ++reg)
+        if (has(fields, kFieldOf[reg])) registers |= register_bit(reg);
     return registers;
 }
 
