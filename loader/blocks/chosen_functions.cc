@@ -83,7 +83,7 @@ ChosenFunctions choose_functions(const std::vector<SiteSpec>& sites, Symbolizer&
                                  const StopSignals& stop) {
     // Before the kernel's text is read, which takes a second.
     const std::vector<NamedFunctions> named = find_functions(sites, symbolizer);
-    ChosenFunctions chosen{KernelImage::from_running_kernel()};
+    ChosenFunctions chosen{KernelImage::from_running_kernel(symbolizer.kallsyms())};
     Addresses known;
     for (const auto& [site, functions] : named)
         take(site, read_flows(chosen.image, functions, stop), functions.size(), chosen, known,

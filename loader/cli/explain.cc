@@ -121,7 +121,6 @@ int run_explain_verb(const ExplainOptions& options) {
     if (!options.site) fail(ExitCode::kUsage, "SITE is required (see --help)");
     options.image.check_module(options.site->symbol);
     KernelImage image = options.image.open();
-    // A copy that views into the image's symbols, which outlive it.
     Symbolizer symbolizer(image.symbols(), options.image.name());
     Explanation explanation = explain(*options.site, image, symbolizer);
     explanation.source = options.image.name();

@@ -12,7 +12,7 @@ namespace djprobe::loader {
 KernelImage ImageOptions::open() const {
     if (is_live() && !symbols.empty())
         fail(ExitCode::kUsage, "--symbols belongs to an image: give it with --vmlinux");
-    return is_live() ? KernelImage::from_running_kernel()
+    return is_live() ? KernelImage::from_running_kernel(Kallsyms::read())
                      : KernelImage::from_file(vmlinux, symbols);
 }
 

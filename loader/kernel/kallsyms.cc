@@ -68,34 +68,40 @@ Kallsyms Kallsyms::read(const char* path) {
 }
 
 Kallsyms Kallsyms::parse(std::string text) {
-    Kallsyms table;
-    table.text_.assign(text.begin(), text.end());
-    std::string_view rest(table.text_.data(), table.text_.size());
-    table.symbols_.reserve(rest.size() / 40);
+    const auto table = std::make_shared<Table>();
+    table->text = std::move(text);
+    std::string_view rest = table->text;
+    table->symbols.reserve(rest.size() / 40);
     while (!rest.empty()) {
         const std::size_t newline = rest.find('\n');
         if (const auto symbol = parse_line(rest.substr(0, newline))) {
-            table.symbols_.push_back(*symbol);
+            table->symbols.push_back(*symbol);
         }
         rest.remove_prefix(newline == rest.npos ? rest.size() : newline + 1);
     }
     // Stable: where several names have one address, the kernel means the first one.
-    std::ranges::stable_sort(table.symbols_, {}, &Symbol::address);
-    return table;
+    std::ranges::stable_sort(table->symbols, {}, &Symbol::address);
+    table->text_up_to.reserve(table->symbols.size());
+    std::uint32_t last = 0;
+    for (const Symbol& symbol : table->symbols) {
+        if (symbol.is_text() && symbol.address != 0)
+            last = static_cast<std::uint32_t>(table->text_up_to.size() + 1);
+        table->text_up_to.push_back(last);
+    }
+    Kallsyms kallsyms;
+    kallsyms.table_ = table;
+    return kallsyms;
 }
 
 const Symbol* Kallsyms::at_or_below(std::uint64_t address) const {
-    auto above = std::ranges::upper_bound(symbols_, address, {}, &Symbol::address);
-    while (above != symbols_.begin()) {
-        const Symbol* best = &*--above;
-        if (!best->is_text() || best->address == 0) continue;
-        while (above != symbols_.begin() && (above - 1)->address == best->address) {
-            --above;
-            if (above->is_text()) best = &*above;
-        }
-        return best;
-    }
-    return nullptr;
+    const auto above = std::ranges::upper_bound(symbols(), address, {}, &Symbol::address);
+    if (above == symbols().begin()) return nullptr;
+    std::size_t at = table_->text_up_to[static_cast<std::size_t>(above - symbols().begin() - 1)];
+    if (!at) return nullptr;
+    const Symbol* best = &symbols()[--at];
+    while (at-- && symbols()[at].address == best->address)
+        if (symbols()[at].is_text()) best = &symbols()[at];
+    return best;
 }
 
 std::string Kallsyms::describe(std::uint64_t address) const {
@@ -106,15 +112,16 @@ std::string Kallsyms::describe(std::uint64_t address) const {
 
 std::vector<Symbol> Kallsyms::find(std::string_view name) const {
     std::vector<Symbol> found;
-    for (const Symbol& symbol : symbols_) {
+    for (const Symbol& symbol : symbols()) {
         if (symbol.is_text() && matches(symbol, name)) found.push_back(symbol);
     }
     return found;
 }
 
 bool Kallsyms::has_data_symbol(std::string_view name) const {
-    return std::ranges::any_of(
-        symbols_, [&](const Symbol& symbol) { return !symbol.is_text() && matches(symbol, name); });
+    return std::ranges::any_of(symbols(), [&](const Symbol& symbol) {
+        return !symbol.is_text() && matches(symbol, name);
+    });
 }
 
 }  // namespace djprobe::loader

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +23,8 @@ struct Symbol {
     [[nodiscard]] std::string qualified_name() const;
 };
 
-/// A snapshot of /proc/kallsyms, sorted by address. Symbols view into the table's own text.
+/// A snapshot of /proc/kallsyms, sorted by address. Symbols view into the table's own text, which
+/// copies share.
 class Kallsyms {
   public:
     /// Reads a whole file. Throws std::system_error.
@@ -30,10 +32,10 @@ class Kallsyms {
     /// Takes a text in /proc/kallsyms' format; lines that do not have it are skipped.
     static Kallsyms parse(std::string text);
 
-    [[nodiscard]] const std::vector<Symbol>& symbols() const noexcept { return symbols_; }
+    [[nodiscard]] const std::vector<Symbol>& symbols() const noexcept { return table_->symbols; }
     /// The kernel shows none of the addresses (kernel.kptr_restrict, or not root).
     [[nodiscard]] bool are_hidden() const noexcept {
-        return !symbols_.empty() && symbols_.back().address == 0;
+        return !symbols().empty() && symbols().back().address == 0;
     }
 
     /// "SYM+0xOFF", "MODULE:SYM+0xOFF" or, without a text symbol at or below it, "0xADDRESS".
@@ -46,9 +48,14 @@ class Kallsyms {
     [[nodiscard]] bool has_data_symbol(std::string_view name) const;
 
   private:
-    // Not a string: the symbols view into it, and a short string moves its characters.
-    std::vector<char> text_;
-    std::vector<Symbol> symbols_;
+    struct Table {
+        std::string text;
+        std::vector<Symbol> symbols;
+        // Of each symbol, how many there are up to the last one of text that is not behind it: data
+        // may be far from it.
+        std::vector<std::uint32_t> text_up_to;
+    };
+    std::shared_ptr<const Table> table_ = std::make_shared<Table>();
 };
 
 }  // namespace djprobe::loader

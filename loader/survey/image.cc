@@ -191,10 +191,10 @@ void KernelImage::check_banner() const {
                                      memory_));
 }
 
-KernelImage KernelImage::from_running_kernel() {
+KernelImage KernelImage::from_running_kernel(const Kallsyms& symbols) {
     KernelImage image;
     image.live_ = true;
-    image.symbols_ = Kallsyms::read();
+    image.symbols_ = symbols;
     image.load_running_parts();
     return image;
 }

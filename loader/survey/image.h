@@ -23,8 +23,8 @@ class KernelImage {
     /// table. Symbols of a kernel that KASLR has moved are moved back. Throws Error(kBadFile).
     static KernelImage from_file(const std::string& vmlinux, const std::string& symbols);
 
-    /// The running kernel, through /proc/kcore and /proc/kallsyms. Needs root. Throws Error.
-    static KernelImage from_running_kernel();
+    /// The running kernel, with its symbols, through /proc/kcore. Needs root. Throws Error.
+    static KernelImage from_running_kernel(const Kallsyms& symbols);
 
     /// The same for the text and the tables of one of the running kernel's modules, whose symbols
     /// are known already; tells where its text ends. False when it has gone.

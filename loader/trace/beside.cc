@@ -55,7 +55,7 @@ FindBeside beside_in_running_kernel() {
     const auto image = std::make_shared<std::optional<KernelImage>>();
     return [image](const SiteSpec& site) -> std::vector<Beside> {
         try {
-            if (!*image) *image = KernelImage::from_running_kernel();
+            if (!*image) *image = KernelImage::from_running_kernel(Kallsyms::read());
             return find(**image, site);
         } catch (const Error&) {
             // Without the kernel's text nothing is known, and the site stays out.

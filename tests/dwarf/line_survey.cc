@@ -240,7 +240,7 @@ void survey(KernelImage image, const std::function<Places(const KernelImage&)>& 
 
 int run(std::vector<std::string> words) {
     if (words.size() == 2 && words[0] == "--running")
-        survey(KernelImage::from_running_kernel(), [&](const KernelImage& image) {
+        survey(KernelImage::from_running_kernel(Kallsyms::read()), [&](const KernelImage& image) {
             return read_places(words[1], image.require("_text"));
         });
     else if (words.size() > 2 && words[0] == "--write")
