@@ -39,6 +39,26 @@ bool holds(const std::vector<Range>& apart, std::uint64_t address) {
     return next != apart.begin() && std::prev(next)->contains(address);
 }
 
+/// Which granules of the text have part in some ranges: what most addresses are asked first.
+class Granules {
+  public:
+    Granules(const std::vector<Range>& ranges, Range hull)
+        : begin_(hull.begin), bits_(index(hull.end) + 1) {
+        for (const Range range : ranges)
+            for (std::size_t i = index(range.begin); i <= index(range.end); ++i)
+                bits_[i] = true;
+    }
+    [[nodiscard]] bool may_hold(std::uint64_t address) const { return bits_[index(address)]; }
+
+  private:
+    [[nodiscard]] std::size_t index(std::uint64_t address) const {
+        return (address - begin_) / 256;
+    }
+
+    std::uint64_t begin_;
+    std::vector<bool> bits_;
+};
+
 /// A function's own ftrace call is its first instruction, or the one behind an endbr64.
 constexpr u64 kOwnCallEnd = 4 + 5;
 
@@ -143,10 +163,18 @@ std::vector<bool> TextMap::find_near(std::vector<Range> focus, std::span<const u
     }
     const Code all = {facts_.text.begin, {text.data(), text.size()}};
     const Range hull = {near.front().begin, near.back().end};
+    const Granules granules(near, hull);
+    std::size_t source = 0;
     x86::find_long_branches(all, hull, [&](u64 field, u64 target) {
-        if (stop) stop->check();
-        const std::size_t source = holds(near, target) ? find(field) : functions_.size();
-        if (source < functions_.size() && x86::looks_like_branch(all, field, target))
+        // Fields come by address, most of them in the function of the one before.
+        while (source < functions_.size() && functions_[source].code.range().end <= field) {
+            if (stop) stop->check();
+            ++source;
+        }
+        if (source == functions_.size()) return false;
+        if (!wanted[source] && functions_[source].code.address <= field &&
+            granules.may_hold(target) && holds(near, target) &&
+            x86::looks_like_branch(all, field, target))
             wanted[source] = true;
         return true;
     });
