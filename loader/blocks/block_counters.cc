@@ -13,60 +13,23 @@
 namespace djprobe::loader {
 namespace {
 
-// So many instructions of a block are asked about; most often the first one will do.
-constexpr std::size_t kTries = 8;
 // A block that cannot be counted must follow from others.
 constexpr unsigned kImpossible = 1'000'000;
 constexpr unsigned kTrap = 100;
 // So that progress shows, and a stop is heard.
 constexpr std::size_t kBatch = 16384;
 
-std::size_t blocks_of(const std::vector<FunctionFlow>& functions) {
-    std::size_t blocks = 0;
-    for (const FunctionFlow& function : functions)
-        blocks += function.blocks.size();
-    return blocks;
-}
-
 }  // namespace
 
 BlockCounters::BlockCounters(const std::vector<FunctionFlow>& functions, const CountingRules& rules,
                              const Device& device, Symbolizer& symbolizer, const StopSignals& stop)
     : counting_(rules.counting) {
-    Progress progress("looking at blocks", blocks_of(functions));
-    std::size_t done = 0;
-    for (const FunctionFlow& flow : functions) {
-        Function& function = functions_.emplace_back(Function{&flow, Flow(flow.blocks), {}});
-        for (const Block& block : flow.blocks) {
-            stop.check();
-            progress.at(done++);
-            function.places.push_back(find_place(flow, block, device));
-        }
-    }
+    for (const FunctionFlow& flow : functions)
+        functions_.push_back({&flow, Flow(flow.blocks), flow.places});
     attach(rules, device, symbolizer, stop);
     probe_->wait(stop);
     stop.check();
-    if (counting_ != Counting::kOnce) first_ = probe_->queries(false);
-}
-
-std::optional<BlockCounters::Place> BlockCounters::find_place(const FunctionFlow& flow,
-                                                              const Block& block,
-                                                              const Device& device) const {
-    std::optional<Place> place;
-    std::size_t tries = 0;
-    for (const x86::Insn& insn : insns_of(block, flow.parts)) {
-        if (tries++ == kTries) break;
-        SiteSpec site;
-        site.address = insn.address;
-        const djprobe_explain answer = device.judge(site, 0);
-        const bool fits =
-            answer.verdict != DJPROBE_VERDICT_REFUSED && block.range.contains(answer.address);
-        const bool jump = fits && answer.verdict == DJPROBE_VERDICT_JUMP;
-        if (jump || (fits && !place)) place = Place{answer.address, jump};
-        // Behind a call it would be counted when the call returns, if it does.
-        if (jump || insn.is_call()) break;
-    }
-    return place;
+    if (counting_ != Counting::kOnce) first_ = probe_->hits();
 }
 
 std::vector<ManySite> BlockCounters::choose(const StopSignals& stop) {
@@ -158,7 +121,7 @@ std::vector<bool> BlockCounters::counted(std::size_t function) const {
 }
 
 std::vector<BlockCounts> BlockCounters::look() const {
-    const std::vector<djprobe_query> now = probe_->queries(false);
+    const std::vector<std::uint64_t> now = probe_->hits();
     std::vector<BlockCounts> looks;
     for (const Function& function : functions_) {
         BlockCounts& look = looks.emplace_back();
@@ -166,8 +129,7 @@ std::vector<BlockCounts> BlockCounters::look() const {
             if (!counter)
                 look.counts.emplace_back();
             else
-                look.counts.emplace_back(now[*counter].hits -
-                                         (first_.empty() ? 0 : first_[*counter].hits));
+                look.counts.emplace_back(now[*counter] - (first_.empty() ? 0 : first_[*counter]));
         }
         if (counting_ == Counting::kOnce) continue;
         function.balance.solve(look.counts);

@@ -51,20 +51,13 @@ class BlockCounters {
     [[nodiscard]] std::vector<bool> counted(std::size_t function) const;
 
   private:
-    /// Where a block can be counted.
-    struct Place {
-        std::uint64_t address;
-        bool jump;
-    };
     struct Function {
         const FunctionFlow* flow;
         Flow balance;
-        std::vector<std::optional<Place>> places;           // of each block, if it can be counted
+        std::vector<std::optional<CountPlace>> places;      // what is left of the flow's
         std::vector<std::optional<std::size_t>> counter{};  // of each block, if it is counted
     };
 
-    [[nodiscard]] std::optional<Place> find_place(const FunctionFlow& flow, const Block& block,
-                                                  const Device& device) const;
     std::vector<ManySite> choose(const StopSignals& stop);
     /// These sites take no probe.
     void give_up(const std::vector<RefusedSite>& refused);
@@ -81,7 +74,7 @@ class BlockCounters {
     std::optional<Probe> probe_;
     // How the counters stood when all had come to be. With kOnce: not looked at, for a counter that
     // has left by then does not come back.
-    std::vector<djprobe_query> first_;
+    std::vector<std::uint64_t> first_;
 };
 
 }  // namespace djprobe::loader

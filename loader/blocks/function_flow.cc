@@ -17,6 +17,8 @@ using x86::Insn;
 using x86::Kind;
 
 constexpr std::string_view kCold = ".cold";
+// So many instructions of a block are asked about; most often the first one will do.
+constexpr std::size_t kTries = 8;
 
 // Where code of the kernel may lead to. A probe leads elsewhere: to what was made at run time, and
 // has a name by that.
@@ -62,6 +64,9 @@ class Reader {
             add_facts(part.range(), facts);
         flow.blocks = find_blocks(facts, flow.refused);
         if (!flow.refused) flow.refused = find_patched(flow);
+        if (flow.refused) return flow;
+        for (const Block& block : flow.blocks)
+            flow.places.push_back(find_place(block, flow.parts));
         return flow;
     }
 
@@ -119,6 +124,27 @@ class Reader {
                 return Refusal{Reason::FOREIGN_PATCH, last.address};
         }
         return {};
+    }
+
+    // As the module will decide: it need not decode the function again for each answer.
+    [[nodiscard]] std::optional<CountPlace> find_place(const Block& block,
+                                                       const std::vector<Code>& parts) const {
+        std::optional<CountPlace> place;
+        const std::size_t part = map_.find(block.range.begin);
+        std::size_t tries = 0;
+        for (const Insn& insn : insns_of(block, parts)) {
+            if (tries++ == kTries) break;
+            // The module takes a function's first byte for its entry.
+            const bool first = insn.address == map_.functions()[part].code.address;
+            const std::uint64_t site = first ? map_.entry(part) : insn.address;
+            x86::Plan plan;
+            const bool fits = block.range.contains(site) && !map_.plan(part, site, plan);
+            const bool jump = fits && plan.may_jump();
+            if (jump || (fits && !place)) place = CountPlace{site, jump};
+            // Behind a call it would be counted when the call returns, if it does.
+            if (jump || insn.is_call()) break;
+        }
+        return place;
     }
 
     const TextMap& map_;

@@ -2,7 +2,9 @@
 // The basic blocks of functions of the running kernel and its modules, from their live text.
 #pragma once
 
+#include <cstdint>
 #include <list>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,12 +14,19 @@
 
 namespace djprobe::loader {
 
+/// Where a block can be counted.
+struct CountPlace {
+    std::uint64_t address;
+    bool jump;  ///< else by int3
+};
+
 struct FunctionFlow {
     std::string name;         ///< as the command line takes it
     std::string module;       ///< "" for the kernel itself
     std::vector<Code> parts;  ///< its body, then NAME.cold: views into the image
     std::vector<Block> blocks;
-    Refusal refused;  ///< instead of blocks: why it has none
+    std::vector<std::optional<CountPlace>> places;  ///< of each block, if it can be counted
+    Refusal refused;                                ///< instead of blocks: why it has none
 
     [[nodiscard]] std::uint64_t address() const { return parts.front().address; }
     /// "+0x2b", or ".cold+0x2b" in a part that lies elsewhere.

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstring>
 #include <iterator>
+#include <memory>
 
 #include "base/error.h"
 #include "kernel/reason.h"
@@ -19,6 +20,8 @@
 
 namespace djprobe::loader {
 namespace {
+
+constexpr std::size_t kWithoutNames = offsetof(djprobe_query, symbol);
 
 [[noreturn]] void fail_open(const char* path, int error) {
     switch (error) {
@@ -82,20 +85,25 @@ djprobe_total total_of(const UniqueFd& fd) {
     return total;
 }
 
-void add_queries(const UniqueFd& fd, bool names, std::vector<djprobe_query>& queries) {
-    const std::size_t first = queries.size(), count = total_of(fd).count;
-    const std::size_t entry = names ? sizeof(djprobe_query) : offsetof(djprobe_query, symbol);
-    std::vector<std::byte> answers(count * entry);
+/// Calls look(answer) for the first `entry` bytes of each, up to `most` of a call to the module.
+template <class Look>
+void query_some(const UniqueFd& fd, std::size_t entry, std::size_t most, Look&& look) {
+    // Not a vector: of room for many answers few pages are touched where there are few.
+    const auto room = std::make_unique_for_overwrite<std::byte[]>(most * entry);
     djprobe_query_many request = {};
-    request.size = sizeof request;
-    request.count = static_cast<std::uint32_t>(count);
-    request.entry_size = static_cast<std::uint32_t>(entry);
-    request.queries = reinterpret_cast<std::uintptr_t>(answers.data());
-    if (ioctl(fd.get(), DJPROBE_IOC_QUERY_MANY, &request) < 0)
-        fail_request("querying the probes", errno);
-    queries.resize(first + count);
-    for (std::size_t i = 0; i < count; ++i)
-        std::memcpy(&queries[first + i], answers.data() + i * entry, entry);
+    do {
+        request.size = sizeof request;
+        request.first += request.count;
+        request.count = static_cast<std::uint32_t>(most);
+        request.entry_size = static_cast<std::uint32_t>(entry);
+        request.queries = reinterpret_cast<std::uintptr_t>(room.get());
+        if (ioctl(fd.get(), DJPROBE_IOC_QUERY_MANY, &request) < 0) {
+            if (errno == ERANGE) return;  // the call before had the last ones
+            fail_request("querying the probes", errno);
+        }
+        for (std::size_t i = 0; i < request.count; ++i)
+            look(room.get() + i * entry);
+    } while (request.count == most);
 }
 
 }  // namespace
@@ -316,13 +324,34 @@ djprobe_total Probe::total() const {
 }
 
 std::vector<djprobe_query> Probe::queries(bool names) const {
+    const std::size_t entry = names ? sizeof(djprobe_query) : kWithoutNames;
     std::vector<djprobe_query> queries;
     for (const UniqueFd& fd : fds_) {
-        add_queries(fd, names, queries);
+        const std::size_t count = total_of(fd).count;
         // The others have as many each: what is longer than that moves, and needs new memory.
-        if (&fd == &fds_.front()) queries.reserve(queries.size() * fds_.size());
+        if (&fd == &fds_.front()) queries.reserve(count * fds_.size());
+        // One more than there are: no further call finds out that these were all.
+        query_some(fd, entry, count + 1, [&](const std::byte* answer) {
+            std::memcpy(&queries.emplace_back(), answer, entry);
+        });
     }
     return queries;
+}
+
+void Probe::visit(const std::function<void(const djprobe_query&)>& look) const {
+    constexpr std::size_t kAtOnce = 16384;
+    djprobe_query query = {};
+    for (const UniqueFd& fd : fds_)
+        query_some(fd, kWithoutNames, kAtOnce, [&](const std::byte* answer) {
+            std::memcpy(&query, answer, kWithoutNames);
+            look(query);
+        });
+}
+
+std::vector<std::uint64_t> Probe::hits() const {
+    std::vector<std::uint64_t> hits;
+    visit([&](const djprobe_query& probe) { hits.push_back(probe.hits); });
+    return hits;
 }
 
 }  // namespace djprobe::loader

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,6 +37,11 @@ class Probe {
     /// State and counters now, of all its probes, in one call: code that it runs may be probed.
     /// Names take time, and the kernel's code that finds them may be probed as well.
     [[nodiscard]] std::vector<djprobe_query> queries(bool names) const;
+    /// The same without names, one after the other, some in a call: of many probes all answers at
+    /// once would take much memory.
+    void visit(const std::function<void(const djprobe_query& answer)>& look) const;
+    /// How often each probe was hit.
+    [[nodiscard]] std::vector<std::uint64_t> hits() const;
     /// For poll(), where one request has made them all.
     [[nodiscard]] int fd() const noexcept { return fds_.front().get(); }
 

@@ -250,18 +250,18 @@ Attachment::Attachment(AttachmentReport about, Probe probe)
 }
 
 void Attachment::complete(AttachmentReport& report, Symbolizer& symbolizer) const {
-    const std::vector<djprobe_query> ended = probe_.queries(false);
     report.total.hits = 0;
     std::ranges::fill(report.total.missed, 0);
-    for (std::size_t i = 0; i < ended.size(); ++i) {
-        djprobe_query& probe = report.probes[i];
-        probe.hits = ended[i].hits;
-        report.total.hits += probe.hits;
-        for (std::size_t kind = 0; kind < std::size(probe.missed); ++kind) {
-            probe.missed[kind] = ended[i].missed[kind];
-            report.total.missed[kind] += probe.missed[kind];
+    auto probe = report.probes.begin();
+    probe_.visit([&](const djprobe_query& ended) {
+        probe->hits = ended.hits;
+        report.total.hits += ended.hits;
+        for (std::size_t kind = 0; kind < std::size(ended.missed); ++kind) {
+            probe->missed[kind] = ended.missed[kind];
+            report.total.missed[kind] += ended.missed[kind];
         }
-    }
+        ++probe;
+    });
     // Their symbols were read in the search for functions like the pattern. The kernel would look
     // for each of them once more.
     if (about_.covers == Covers::kGlob) name_gone(symbolizer.kallsyms(), report.probes);
