@@ -90,7 +90,7 @@ class Parser {
         if (!token_.is(":")) return std::nullopt;
         take();
         if (token_.kind != TokenKind::kName)
-            wrong("a form is a word: str, x, ip, hex, sym, kstack");
+            wrong("a form is a word: str, ustr, x, ip, hex, sym, kstack");
         const Token word = take();
         Form form{std::string(word.text), std::nullopt, word.span};
         if (token_.kind != TokenKind::kNumber) return form;
@@ -153,8 +153,11 @@ class Parser {
         if (!token_.is("(")) return postfix(primary());
         const Token open = take();
         if (begins_type()) return cast(open);
+        if (ends_as_type()) no_type(token_);
+        const Token first = token_;
         Expression inner = condition();
         need(")", "'(' before it");
+        if (inner.kind == Kind::kName && begins_word()) no_type(first);
         inner.span = {open.span.at, end_ - open.span.at};
         return postfix(std::move(inner));
     }
@@ -163,6 +166,26 @@ class Parser {
         if (token_.kind != TokenKind::kName) return false;
         return token_.text == "const" || is_one_of(token_.text, kTags) ||
                is_one_of(token_.text, kBasic) || is_typedef_(token_.text);
+    }
+
+    // "(sock *)": what only a type can be.
+    [[nodiscard]] bool ends_as_type() const {
+        if (token_.kind != TokenKind::kName) return false;
+        Token next = next_token(text_, token_.span.end());
+        if (!next.is("*")) return false;
+        while (next.is("*"))
+            next = next_token(text_, next.span.end());
+        return next.is(")");
+    }
+    // "(sock)sk": behind a value stands an operator.
+    [[nodiscard]] bool begins_word() const {
+        return token_.kind == TokenKind::kName || token_.kind == TokenKind::kNumber ||
+               token_.kind == TokenKind::kCharacter;
+    }
+    [[noreturn]] void no_type(const Token& word) const {
+        fail_at(text_, word.span,
+                fmt::format("the kernel has no type '{0}': one of a struct is 'struct {0}'",
+                            word.text));
     }
 
     Expression cast(const Token& open) {

@@ -60,12 +60,21 @@ TEST(TraceParser, puts_the_caret_under_what_is_wrong) {
     EXPECT_EQ(refused("(a"), "')' is missing here, for the '(' before it\n  (a\n    ^");
     EXPECT_EQ(refused("a b"), "a comma or the end must stand here, not 'b'\n  a b\n    ^");
     EXPECT_EQ(refused("u32 * a"), "'u32' is a type, and no value\n  u32 * a\n  ^^^");
-    EXPECT_EQ(refused("(const a)b"), "the name of a type must stand here\n  (const a)b\n         ^");
+    EXPECT_EQ(refused("(const a)b"),
+              "the name of a type must stand here\n  (const a)b\n         ^");
     EXPECT_EQ(refused("(const)a"), "the name of a type must stand here\n  (const)a\n        ^");
+    EXPECT_EQ(
+        refused("(sock *)a"),
+        "the kernel has no type 'sock': one of a struct is 'struct sock'\n  (sock *)a\n   ^^^^");
+    EXPECT_THAT(refused("((sock **)a)->b"), testing::HasSubstr("no type 'sock'"));
+    EXPECT_THAT(refused("(u8)a"), testing::HasSubstr("no type 'u8'"));
+    EXPECT_THAT(refused("(u8)1"), testing::HasSubstr("no type 'u8'"));
+    EXPECT_THAT(refused("(a *"), testing::HasSubstr("a value is missing here"));
+    EXPECT_THAT(refused("(a * b"), testing::HasSubstr("')' is missing here"));
     EXPECT_EQ(refused("1.5"), "numbers are whole: no digits stand behind a point\n  1.5\n    ^");
     EXPECT_EQ(refused("a++"), "a trace changes nothing: there is no ++\n  a++\n   ^^");
     EXPECT_EQ(refused("a-- > 3"), "a trace changes nothing: there is no --\n  a-- > 3\n   ^^");
-    EXPECT_EQ(refused("a:"), "a form is a word: str, x, ip, hex, sym, kstack\n  a:\n    ^");
+    EXPECT_EQ(refused("a:"), "a form is a word: str, ustr, x, ip, hex, sym, kstack\n  a:\n    ^");
     EXPECT_EQ(refused("a:hex 0"), "a length is a number from 1 to 65535\n  a:hex 0\n        ^");
     EXPECT_EQ(refused("a\t@"), "no expression of C has this letter\n  a @\n    ^");
     EXPECT_THAT(refused(std::string(1000, '(')), testing::HasSubstr("nests too deep"));
