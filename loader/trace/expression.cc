@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "trace/number.h"
+
 namespace djprobe::loader {
 namespace {
 
@@ -36,6 +38,17 @@ std::string to_text(const Expression& expression) {
             return fmt::format("({} ? {} : {})", child(0), child(1), child(2));
     }
     return "";
+}
+
+std::optional<std::uint64_t> constant(const Expression& expression) {
+    if (expression.kind == Expression::Kind::kUnary && expression.word == "-") {
+        const auto of = constant(expression.children.front());
+        return of ? std::optional(0 - *of) : std::nullopt;
+    }
+    const bool is_digits =
+        expression.kind == Expression::Kind::kNumber && !expression.word.starts_with('\'');
+    const auto number = is_digits ? parse_number(expression.word) : std::nullopt;
+    return number ? std::optional(number->value) : std::nullopt;
 }
 
 }  // namespace djprobe::loader

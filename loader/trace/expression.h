@@ -2,6 +2,7 @@
 // An expression of C, as written: names, members, elements, casts, operators and numbers.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -64,5 +65,7 @@ std::vector<Item> parse_items(std::string_view text, const IsTypedef& is_typedef
 
 /// The expression with all parentheses.
 std::string to_text(const Expression& expression);
+/// What a number is, also one behind a minus. None of other expressions, and of characters.
+std::optional<std::uint64_t> constant(const Expression& expression);
 
 }  // namespace djprobe::loader

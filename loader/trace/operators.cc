@@ -23,10 +23,15 @@ std::string operand(const Value& value, std::string_view sign, bool is_right) {
 }
 
 bool is_zero(const Expression& expression) {
-    const auto number = parse_number(expression.word);
-    const bool is_literal =
-        expression.kind == Expression::Kind::kNumber && !expression.word.starts_with('\'');
-    return is_literal && number && number->value == 0;
+    return constant(expression) == std::uint64_t{0};
+}
+
+// Why a word that begins with a digit is none.
+std::string no_number(const std::string& word) {
+    if (parse_number(word + "u")) return fmt::format("'{0}' has no type in C: write {0}u", word);
+    const bool is_too_large =
+        word.find_first_not_of("0123456789") == std::string::npos && !word.starts_with('0');
+    return fmt::format("'{}' is no number {}", word, is_too_large ? "of 64 bits" : "that C knows");
 }
 
 bool is_comparison(std::string_view sign) {
@@ -37,8 +42,7 @@ bool is_comparison(std::string_view sign) {
 
 Value Translator::literal(const Expression& expression) {
     const auto number = parse_number(expression.word);
-    if (!number)
-        wrong(expression.mark, fmt::format("'{}' is no number of 64 bits", expression.word));
+    if (!number) wrong(expression.mark, no_number(expression.word));
     return {types_.number(number->is_wide, number->is_signed), expression.word, kPostfixBinds};
 }
 
@@ -135,6 +139,13 @@ Value Translator::binary(const Expression& expression) {
     } else {
         result.type = common(left.type, right.type);
     }
+    // What C leaves open clang would warn of, in a text that the user has not written.
+    const auto by = constant(expression.children[1]);
+    const std::uint64_t bits = 8 * types_.size(result.type);
+    if ((sign == "<<" || sign == ">>") && by && *by >= bits)
+        wrong(expression.children[1].span,
+              fmt::format("`{}` has {} bits: a shift of it is by 0 to {}",
+                          to_text(expression.children[0]), bits, bits - 1));
     const bool divides = sign == "/" || sign == "%";
     if (divides && is_zero(expression.children[1]))
         wrong(expression.children[1].span, "BPF divides nothing by 0");

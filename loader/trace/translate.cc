@@ -227,6 +227,15 @@ Value Translator::beginning(const Value& pointer, TypeId composite, const std::s
     return in_variable(plain, plain.type, name);
 }
 
+// libbpf takes no other element of an array that has a size.
+void Translator::check_element(const Expression& expression, TypeId array) const {
+    const std::uint32_t count = types_.elements(array);
+    const auto index = constant(expression.children[1]);
+    if (count != 0 && index && *index >= count)
+        wrong(expression.children[1].span, fmt::format("`{}` has the elements 0 to {}",
+                                                       to_text(expression.children[0]), count - 1));
+}
+
 Value Translator::element(const Expression& expression) {
     const Expression& whole = expression.children.front();
     Value index = number(expression.children[1]);
@@ -234,6 +243,7 @@ Value Translator::element(const Expression& expression) {
         wrong(expression.children[1].span, "an element's number is an integer");
     Value of = value(whole);
     if (of.in_memory && !of.path.empty() && types_.is_array(of.type)) {
+        check_element(expression, of.type);
         if (index.text.find('(') != std::string::npos)
             index = in_variable(index, index.type, "index");
         of.path.back().members += "[" + index.text + "]";

@@ -93,6 +93,7 @@ class Translator {
     Value member_at(const Value& whole, TypeId composite, const std::string& name);
     Value beginning(const Value& pointer, TypeId composite, const std::string& name);
     Value element(const Expression& expression);
+    void check_element(const Expression& expression, TypeId array) const;
     Value cast(const Expression& expression);
     Value unary(const Expression& expression);
     Value binary(const Expression& expression);

@@ -152,6 +152,10 @@ bool Types::is_array(TypeId type) const {
     return btf_is_array(&resolved(type));
 }
 
+std::uint32_t Types::elements(TypeId array) const {
+    return btf_array(&resolved(array))->nelems;
+}
+
 TypeId Types::target(TypeId type) const {
     const btf_type& its = resolved(type);
     return btf_is_array(&its) ? btf_array(&its)->type : its.type;

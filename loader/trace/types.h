@@ -47,7 +47,8 @@ class Types {
     [[nodiscard]] bool is_array(TypeId type) const;
     /// What a pointer points to, or an array holds.
     [[nodiscard]] TypeId target(TypeId type) const;
-    [[nodiscard]] std::uint32_t size(TypeId type) const;  ///< 0: it has none
+    [[nodiscard]] std::uint32_t elements(TypeId array) const;  ///< 0: as many as there are
+    [[nodiscard]] std::uint32_t size(TypeId type) const;       ///< 0: it has none
     [[nodiscard]] bool is_signed(TypeId type) const;
     /// Whether what the type stands for is const.
     [[nodiscard]] bool is_const(TypeId type) const;

@@ -303,6 +303,31 @@ TEST_F(TraceProgramTest, tells_what_to_write_in_place_of_other_tracers_words) {
               "  sk->sk_daddr\n      ^^^^^^^^");
     EXPECT_EQ(refused("vfs_read", "count / 0"),
               "BPF divides nothing by 0\n  count / 0\n          ^");
+    EXPECT_EQ(refused("vfs_read", "count >> 64"),
+              "`count` has 64 bits: a shift of it is by 0 to 63\n  count >> 64\n           ^^");
+    EXPECT_THAT(refused("vfs_read", "1 << 32"),
+                testing::StartsWith("`1` has 32 bits: a shift of it is by 0 to 31"));
+    EXPECT_THAT(refused("vfs_read", "count << -1"), testing::StartsWith("`count` has 64 bits"));
+    EXPECT_EQ(refused("vfs_read", "file->f_inode->i_sb->s_id[32]"),
+              "`file->f_inode->i_sb->s_id` has the elements 0 to 31\n"
+              "  file->f_inode->i_sb->s_id[32]\n                            ^^");
+    EXPECT_THAT(refused("vfs_read", "file->f_inode->i_sb->s_id[-1]"),
+                testing::HasSubstr("has the elements 0 to 31"));
+    EXPECT_THAT(refused("vfs_read", "18446744073709551615"),
+                testing::StartsWith("'18446744073709551615' has no type in C: write "
+                                    "18446744073709551615u\n"));
+    EXPECT_THAT(refused("vfs_read", "18446744073709551616"),
+                testing::StartsWith("'18446744073709551616' is no number of 64 bits"));
+    EXPECT_THAT(refused("vfs_read", "08"), testing::StartsWith("'08' is no number that C knows"));
+    EXPECT_THAT(refused("vfs_read", "5x"), testing::StartsWith("'5x' is no number that C knows"));
+}
+
+TEST_F(TraceProgramTest, takes_each_element_and_each_shift_that_c_has) {
+    source(
+        question("vfs_read", "file->f_inode->i_sb->s_id[31], count << 63, 1u >> 31, 1 << count"));
+    // Of a flexible array any.
+    source(question("vfs_read", "file->f_path.dentry->d_iname[1], 18446744073709551615u"));
+    source(question("do_sys_openat2", "((struct linux_dirent64 *)filename)->d_name[100]"));
 }
 
 TEST_F(TraceProgramTest, takes_numbers_and_letters_for_what_c_takes_them) {
