@@ -103,6 +103,11 @@ const char* way_out(int error) {
 // command lines. The library says only that it has failed.
 [[noreturn]] void fail_to_listen(const std::string& address) {
     const int error = why_not(address);
+    if (error == 0 && address.starts_with('['))
+        fail(ExitCode::kFailure,
+             "--metrics: cannot listen at {}: the HTTP library (civetweb) has no IPv6, as Debian's "
+             "has not: give an IPv4 address",
+             address);
     if (error == 0)
         fail(ExitCode::kFailure,
              "--metrics: cannot listen at {}: another program did a moment ago, or threads or "

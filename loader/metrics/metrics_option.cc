@@ -34,9 +34,8 @@ std::string parse_metrics_address(std::string_view text) {
     const std::string_view port = alone ? text : text.substr(colon + 1);
     if (!is_port(port)) fail(ExitCode::kUsage, "--metrics: '{}' is no port from 1 to 65535", port);
     if (!is_address(address))
-        fail(ExitCode::kUsage,
-             "--metrics: '{}' is no IP address: give 127.0.0.1:{}, 0.0.0.0:{} or [::1]:{}", address,
-             port, port, port);
+        fail(ExitCode::kUsage, "--metrics: '{}' is no IP address: give 127.0.0.1:{} or 0.0.0.0:{}",
+             address, port, port);
     return address + ":" + std::string(port);
 }
 
