@@ -17,7 +17,7 @@ namespace djprobe::loader {
 std::string positive(const std::string& text) {
     double value = 0;
     const bool ok = CLI::detail::lexical_cast(text, value) && value > 0 && std::isfinite(value);
-    return ok ? "" : fmt::format("'{}' is not a number above 0", text);
+    return ok ? "" : fmt::format("'{}' is not a number of seconds above 0", text);
 }
 
 std::string not_empty(const std::string& text) {

@@ -10,7 +10,7 @@
 
 namespace djprobe::loader {
 
-/// A finite number above 0, with or without decimals.
+/// Seconds: a finite number above 0, with or without decimals.
 std::string positive(const std::string& text);
 /// For options of which none means something else than "".
 std::string not_empty(const std::string& text);

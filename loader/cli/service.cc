@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/say.h"
+#include "cli/checks.h"
 #include "service/declaration.h"
 #include "service/units.h"
 
@@ -200,7 +202,7 @@ Command add_logs(CLI::App& app) {
     command->add_flag("-f,--follow", options->follow, "And what comes");
     command->add_option("-n,--lines", options->lines, "Only so many, the last ones")
         ->type_name("N")
-        ->check(CLI::PositiveNumber);
+        ->check(whole_number(1, INT32_MAX));
     return {command,
             [options]() -> int {
                 check_service_name(options->name);

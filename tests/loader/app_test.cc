@@ -65,7 +65,7 @@ TEST(App, line_breaks_in_a_word_stay_in_the_error_s_line) {
                        "'a\\x0ab' cannot name a service: up to 64 letters, digits "
                        "and '_', '.', '-'");
     expect_usage_error({"count", "vfs_read", "--duration=1\n2"},
-                       "--duration: '1\\x0a2' is not a number above 0 (see --help)");
+                       "--duration: '1\\x0a2' is not a number of seconds above 0 (see --help)");
     expect_usage_error({"run", "a\nb"},
                        "'a\\x0ab': put -- in front of the tool: run -- a\\x0ab ...");
     const Result result = run({"attach", "no such\n.bpf.o"});
@@ -376,9 +376,13 @@ TEST(App, no_file) {
 
 TEST(App, numbers_that_are_none) {
     expect_usage_error({"attach", "-d", "soon", "f.o"},
-                       "--duration: 'soon' is not a number above 0 (see --help)");
+                       "--duration: 'soon' is not a number of seconds above 0 (see --help)");
     expect_usage_error({"attach", "-d", "0", "f.o"},
-                       "--duration: '0' is not a number above 0 (see --help)");
+                       "--duration: '0' is not a number of seconds above 0 (see --help)");
+    for (const char* const lines : {"abc", "1.5", "0", "-1"})
+        expect_usage_error({"logs", "reads", "-n", lines},
+                           std::string("--lines: '") + lines +
+                               "' is not a whole number from 1 to 2147483647 (see --help)");
     expect_usage_error({"attach", "--cookie", "-1", "f.o"},
                        "--cookie: '-1' is no number of 64 bits, decimal or 0x-hexadecimal");
     expect_usage_error(
