@@ -147,8 +147,11 @@ std::string ambiguous_symbol(const SiteSpec& site, const AbiReason& reason,
     } else if (candidates.size() < symbols.size()) {
         candidates.push_back(fmt::format("{} more", symbols.size() - candidates.size()));
     }
-    return fmt::format("{}: several functions have this name: {}; choose one with --address",
-                       site.symbol, fmt::join(candidates, ", "));
+    return fmt::format(
+        "{}: several functions have this name: {}; choose one by its address: "
+        "attach and explain take --address, count, hist and latency the address "
+        "itself",
+        site.symbol, fmt::join(candidates, ", "));
 }
 
 }  // namespace

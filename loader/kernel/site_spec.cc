@@ -71,7 +71,10 @@ SiteSpec parse_function(std::string_view text) {
              symbol.substr(0, 32), symbol.size(), kLongestName);
     reject_source_place(text);
     if (starts_hex(text)) {
-        fail(ExitCode::kUsage, "'{}' is an address, not a function: give it with --address", text);
+        fail(ExitCode::kUsage,
+             "'{0}' is an address, not a function: give it to attach or explain with --address; "
+             "'probeload explain --address {0}' shows its name",
+             text);
     }
 
     SiteSpec site;

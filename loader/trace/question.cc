@@ -37,9 +37,11 @@ void check_module(const Question& question) {
 
 constexpr std::string_view kDigits = "0123456789";
 
+constexpr unsigned kLastLine = 10'000'000;
+
 std::optional<unsigned> line_number(std::string_view digits) {
     const auto number = parse_unsigned(digits);
-    if (!number || *number > 10'000'000) return std::nullopt;
+    if (!number || *number > kLastLine) return std::nullopt;
     if (digits.find_first_not_of(kDigits) != digits.npos) return std::nullopt;
     return static_cast<unsigned>(*number);
 }
@@ -53,14 +55,32 @@ std::string_view take_module(std::string_view& name) {
     return module;
 }
 
+// A function's name may have dots, too: "vfs_read.part.0".
+bool is_source_file(std::string_view name) {
+    if (name.find_first_of("*?[") != name.npos) return false;
+    return name.find('/') != name.npos || name.ends_with(".c") || name.ends_with(".h");
+}
+
+// What can only be a line is none of another kind of place.
+void reject_line(std::string_view text, std::string_view name, std::string_view line) {
+    if (is_source_file(line))
+        fail(ExitCode::kUsage, "'{0}' is a file: write {0}:LINE for one of its lines", text);
+    if (!is_source_file(name) && !line.starts_with('+')) return;
+    const bool counts = line.starts_with('+');
+    fail(ExitCode::kUsage, "'{}': '{}' is no line, a whole number up to {}", text,
+         line.substr(counts ? 1 : 0), kLastLine);
+}
+
 // A file's name has a dot, and a function's has none that C knows.
 std::optional<LinePlace> parse_line(std::string_view text) {
     const std::size_t colon = text.rfind(':');
+    if (colon == text.npos) reject_line(text, "", text);
     if (colon == text.npos || colon == 0) return std::nullopt;
     std::string_view name = text.substr(0, colon), number = text.substr(colon + 1);
     const bool counts_from_function = number.starts_with('+');
     if (counts_from_function) number.remove_prefix(1);
     const auto line = line_number(number);
+    if (!line) reject_line(text, name, text.substr(colon + 1));
     if (!line) return std::nullopt;
     const std::string_view module = take_module(name);
     if (name.find(':') != name.npos) return std::nullopt;

@@ -67,6 +67,8 @@ void check_format(const TraceOptions& options) {
     refuse(!results && options.top, "--top", "is for results");
     refuse(results && options.times != TimeColumn::kBoot, "--times", "is for events");
     refuse(options.report && options.emit, "--report", "is of a run, and --emit runs nothing");
+    refuse(options.report == "-", "--report", "'-' names no file; stdout has the events");
+    refuse(options.explain && options.emit, "--explain", "writes no program: leave out --emit");
 }
 
 // Its folder is there for each processor.

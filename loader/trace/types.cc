@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "decode/btf_util.h"
 #include "kernel/prototypes.h"
+#include "object/libbpf_log.h"
 
 namespace djprobe::loader {
 namespace {
@@ -95,6 +96,7 @@ bool has_constant(const btf& all, const btf_type& type, std::string_view name) {
 }  // namespace
 
 Types Types::read(const std::filesystem::path& kernel, const std::string& module) {
+    const LibbpfLog quiet(false);  // the error is ours to tell
     OwnedBtf base(btf__parse(kernel.c_str(), nullptr));
     if (!base) fail(ExitCode::kBadFile, "{}: no kernel types: {}", kernel.string(), reason(errno));
     if (module.empty()) {

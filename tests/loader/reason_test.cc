@@ -149,9 +149,11 @@ TEST(Refusal, no_such_function_and_nothing_like_it) {
 TEST(Refusal, ambiguous_name_lists_the_candidates) {
     const Error error = refuse("twin", DJPROBE_REASON_AMBIGUOUS_SYMBOL, ENOTUNIQ,
                                0xffffffff81003000, 0xffffffff81004000);
-    EXPECT_STREQ(error.what(),
-                 "twin: several functions have this name: twin (0xffffffff81003000), twin "
-                 "(0xffffffff81004000), ext4:twin (0xffffffffc0000000); choose one with --address");
+    EXPECT_STREQ(
+        error.what(),
+        "twin: several functions have this name: twin (0xffffffff81003000), twin "
+        "(0xffffffff81004000), ext4:twin (0xffffffffc0000000); choose one by its address: attach "
+        "and explain take --address, count, hist and latency the address itself");
     EXPECT_EQ(error.code(), ExitCode::kNoSuchSite);
 }
 
@@ -159,8 +161,10 @@ TEST(Refusal, ambiguous_name_without_kallsyms_still_has_two_addresses) {
     Symbolizer names(Kallsyms::parse(""));
     const Error error = refusal(parse_function("twin"), "p",
                                 {DJPROBE_REASON_AMBIGUOUS_SYMBOL, {0x10, 0x20}}, ENOTUNIQ, names);
-    EXPECT_STREQ(error.what(),
-                 "twin: several functions have this name: 0x10, 0x20; choose one with --address");
+    EXPECT_STREQ(
+        error.what(),
+        "twin: several functions have this name: 0x10, 0x20; choose one by its address: attach "
+        "and explain take --address, count, hist and latency the address itself");
 }
 
 TEST(Refusal, not_on_a_boundary) {

@@ -54,8 +54,10 @@ TEST(SiteSpec, several_are_given_by_themselves) {
 }
 
 TEST(SiteSpec, addresses_have_an_option_of_their_own) {
-    EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_function("0xffffffff81000000"); }),
-              "'0xffffffff81000000' is an address, not a function: give it with --address");
+    EXPECT_EQ(
+        expect_error(ExitCode::kUsage, [] { parse_function("0xffffffff81000000"); }),
+        "'0xffffffff81000000' is an address, not a function: give it to attach or explain with "
+        "--address; 'probeload explain --address 0xffffffff81000000' shows its name");
 }
 
 TEST(SiteSpec, source_lines_are_no_functions_of_modules) {

@@ -541,6 +541,16 @@ TEST(TraceQuestion, is_at_a_place_or_at_returns) {
     EXPECT_EQ(refused("vfs_read:retrun"), "vfs_read:retrun: did you mean vfs_read:return?");
     EXPECT_EQ(refused("vfs_read:return:return"),
               "vfs_read:return:return: ':return' stands there twice: write vfs_read:return");
+    EXPECT_EQ(refused("fs/read_write.c:abc"),
+              "'fs/read_write.c:abc': 'abc' is no line, a whole number up to 10000000");
+    for (const char* const wrong : {"read_write.c:-5", "read_write.c:", "ext4:inode.c:99999999",
+                                    "read_write.c:0x10", "vfs_read:+", "ext4:ext4_readdir:+x"})
+        EXPECT_THAT(refused(wrong), testing::HasSubstr("is no line, a whole number")) << wrong;
+    EXPECT_EQ(refused("fs/read_write.c"),
+              "'fs/read_write.c' is a file: write fs/read_write.c:LINE for one of its lines");
+    EXPECT_THAT(refused("ext4:inode.c"), testing::HasSubstr("write ext4:inode.c:LINE"));
+    parse_place("vfs_read.part.0:return", asked);
+    EXPECT_EQ(asked.function(), "vfs_read.part.0");
     EXPECT_THAT(refused("*:ext4_*"), testing::HasSubstr("write MODULE:ext4_*"));
     parse_place("vfs_[[:alpha:]]*", asked);
     EXPECT_EQ(asked.module(), "");

@@ -209,6 +209,12 @@ TEST(TraceOptions, are_refused_where_they_would_be_ignored) {
     options.report = "a.html";
     options.emit = "a.bpf.c";
     EXPECT_EQ(refused(options), "--report: is of a run, and --emit runs nothing");
+    options.report.reset();
+    options.explain = true;
+    EXPECT_EQ(refused(options), "--explain: writes no program: leave out --emit");
+    options = events;
+    options.report = "-";
+    EXPECT_EQ(refused(options), "--report: '-' names no file; stdout has the events");
 }
 
 // Of a kernel that does not run here.
