@@ -81,7 +81,7 @@ Command add_run(CLI::App& app, std::vector<std::string> tool) {
     add_options(*command, *options);
     return {command,
             [options] {
-                if (options->tool.empty())
+                if (options->tool.empty() || options->tool.front().empty())
                     fail(ExitCode::kUsage, "run: which tool? Put -- and its words behind");
                 return options->bench ? bench_tool(*options) : run_tool(*options);
             },

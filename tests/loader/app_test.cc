@@ -522,6 +522,7 @@ TEST(App, tool_of_run_stands_behind_dashes) {
     expect_usage_error({"run", "bpftrace"},
                        "'bpftrace': put -- in front of the tool: run -- bpftrace ...");
     expect_usage_error({"run", "--strict"}, "run: which tool? Put -- and its words behind");
+    expect_usage_error({"run", "--", ""}, "run: which tool? Put -- and its words behind");
 }
 
 TEST(App, no_site_given_and_none_in_the_section) {
