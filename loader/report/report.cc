@@ -173,8 +173,12 @@ std::string Report::html() const {
 }
 
 void Report::check_file(const std::filesystem::path& file) {
-    if (std::ofstream(file, std::ios::app)) return;
-    fail(ExitCode::kFailure, "--report: {}: {}", file.string(), std::strerror(errno));
+    std::error_code error;
+    const bool was_there = std::filesystem::exists(std::filesystem::symlink_status(file, error));
+    if (!std::ofstream(file, std::ios::app))
+        fail(ExitCode::kFailure, "--report: {}: {}", file.string(), std::strerror(errno));
+    // What fails or is stopped before its end leaves no empty page.
+    if (!was_there) std::filesystem::remove(file, error);
 }
 
 void Report::write(const std::filesystem::path& file) const {

@@ -16,6 +16,7 @@
 #include "base/output.h"
 #include "base/plural.h"
 #include "base/say.h"
+#include "base/stop_signals.h"
 #include "base/temp_dir.h"
 #include "debuginfo/debug_file.h"
 #include "events/loss.h"
@@ -407,6 +408,16 @@ int run_program(const TraceOptions& options, const TraceProgram& program,
     return status;
 }
 
+// A signal waits for clang to end, and then the directory goes, too.
+std::filesystem::path compiled_here(const TraceOptions& options, const TraceProgram& program,
+                                    const Types& types, TempDir& directory) {
+    const StopSignals stop;
+    std::filesystem::path object =
+        compiled(program.source, trace_header(types, program.types), trace_flags(types), directory);
+    if (!options.emit) stop.check();
+    return object;
+}
+
 }  // namespace
 
 void check_trace_metrics(const TraceOptions& options) {
@@ -448,8 +459,7 @@ int run_trace(const TraceOptions& asked, const Numbers& numbers) {
     if (device && takes_all(*device, options.question, program))
         options.attach.conditions = front_of(options, program).conditions;
     TempDir directory;
-    const std::filesystem::path object =
-        compiled(program.source, trace_header(types, program.types), trace_flags(types), directory);
+    const std::filesystem::path object = compiled_here(options, program, types, directory);
     if (options.emit) {
         write_object(*options.emit, object);
         tell_of_emitted(options, program);

@@ -114,7 +114,11 @@ TEST(HtmlReport, fails_before_the_run_where_it_cannot_be_written) {
     const Files files;
     const auto file = files.path() / "a.html";
     Report::check_file(file);
+    EXPECT_FALSE(std::filesystem::exists(file)) << "what fails later leaves no empty page";
     Report("vfs_read").write(file);
+    const auto size = std::filesystem::file_size(file);
+    Report::check_file(file);
+    EXPECT_EQ(std::filesystem::file_size(file), size);
     EXPECT_GT(std::filesystem::file_size(file), 100'000U);
 }
 

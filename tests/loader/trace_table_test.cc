@@ -235,6 +235,27 @@ TEST(TraceRun, needs_the_module_before_a_compiler) {
     setenv("PATH", path.c_str(), 1);
 }
 
+// Ctrl-C while it compiles: what is in $TMPDIR goes.
+TEST(TraceRun, is_stopped_by_no_signal_before_it_has_cleaned_up) {
+    const Files files;
+    const std::filesystem::path clang =
+        files.write("clang", "#!/bin/sh\nkill -TERM $PPID\nexit 1\n");
+    std::filesystem::permissions(clang, std::filesystem::perms::owner_all);
+    const std::string path = std::getenv("PATH");
+    setenv("PATH", (files.path().string() + ":" + path).c_str(), 1);
+    setenv("TMPDIR", files.path().c_str(), 1);
+    setenv("XDG_CACHE_HOME", "/proc/none", 1);
+    TraceOptions options = other_kernels("vfs_read");
+    options.emit = files.path() / "a.bpf.o";
+    EXPECT_EQ(expect_error(ExitCode::kCompile, [&] { run_trace(options); }),
+              "the trace's program: clang ended with status 1");
+    setenv("PATH", path.c_str(), 1);
+    unsetenv("TMPDIR");
+    unsetenv("XDG_CACHE_HOME");
+    for (const auto& left : std::filesystem::directory_iterator(files.path()))
+        EXPECT_EQ(left.path(), clang);
+}
+
 TEST(TraceRun, tells_how_the_program_that_it_wrote_is_attached) {
     const Files files;
     const auto told = [&](const char* place, const char* items) {
