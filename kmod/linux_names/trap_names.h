@@ -44,6 +44,22 @@ static const struct djprobe_root djprobe_trap_roots[] = {
     /* The graph tracer calls these once its own guard is open again. */
     TRACER("register_ftrace_graph", "trace_graph_return"),
     TRACER("register_ftrace_graph", "trace_graph_thresh_return"),
+    /* Both ways call these before they guard themselves: for each user's state, and where the
+     * tracer is told which functions or tasks it traces. */
+    PERHAPS("of versions with several users of the graph tracer", "fgraph_get_task_var"),
+    PERHAPS("of versions with several users of the graph tracer", "fgraph_pid_func"),
+    PERHAPS("inlined by other builds", "ftrace_lookup_ip"),
+    PERHAPS("inlined by other builds", "ftrace_ops_test"),
+    PERHAPS("inlined by other builds", "hash_contains_ip"),
+    /* The tracers of latencies, likewise. */
+    PERHAPS("of kernels with that tracer", "wakeup_tracer_call"),
+    PERHAPS("of kernels with that tracer", "wakeup_graph_entry"),
+    PERHAPS("of kernels with that tracer", "wakeup_graph_return"),
+    PERHAPS("inlined by other builds", "func_prolog_preempt_disable"),
+    PERHAPS("of kernels with that tracer", "irqsoff_tracer_call"),
+    PERHAPS("of kernels with that tracer", "irqsoff_graph_entry"),
+    PERHAPS("of kernels with that tracer", "irqsoff_graph_return"),
+    PERHAPS("inlined by other builds", "func_prolog_dec"),
     TRACER("ring_buffer_lock_reserve", "trace_clock_local"),
     PATHSELF("sched_clock"),
     PATHSELF("native_sched_clock"),

@@ -67,6 +67,13 @@ TEST_F(Sites, WhatTracesTheTrapPath) {
          "trace_graph_return", "bpf_prog_inc_misses_counter", "bpf_trace_run1",
          "trace_event_buffer_reserve", "ring_buffer_lock_reserve"},
         {DJPROBE_REASON_TRAP_PATH, DJPROBE_REASON_BLACKLISTED});
+    // What the graph tracer and those of latencies call before they guard themselves. Not every
+    // version or build has them.
+    for (const char* symbol :
+         {"fgraph_get_task_var", "fgraph_pid_func", "ftrace_lookup_ip", "ftrace_ops_test",
+          "wakeup_tracer_call", "wakeup_graph_entry", "func_prolog_preempt_disable"})
+        if (address_of(symbol))
+            expect_forbidden(symbol, {DJPROBE_REASON_TRAP_PATH, DJPROBE_REASON_BLACKLISTED});
 }
 
 // The kernel copies or rewrites them, or enters them without a gate for int3.
