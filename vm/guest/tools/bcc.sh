@@ -5,6 +5,7 @@ headers=/lib/modules/$(uname -r)/build
 if [ ! -e "$headers" ]; then
     mkdir -p "/lib/modules/$(uname -r)" /usr/lib
     ln -s /root/bcc/headers "$headers"
+    ln -s /root/bcc/common "${headers%build}source"
     ln -s /root/bcc/python/lib /usr/lib/python3.11
 fi
 tool=$1
