@@ -23,6 +23,7 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "kernel/kallsyms.h"
 #include "survey/analysis.h"
 #include "survey/stand_in.h"
 #include "survey/words.h"
