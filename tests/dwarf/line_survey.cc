@@ -33,6 +33,7 @@ namespace djprobe::test {
 namespace {
 
 using loader::DwarfFile;
+using loader::Kallsyms;
 using loader::KernelImage;
 using loader::TextMap;
 
