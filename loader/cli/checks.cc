@@ -46,7 +46,7 @@ std::function<std::string(const std::string&)> whole_number(std::uint64_t least,
         const auto number = parse_unsigned(text);
         if (number && *number >= least && *number <= most) return "";
         if (most == std::numeric_limits<std::uint64_t>::max())
-            return fmt::format("'{}' is not a whole number from {} on", text, least);
+            return fmt::format("'{}' is no whole number of 64 bits from {} on", text, least);
         return fmt::format("'{}' is not a whole number from {} to {}", text, least, most);
     };
 }

@@ -66,7 +66,7 @@ djprobe_action parse_condition(std::string_view text, const SiteSpec& site,
         const bool negative = number.starts_with('-');
         const auto value = parse_unsigned(number.substr(negative ? 1 : 0));
         if (!value || (negative && *value > std::uint64_t{1} << 63U))
-            fail(ExitCode::kUsage, "--if: '{}': '{}' is no number", text, number);
+            fail(ExitCode::kUsage, "--if: '{}': '{}' is no number of 64 bits", text, number);
         if (negative) operand.is_signed = true;
         djprobe_action action = action_of(operation, operand);
         action.value = negative ? 0 - *value : *value;

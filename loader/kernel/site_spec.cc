@@ -93,8 +93,9 @@ SiteSpec parse_function(std::string_view text) {
         }
         const auto offset = parse_unsigned(text.substr(plus + 1));
         if (!offset) {
-            fail(ExitCode::kUsage, "'{}': the offset '{}' is neither decimal nor 0x-hexadecimal",
-                 text, text.substr(plus + 1));
+            fail(ExitCode::kUsage,
+                 "'{}': the offset '{}' is no number of 64 bits, decimal or 0x-hexadecimal", text,
+                 text.substr(plus + 1));
         }
         site.offset = *offset;
     }

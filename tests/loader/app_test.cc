@@ -215,6 +215,9 @@ TEST(App, trace_says_what_does_not_go_together) {
     expect_usage_error({"trace", "vfs_read", "--count-by", "comm", "--sum", "count"},
                        "--sum: one of --count-by, --sum, --avg, --min, --max, --hist and --latency "
                        "at a time");
+    expect_usage_error({"trace", "vfs_read", "-n", "99999999999999999999"},
+                       "--limit: '99999999999999999999' is no whole number of 64 bits from 1 on "
+                       "(see --help)");
     expect_usage_error({"trace", "vfs_read", "--pid", "4294967295"},
                        "--pid: '4294967295' is not a whole number from 0 to 4194304 (see --help)");
     for (const auto& [option, next] : std::vector<std::pair<const char*, const char*>>{
@@ -430,8 +433,9 @@ TEST(App, mode_of_returns) {
 }
 
 TEST(App, malformed_function) {
-    expect_usage_error({"attach", "--func", "vfs_read+x", "f.o"},
-                       "'vfs_read+x': the offset 'x' is neither decimal nor 0x-hexadecimal");
+    expect_usage_error(
+        {"attach", "--func", "vfs_read+x", "f.o"},
+        "'vfs_read+x': the offset 'x' is no number of 64 bits, decimal or 0x-hexadecimal");
 }
 
 TEST(App, one_function_takes_one_value) {

@@ -87,7 +87,7 @@ TEST(SiteSpec, what_is_no_offset) {
         expect_error(ExitCode::kUsage, [&] { parse_function(text); });
     }
     EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_function("f+9x"); }),
-              "'f+9x': the offset '9x' is neither decimal nor 0x-hexadecimal");
+              "'f+9x': the offset '9x' is no number of 64 bits, decimal or 0x-hexadecimal");
 }
 
 TEST(SiteSpec, address_is_hexadecimal_with_or_without_0x) {
