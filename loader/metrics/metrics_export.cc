@@ -4,21 +4,19 @@
 #include <prometheus/collectable.h>
 #include <prometheus/exposer.h>
 #include <prometheus/text_serializer.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <exception>
-#include <fstream>
 #include <mutex>
 #include <sstream>
-#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "base/say.h"
+#include "base/whole_file.h"
 #include "metrics/families.h"
 #include "metrics/trial_bind.h"
 
@@ -43,14 +41,7 @@ class NoSignals {
     sigset_t before_{};
 };
 
-[[noreturn]] void fail_file(const std::filesystem::path& file, int error) {
-    fail(ExitCode::kFailure, "--metrics-file: {}: {}", file.string(), std::strerror(error));
-}
-
-std::filesystem::path unfinished(const std::filesystem::path& file) {
-    std::filesystem::path name = file;
-    return name += "." + std::to_string(getpid());
-}
+constexpr const char* kFileOption = "--metrics-file";
 
 // Not into a file: the serializer throws std::bad_cast once its stream has failed, which says
 // nothing of a full disk.
@@ -60,30 +51,12 @@ std::string text_of(const Families& families) {
     return out.str();
 }
 
-// node_exporter reads each file that ends in .prom at any time: it must never see a part.
-void write_whole(const std::filesystem::path& file, const Families& families) {
-    const std::filesystem::path part = unfinished(file);
-    const std::string text = text_of(families);
-    std::ofstream out(part, std::ios::trunc);
-    out << text;
-    out.close();
-    const int error = errno;
-    std::error_code failed, ignored;
-    if (out) std::filesystem::rename(part, file, failed);
-    if (out && !failed) return;
-    std::filesystem::remove(part, ignored);
-    fail_file(file, failed ? failed.value() : error);
-}
-
 // The user learns of a wrong name before anything begins.
 void check_file(const std::filesystem::path& file) {
     if (file.extension() != ".prom")
-        fail(ExitCode::kUsage,
-             "--metrics-file: {}: node_exporter reads only files whose names end in .prom",
-             file.string());
-    if (std::filesystem::is_directory(file)) fail_file(file, EISDIR);
-    if (!std::ofstream(unfinished(file))) fail_file(file, errno);
-    std::filesystem::remove(unfinished(file));
+        fail(ExitCode::kUsage, "{}: {}: node_exporter reads only files whose names end in .prom",
+             kFileOption, file.string());
+    check_replaceable(kFileOption, file);
 }
 
 const char* way_out(int error) {
@@ -164,9 +137,10 @@ MetricsExport::MetricsExport(const std::optional<std::string>& address,
 
 MetricsExport::~MetricsExport() = default;
 
-// A full disk must not end the session.
+// A full disk must not end the session. node_exporter reads each file that ends in .prom at any
+// time: it must never see a part.
 void MetricsExport::write_file(const std::vector<prometheus::MetricFamily>& families) try {
-    write_whole(*file_, families);
+    replace_file(kFileOption, *file_, text_of(families));
     failing_ = false;
 } catch (const Error& error) {
     if (!failing_) say("probeload: {}: its numbers are old\n", error.what());

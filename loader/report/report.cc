@@ -5,14 +5,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
-#include "base/error.h"
+#include "base/whole_file.h"
 #include "report/page.h"
 
 namespace djprobe::loader {
@@ -173,19 +171,11 @@ std::string Report::html() const {
 }
 
 void Report::check_file(const std::filesystem::path& file) {
-    std::error_code error;
-    const bool was_there = std::filesystem::exists(std::filesystem::symlink_status(file, error));
-    if (!std::ofstream(file, std::ios::app))
-        fail(ExitCode::kFailure, "--report: {}: {}", file.string(), std::strerror(errno));
-    // What fails or is stopped before its end leaves no empty page.
-    if (!was_there) std::filesystem::remove(file, error);
+    check_writable("--report", file);
 }
 
 void Report::write(const std::filesystem::path& file) const {
-    std::ofstream stream(file, std::ios::binary);
-    stream << html();
-    if (!stream.flush())
-        fail(ExitCode::kFailure, "--report: {}: {}", file.string(), std::strerror(errno));
+    write_whole("--report", file, html());
 }
 
 }  // namespace djprobe::loader

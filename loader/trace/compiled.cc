@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <string_view>
@@ -49,7 +51,8 @@ bool holds(const fs::path& file, const std::string& text) {
 void write_file(const fs::path& file, const std::string& text) {
     std::ofstream stream(file, std::ios::binary);
     stream << text;
-    if (!stream.flush()) fail(ExitCode::kFailure, "{}: cannot be written", file.string());
+    if (!stream.flush())
+        fail(ExitCode::kFailure, "{}: cannot be written: {}", file.string(), std::strerror(errno));
 }
 
 // The oldest go.

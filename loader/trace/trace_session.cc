@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <fstream>
 #include <iterator>
@@ -18,6 +17,7 @@
 #include "base/say.h"
 #include "base/stop_signals.h"
 #include "base/temp_dir.h"
+#include "base/whole_file.h"
 #include "debuginfo/debug_file.h"
 #include "events/loss.h"
 #include "kernel/device.h"
@@ -38,6 +38,7 @@
 #include "trace/program.h"
 #include "trace/results.h"
 #include "trace/results_sink.h"
+#include "trace/suggest.h"
 #include "trace/table.h"
 #include "trace/types.h"
 
@@ -135,17 +136,12 @@ void tell_of_emitted(const TraceOptions& options, const TraceProgram& program) {
 
 void write_source(const std::filesystem::path& file, const std::string& source) {
     if (file == "-") return Output(STDOUT_FILENO).print(source);
-    std::ofstream stream(file);
-    stream << source;
-    if (!stream.flush())
-        fail(ExitCode::kFailure, "--emit: {}: {}", file.string(), std::strerror(errno));
+    write_whole("--emit", file, source);
 }
 
 void write_object(const std::filesystem::path& file, const std::filesystem::path& object) {
-    std::error_code error;
-    std::filesystem::copy_file(object, file, std::filesystem::copy_options::overwrite_existing,
-                               error);
-    if (error) fail(ExitCode::kFailure, "--emit: {}: {}", file.string(), error.message());
+    std::ifstream stream(object, std::ios::binary);
+    write_whole("--emit", file, std::string(std::istreambuf_iterator<char>(stream), {}));
 }
 
 // What probeload reads for their names would else be hits of its own.
@@ -265,15 +261,29 @@ void tell_of_left_out(const std::vector<std::string>& lines) {
         say("probeload: left out: {}\n", line);
 }
 
-void add_sites(TraceOptions& options) {
+// What is misspelt is no whole function. Types lack some functions that the kernel has.
+void check_function(const TraceOptions& options, const Types& types) {
+    const Question& question = options.question;
+    const std::string name = question.bare_function();
+    if (question.is_glob() || types.function(name)) return;
+    if (!is_of_this_kernel(options))
+        fail(ExitCode::kNoSuchSite, "{}: the kernel's types know no such function{}",
+             question.function(), suggest(name, types.function_names()));
+    Symbolizer symbolizer;
+    if (symbolizer.kallsyms().find(question.site.symbol).empty())
+        throw refusal(question.site, "", {DJPROBE_REASON_NO_SUCH_SYMBOL}, ENOENT, symbolizer);
+}
+
+void add_sites(TraceOptions& options, const Types& types) {
     Question& question = options.question;
     if (!question.is_within()) {
-        if (options.debuginfo)
+        if (options.debuginfo) {
+            check_function(options, types);
             fail(ExitCode::kUsage,
                  "--debuginfo: is for FILE:LINE, FUNC:+LINE, FUNC+OFFSET and --inline: {} is a "
-                 "whole "
-                 "function",
+                 "whole function",
                  question.place());
+        }
         return;
     }
     const std::optional<std::string> file = debug_file(options);
@@ -437,7 +447,7 @@ int run_trace(const TraceOptions& asked, const Numbers& numbers) {
     check_module(options);
     if (options.by) options.question.aggregation->keys = *options.by;
     Types types = Types::read(options.types, options.question.module());
-    add_sites(options);
+    add_sites(options, types);
     const TraceProgram program = write_program(options.question, types);
     tell_of_left_out(program.left_out);
     if (options.emit && !is_object(*options.emit)) {

@@ -8,6 +8,7 @@
 
 #include "expect_error.h"
 #include "report/report.h"
+#include "small_files.h"
 #include "temp_file.h"
 
 namespace djprobe::loader {
@@ -120,6 +121,10 @@ TEST(HtmlReport, fails_before_the_run_where_it_cannot_be_written) {
     Report::check_file(file);
     EXPECT_EQ(std::filesystem::file_size(file), size);
     EXPECT_GT(std::filesystem::file_size(file), 100'000U);
+    const SmallFiles full(10'000);
+    EXPECT_EQ(expect_error(ExitCode::kFailure, [&] { Report("vfs_write").write(file); }),
+              "--report: " + file.string() + ": File too large");
+    EXPECT_EQ(std::filesystem::file_size(file), size) << "the page of before stays";
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <prometheus/text_serializer.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +19,7 @@
 #include "metrics/metrics_export.h"
 #include "metrics/metrics_option.h"
 #include "metrics/trial_bind.h"
+#include "small_files.h"
 #include "temp_file.h"
 
 namespace djprobe::loader {
@@ -223,24 +223,6 @@ TEST(MetricsFile, that_cannot_be_written_any_more_is_told_once) {
               "probeload: --metrics-file: " + (directory / "x.prom").string() +
                   ": No such file or directory: its numbers are old\n");
 }
-
-/// While it lives, no file of this process may be longer: a disk that is full.
-class SmallFiles {
-  public:
-    explicit SmallFiles(rlim_t bytes) {
-        getrlimit(RLIMIT_FSIZE, &before_);
-        const rlimit small = {bytes, before_.rlim_max};
-        setrlimit(RLIMIT_FSIZE, &small);
-    }
-    ~SmallFiles() {
-        setrlimit(RLIMIT_FSIZE, &before_);
-        std::signal(SIGXFSZ, signal_);
-    }
-
-  private:
-    rlimit before_{};
-    void (*signal_)(int) = std::signal(SIGXFSZ, SIG_IGN);
-};
 
 /// More than a stream keeps back.
 Summary many_numbers() {

@@ -10,6 +10,7 @@
 #include "expect_error.h"
 #include "object/object.h"
 #include "session/targets.h"
+#include "small_files.h"
 #include "temp_file.h"
 #include "trace/cgroup.h"
 #include "trace/compiled.h"
@@ -591,6 +592,14 @@ TEST(TraceCache, keeps_what_is_compiled_and_only_where_it_is_safe) {
     EXPECT_FALSE(cache_folder()) << "others may put another folder there";
     std::filesystem::remove_all(folder);
     unsetenv("XDG_CACHE_HOME");
+}
+
+TEST(TraceCompiled, says_why_it_cannot_be_written) {
+    TempDir directory;
+    const SmallFiles full(10'000);
+    EXPECT_EQ(expect_error(ExitCode::kFailure,
+                           [&] { compiled(std::string(100'000, ' '), "", {}, directory); }),
+              (directory.path() / "trace.bpf.c").string() + ": cannot be written: File too large");
 }
 
 // Of the cache; a TempDir there is only one of at a time.

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "expect_error.h"
+#include "small_files.h"
 #include "temp_file.h"
 #include "trace/distributions.h"
 #include "trace/table.h"
@@ -275,6 +276,35 @@ TEST(TraceRun, tells_how_the_program_that_it_wrote_is_attached) {
               "arguments; did you mean vfs_read?\n"
               "attach it with: probeload attach " +
                   file + "\n");
+}
+
+TEST(TraceRun, writes_its_program_as_a_whole_or_not_at_all) {
+    const Files files;
+    TraceOptions options = other_kernels("vfs_read");
+    options.emit = files.path() / "a.bpf.c";
+    const SmallFiles full(100);
+    EXPECT_EQ(expect_error(ExitCode::kFailure, [&] { run_trace(options); }),
+              "--emit: " + options.emit->string() + ": File too large");
+    EXPECT_TRUE(std::filesystem::is_empty(files.path()));
+}
+
+TEST(TraceRun, tells_of_a_wrong_name_before_a_wrong_option) {
+    const auto error = [](ExitCode code, const char* place) {
+        TraceOptions options = other_kernels(place);
+        options.emit = "-";
+        options.debuginfo = "/none";
+        return expect_error(code, [&] { run_trace(options); });
+    };
+    EXPECT_EQ(error(ExitCode::kUsage, "vfs_read"),
+              "--debuginfo: is for FILE:LINE, FUNC:+LINE, FUNC+OFFSET and --inline: vfs_read is a "
+              "whole function");
+    EXPECT_EQ(error(ExitCode::kNoSuchSite, "vfs_raed"),
+              "vfs_raed: the kernel's types know no such function; did you mean vfs_read?");
+    TraceOptions here;
+    parse_place("vfs_raed", here.question);
+    here.debuginfo = "/none";
+    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite, [&] { run_trace(here); }),
+                testing::StartsWith("vfs_raed: no such function"));
 }
 
 }  // namespace
