@@ -10,4 +10,9 @@ if [ ! -e "$headers" ]; then
 fi
 tool=$1
 shift
-PYTHONPATH=/root/bcc/python LD_LIBRARY_PATH=/root exec /root/python3.11 "/root/bcc/tools/$tool" "$@"
+# In the background a shell's programs ignore the signal at which these print what they have.
+PYTHONPATH=/root/bcc/python LD_LIBRARY_PATH=/root exec /root/python3.11 -c '
+import runpy, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")' "/root/bcc/tools/$tool" "$@"
