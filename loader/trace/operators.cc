@@ -141,7 +141,7 @@ Value Translator::binary(const Expression& expression) {
     }
     // What C leaves open clang would warn of, in a text that the user has not written.
     const auto by = constant(expression.children[1]);
-    const std::uint64_t bits = 8 * types_.size(result.type);
+    const std::uint64_t bits = std::uint64_t{8} * types_.size(result.type);
     if ((sign == "<<" || sign == ">>") && by && *by >= bits)
         wrong(expression.children[1].span,
               fmt::format("`{}` has {} bits: a shift of it is by 0 to {}",
