@@ -35,22 +35,18 @@ std::optional<std::uint32_t> process_of(std::uint32_t task) {
     return std::nullopt;
 }
 
-void check_task(const char* option, std::uint32_t task) {
-    if (!own_number())
-        fail(ExitCode::kUsage,
-             "{}: probeload runs in a PID namespace of its own, where tasks have other numbers: "
-             "use --comm, or run it outside",
-             option);
-    // 0 are the idle tasks.
-    if (task != 0 && !process_of(task))
-        fail(ExitCode::kUsage, "{} {}: there is no such task", option, task);
+void need_own_numbers(const char* option) {
+    if (own_number()) return;
+    fail(ExitCode::kUsage,
+         "{}: probeload runs in a PID namespace of its own, where tasks have other numbers: "
+         "use --comm, or run it outside",
+         option);
 }
 
-void check_process(std::uint32_t task) {
-    const auto process = process_of(task);
-    if (process && *process != task)
-        fail(ExitCode::kUsage, "--pid {}: that is a thread of process {}: use --tid {}", task,
-             *process, task);
+// 0 are the idle tasks.
+void check_task(const char* option, std::uint32_t task) {
+    if (task != 0 && !process_of(task))
+        fail(ExitCode::kUsage, "{} {}: there is no such task", option, task);
 }
 
 // The name with zeros behind it, as the kernel writes it.
@@ -82,12 +78,27 @@ std::vector<djprobe_action> conditions_of(const TaskFilter& filter) {
     return conditions;
 }
 
+void check_process(std::uint32_t number) {
+    check_task("--pid", number);
+    const auto process = process_of(number);
+    if (process && *process != number)
+        fail(ExitCode::kUsage, "--pid {}: that is a thread of process {}: use --tid {}", number,
+             *process, number);
+}
+
+void check_thread(std::uint32_t number) {
+    check_task("--tid", number);
+}
+
 std::vector<djprobe_action> task_conditions(const TaskFilter& filter) {
     if (filter.pid) {
-        check_task("--pid", *filter.pid);
+        need_own_numbers("--pid");
         check_process(*filter.pid);
     }
-    if (filter.tid) check_task("--tid", *filter.tid);
+    if (filter.tid) {
+        need_own_numbers("--tid");
+        check_thread(*filter.tid);
+    }
     if (filter.comm) check_comm(*filter.comm);
     return conditions_of(filter);
 }

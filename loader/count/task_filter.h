@@ -23,6 +23,11 @@ std::vector<djprobe_action> task_conditions(const TaskFilter& filter);
 /// The same, unchecked: for any numbers, and a name that is short enough.
 std::vector<djprobe_action> conditions_of(const TaskFilter& filter);
 
+/// By numbers as own_number() has them. Throw Error(kUsage): there is no such task, or a thread is
+/// taken for a process.
+void check_process(std::uint32_t number);
+void check_thread(std::uint32_t number);
+
 /// At most so many.
 inline constexpr std::size_t kMostTaskConditions = 4;
 

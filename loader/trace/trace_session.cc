@@ -18,6 +18,7 @@
 #include "base/stop_signals.h"
 #include "base/temp_dir.h"
 #include "base/whole_file.h"
+#include "count/task_filter.h"
 #include "debuginfo/debug_file.h"
 #include "events/loss.h"
 #include "kernel/device.h"
@@ -79,6 +80,14 @@ void check_cpu(const TraceOptions& options) {
     if (!cpu || options.emit) return;
     if (std::filesystem::exists(fmt::format("/sys/devices/system/cpu/cpu{}", *cpu))) return;
     fail(ExitCode::kUsage, "--cpu: this machine has no CPU {}", *cpu);
+}
+
+// A program that --emit writes may run later, and elsewhere.
+void check_tasks(const TraceOptions& options) {
+    const TaskFilters& filters = options.question.filters;
+    if (options.emit || !own_number()) return;
+    if (filters.pid) check_process(*filters.pid);
+    if (filters.tid) check_thread(*filters.tid);
 }
 
 // One that is loaded may have no types.
@@ -444,6 +453,7 @@ int run_trace(const TraceOptions& asked, const Numbers& numbers) {
     check_comm(options.question.filters.comm);
     check_format(options);
     check_cpu(options);
+    check_tasks(options);
     check_module(options);
     if (options.by) options.question.aggregation->keys = *options.by;
     Types types = Types::read(options.types, options.question.module());

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "expect_error.h"
+#include "kernel/own_number.h"
 #include "small_files.h"
 #include "temp_file.h"
 #include "trace/distributions.h"
@@ -203,6 +204,11 @@ TEST(TraceOptions, are_refused_where_they_would_be_ignored) {
     options = events;
     options.question.filters.cpu = 9999;
     EXPECT_EQ(refused(options), "--cpu: this machine has no CPU 9999");
+    if (own_number()) {
+        options = events;
+        options.question.filters.pid = 4'194'303;
+        EXPECT_EQ(refused(options), "--pid 4194303: there is no such task");
+    }
     options = results;
     options.times = TimeColumn::kWall;
     EXPECT_EQ(refused(options), "--times: is for events");
