@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -68,16 +69,27 @@ std::string json_of(const Finding& finding) {
     return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
+// What else is bad keeps djprobe's module away, but not the kernel's own probes.
+bool keeps_all_away(const Finding& finding) {
+    const auto checks = {"rights", "configuration", "lockdown"};
+    return std::ranges::find(checks, finding.check) != checks.end();
+}
+
 int run_doctor_verb(bool json) {
-    std::size_t bad = 0;
+    Findings findings = examine(doctor::Machine::running());
     Output output(STDOUT_FILENO);
-    for (const Finding& finding : examine(doctor::Machine::running())) {
-        bad += finding.health == Health::Bad;
+    for (const Finding& finding : findings)
         output.buffer().append(json ? json_of(finding) : text_of(finding));
-    }
     output.flush();
-    if (!bad) return static_cast<int>(ExitCode::kOk);
-    say("probeload: {} must be mended before probeload can attach\n", plural(bad, "thing"));
+    std::erase_if(findings, [](const Finding& finding) { return finding.health != Health::Bad; });
+    if (findings.empty()) return static_cast<int>(ExitCode::kOk);
+    const std::string bad = plural(findings.size(), "thing");
+    if (std::ranges::any_of(findings, keeps_all_away))
+        say("probeload: {} must be mended before probeload can attach\n", bad);
+    else
+        say("probeload: {} must be mended before djprobe can attach; until then attach and trace "
+            "take the kernel's own probes\n",
+            bad);
     return static_cast<int>(ExitCode::kFailure);
 }
 

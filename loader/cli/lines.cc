@@ -11,10 +11,12 @@
 
 #include "base/error.h"
 #include "base/output.h"
+#include "base/plural.h"
 #include "base/say.h"
 #include "cli/source_options.h"
 #include "debuginfo/debug_file.h"
 #include "debuginfo/function_lines.h"
+#include "debuginfo/inlined_index.h"
 #include "kernel/device.h"
 #include "kernel/glob.h"
 
@@ -64,6 +66,18 @@ std::optional<Device> open_device() {
     }
 }
 
+[[noreturn]] void fail_without_lines(const DwarfFile& debug, const SiteSpec& asked,
+                                     const std::string& function) {
+    const std::size_t copies = InlinedIndex::of(debug).find(function).size();
+    if (copies == 0)
+        fail(ExitCode::kNoSuchSite, "{}: {} has no lines of such a function", asked.symbol,
+             debug.path());
+    fail(ExitCode::kNoSuchSite,
+         "{}: it was inlined in {}, and has no code of its own: see them with 'probeload trace "
+         "--inline {}'",
+         asked.symbol, plural(copies, "place"), asked.symbol);
+}
+
 int run_lines_verb(const LinesOptions& options) {
     if (options.json && options.source)
         fail(ExitCode::kUsage, "--source: -j shows no text of the source");
@@ -73,8 +87,7 @@ int run_lines_verb(const LinesOptions& options) {
     const std::string function = module.empty() ? symbol : symbol.substr(module.size() + 1);
     const DwarfFile debug = DwarfFile::open(find_debug_file(module, options.debuginfo));
     std::vector<StatementSite> statements = sites_of(debug, function);
-    if (statements.empty())
-        fail(ExitCode::kNoSuchSite, "{}: {} has no lines of such a function", symbol, debug.path());
+    if (statements.empty()) fail_without_lines(debug, options.function, function);
     if (!module.empty())
         for (StatementSite& site : statements)
             site.place.symbol = module + ":" + site.place.symbol;

@@ -79,6 +79,15 @@ void check_events(const AttachOptions& options, const Object& object) {
              options.file.string());
     if (options.format == Format::kRaw)
         fail(ExitCode::kUsage, "--raw: is for events, and {} sends none", options.file.string());
+    if (options.buffer)
+        fail(ExitCode::kUsage, "--buffer: is for events, and {} sends none", options.file.string());
+}
+
+// An empty flame graph says nothing of why.
+void print_stacks(const FoldedStacks& folded, Output& output) {
+    const auto stacks = folded.all();
+    if (stacks.empty()) say("probeload: --folded: no event and no map's key had a stack\n");
+    print_folded(stacks, output);
 }
 
 // Events come before the jump does, and fill a small buffer within milliseconds.
@@ -249,7 +258,7 @@ int run_attach(const AttachOptions& options, const Views& views) {
     running.detach();
     if (views.results) views.results(object.handle(), output, symbolizer, true);
     add_results(object, events, running, summary);
-    if (options.folded) print_folded(printers.folded().all(), output);
+    if (options.folded) print_stacks(printers.folded(), output);
     if (!views.results && !options.folded) add_maps(object, events, true, frame_names, summary);
     if (views.distributions)
         summary.distributions = views.distributions(object.handle(), symbolizer);

@@ -116,5 +116,7 @@ expect_line "^ +known\.c:$(line add) +\+0x[0-9a-f]+ jump[[:space:]]+marks = tota
 probeload lines known:values_sum --debuginfo "$known" -j >/tmp/json
 expect_line "\"line\":$(line end),\"functions\":\[\"values_sum\"\],\"sites\":\[\{\"site\":\"known:values_sum\+0x[0-9a-f]+\",\"probe\":\"jump\"\}" /tmp/json
 expect_exit 9 probeload lines known:nosuch --debuginfo "$known" 2>/dev/null
+expect_exit 9 probeload lines known:values_add --debuginfo "$known" 2>/tmp/refused
+expect_line "inlined in 2 places, .* 'probeload trace --inline known:values_add'" /tmp/refused
 
 oracle_end
