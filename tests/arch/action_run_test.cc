@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
-#include <cstdlib>
 #include <cstring>
 #include <stdexcept>
 
 #include "support/action_meaning.h"
 #include "support/count_fixture.h"
 #include "support/printers.h"
+#include "support/random_lists.h"
 #include "support/running_task.h"
 
 namespace djprobe::x86 {
@@ -25,12 +25,6 @@ using test::Machine;
 
 constexpr size_t kCounters = 80;
 constexpr u8 kDi = 7;
-
-/// A million by DJPROBE_ACTION_LISTS.
-u64 lists() {
-    const char* const given = std::getenv("DJPROBE_ACTION_LISTS");
-    return given ? std::strtoull(given, nullptr, 0) : 10'000;
-}
 
 /// Counters that lie where a displacement from %gs reaches, where it does not, or partly.
 enum class Reach { Near, Far, Edge };
@@ -97,7 +91,8 @@ TEST_P(ActionTest, RandomListsDoWhatTheyMean) {
     std::mt19937_64 random(GetParam() == Arena::Place::Low);
     size_t changed = 0;
     u64 counted = 0;
-    for (u64 round = lists(); round && !HasFailure(); --round) {
+    const u64 lists = test::random_lists(10'000);
+    for (u64 round = lists; round && !HasFailure(); --round) {
         const Actions actions = test::random_actions(random, kCounters * 8);
         const auto reach = static_cast<Reach>(random() % 3);
         const Live live = {static_cast<RegisterSet>(random() & random() & kCallerSaved),
@@ -130,8 +125,8 @@ TEST_P(ActionTest, RandomListsDoWhatTheyMean) {
         }
     }
     // Else it saves what it need not, or nothing was tried.
-    EXPECT_GT(changed, lists());
-    EXPECT_GT(counted, lists());
+    EXPECT_GT(changed, lists);
+    EXPECT_GT(counted, lists);
 }
 
 TEST_P(ActionTest, AHistogramHasASlotForEachBitAndForZero) {
@@ -232,6 +227,9 @@ TEST_P(ActionTest, CostsWhatTheListDemands) {
     EXPECT_EQ(cost(Reach::Near, true, {log2(kDi, 8)}, kNothingLive), 3u);
     EXPECT_EQ(cost(Reach::Far, true, {log2(kDi, 8)}, kNothingLive), 4u);
     EXPECT_EQ(cost(Reach::Far, true, {log2(kDi, 4)}, kNothingLive), 5u);
+    const Actions two = {log2(kDi, 8), make(DJPROBE_ACTION_ADD, kDi, 8, 0, 8 * 70)};
+    EXPECT_EQ(cost(Reach::Near, true, two, kNothingLive), 4u);
+    EXPECT_EQ(cost(Reach::Far, true, two, kNothingLive), 5u);
     EXPECT_EQ(cost(Reach::Near, true, filtered, kNothingLive), 3u);
     EXPECT_EQ(cost(Reach::Far, true, filtered, kNothingLive), 4u);
     const Actions dearest = {above(kDi, 4, 0x1'0000'0000), count()};

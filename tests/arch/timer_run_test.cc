@@ -12,6 +12,7 @@
 #include "support/action_meaning.h"
 #include "support/count_fixture.h"
 #include "support/printers.h"
+#include "support/random_lists.h"
 
 namespace djprobe::x86 {
 namespace {
@@ -26,7 +27,6 @@ using test::Machine;
 
 constexpr u64 kNoPart = ~u64{0};
 constexpr u32 kMask = 63;
-constexpr int kRounds = 20'000;
 
 /// The counters of a list, in this order.
 enum Counter : u32 { kHits = 0, kTimer = 1, kSum = 4, kMost = 5, kLeast = 7, kSlots = 9 };
@@ -112,9 +112,9 @@ class TimerTest : public test::CountFixture {
         hit.after = __rdtsc();
         return hit;
     }
-    size_t cost(const Actions& actions) {
+    size_t cost(const Actions& actions, bool far = false) {
         Detoured site(bench_, test::plain());
-        count_at(site, config_for(false, actions), kNothingLive);
+        count_at(site, config_for(far, actions), kNothingLive);
         return instructions();
     }
 };
@@ -147,7 +147,8 @@ bool expect_timer(bool is_begin, u32 pid, u64 slot, std::vector<u64>& counters) 
 TEST_P(TimerTest, RandomHitsDoWhatTheyMean) {
     std::mt19937_64 random(GetParam() == Arena::Place::Low);
     size_t changed = 0, measured = 0;
-    for (int round = 0; round < kRounds && !HasFailure(); ++round) {
+    const u64 rounds = test::random_lists(20'000);
+    for (u64 round = 0; round < rounds && !HasFailure(); ++round) {
         const bool is_begin = random() % 2, far = random() % 2;
         const u64 value = 1 + (random() >> random() % 63);
         const Live live = {static_cast<RegisterSet>(random() & random() & kCallerSaved),
@@ -202,8 +203,8 @@ TEST_P(TimerTest, RandomHitsDoWhatTheyMean) {
         EXPECT_TRUE(std::equal(expected.begin(), expected.end(), counters));
         EXPECT_TRUE(std::equal(left.begin(), left.end(), table));
     }
-    EXPECT_GT(changed, size_t{kRounds});
-    EXPECT_GT(measured, size_t{kRounds} / 20);
+    EXPECT_GT(changed, rounds);
+    EXPECT_GT(measured, rounds / 20);
 }
 
 // The two jumps come on top. Of a begin's 17 and an end's 23 lfence, rdtsc, shl and or are 4 each.
@@ -211,6 +212,11 @@ TEST_P(TimerTest, APairCosts) {
     EXPECT_EQ(cost({timer(DJPROBE_ACTION_TIME)}), 17u);
     EXPECT_EQ(cost({timer(DJPROBE_ACTION_ELAPSED, 7)}), 23u);
     EXPECT_EQ(cost({timer(DJPROBE_ACTION_ELAPSED, ~u64{0})}), 23u);
+}
+
+TEST_P(TimerTest, OneRegisterReachesAllFarCounters) {
+    for (const Actions& actions : {begin(), end(7)})
+        EXPECT_EQ(cost(actions, true), cost(actions) + 1);
 }
 
 TEST(TimerListTest, ATimerGoesWithWhatNeedsNoRegister) {

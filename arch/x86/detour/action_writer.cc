@@ -88,38 +88,12 @@ void move(u8 from, u8 to, Emitter& out) {
     out.code(rex(from, 0, to), 0x89, modrm(3, from, to));
 }
 
-/// How an instruction reaches a counter: by a displacement, or by a register.
-class CounterOperand {
-  public:
-    /// `address`: a scratch register, if it is too far.
-    CounterOperand(i64 counter, bool is_far, u8 address)
-        : counter_(counter), is_far_(is_far), address_(address) {}
-
-    /// Once, in front of the instructions.
-    void prepare(Emitter& out) const {
-        if (is_far_) load_constant(static_cast<u64>(counter_), address_, out);
-    }
-    /// `opcode reg, %gs:counter`, with 64 bits; `next`: the counter behind.
-    template <class... Opcode>
-    void write(u8 reg, bool next, Emitter& out, Opcode... opcode) const {
-        out.code(kGs, rex(reg, 0, is_far_ ? address_ : 0), opcode...);
-        const u32 distance = next ? sizeof(u64) : 0;
-        if (!is_far_) {
-            out.code(modrm(0, reg, kBySib), 0x25);
-            out.imm32(static_cast<u32>(counter_) + distance);
-            return;
-        }
-        out.code(modrm(next ? 1 : 0, reg, address_));
-        if (next) out.code(distance);
-    }
-
-  private:
-    i64 counter_;
-    bool is_far_;
-    u8 address_;
-};
-
 }  // namespace
+
+bool ActionWriter::reaches_far(const Action& action, i64 counter) {
+    return !compares(action) && action.operation != DJPROBE_ACTION_ELAPSED &&
+           is_far(action, counter);
+}
 
 size_t ActionWriter::scratches(const Action& action, i64 counter, bool rax_is_operand) {
     const size_t loaded = needs_load(action) ? 1 : 0;
@@ -225,12 +199,17 @@ void ActionWriter::compare(const Action& action, Label& end) {
     out_.jump_if(opposite(action), end);
 }
 
+/// Loads what it takes to get there.
+CounterOperand ActionWriter::counter_of(const Action& action) {
+    const i64 counter = place_of(action, place_.counter);
+    if (!is_far(action, place_.counter)) return near_counter(counter);
+    if (base_.reaches(counter)) return base_.reach(counter, out_);
+    return far_counter(counter, take(), out_);
+}
+
 void ActionWriter::add(const Action& action) {
     const u8 value = load(action);
-    const bool far = is_far(action, place_.counter);
-    const CounterOperand counter(place_of(action, place_.counter), far, far ? take() : u8{0});
-    counter.prepare(out_);
-    counter.write(value, false, out_, 0x01);  // add value, %gs:counter
+    counter_of(action).write(value, out_, 0x01);  // add value, %gs:counter
 }
 
 /// The slot is that of fls64(), which the kernel computes in the same way: bsr leaves its register
@@ -242,17 +221,8 @@ void ActionWriter::histogram(const Action& action) {
     out_.code(rex(0, 0, slot), 0xc7, modrm(3, 0, slot));  // mov $-1, slot
     out_.imm32(~0u);
     out_.code(rex(slot, 0, value), 0x0f, 0xbd, modrm(3, slot, value));  // bsr value, slot
-    const i64 first = place_of(action, place_.counter);
-    constexpr u8 kTimes8 = 3;
-    if (fits_i32(first)) {
-        out_.code(kGs, rex(0, slot, 0), 0xff, modrm(0, 0, kBySib), modrm(kTimes8, slot, 5));
-        out_.imm32(static_cast<u32>(first));  // incq %gs:first(,slot,8)
-        return;
-    }
     taken_ = before;  // the operand is not needed any more
-    const u8 address = take();
-    load_constant(static_cast<u64>(first), address, out_);
-    out_.code(kGs, rex(0, slot, address), 0xff, modrm(0, 0, kBySib), modrm(kTimes8, slot, address));
+    counter_of(action).increment_slot(slot, out_);
 }
 
 /// What is compared, so that the greatest is looked for and 0 is less than all: the operand, with
@@ -276,26 +246,24 @@ u8 ActionWriter::key_of(const Action& action, u8 saved_rax) {
 /// had the task moved to a CPU with another value, it would have found another one than rax. And
 /// where rax was not less, it is the value of a counter that has seen as much. Each failed try has
 /// seen another value; the third would be one too many for code without a loop, and is counted.
-void ActionWriter::keep_greater(u8 key, i64 counter) {
-    const bool far = !fits_i32(counter) || !fits_i32(counter + i64{sizeof(u64)});
-    const CounterOperand greatest(counter, far, far ? take() : u8{0});
+void ActionWriter::keep_greater(u8 key, const CounterOperand& greatest) {
     Label done;
-    greatest.prepare(out_);
-    greatest.write(kRax, false, out_, 0x8b);  // mov %gs:greatest, %rax
+    greatest.write(kRax, out_, 0x8b);  // mov %gs:greatest, %rax
     for (int attempt = 0; attempt < 2; ++attempt) {
         out_.code(rex(key, 0, kRax), 0x39, modrm(3, key, kRax));  // cmp key, %rax
         out_.jump_if(Condition::AboveOrEqual, done);
-        greatest.write(key, false, out_, 0x0f, 0xb1);  // cmpxchg key, %gs:greatest
+        greatest.write(key, out_, 0x0f, 0xb1);  // cmpxchg key, %gs:greatest
         out_.jump_if(Condition::Zero, done);
     }
-    greatest.write(0, true, out_, 0xff);  // incq, of those that were not compared
+    increment_per_cpu(greatest.next(), out_);  // of those that were not compared
     out_.bind(done);
 }
 
 void ActionWriter::extreme(const Action& action) {
     const u8 saved_rax = registers_.rax_is_operand ? take() : u8{kRax};
     if (registers_.rax_is_operand) move(kRax, saved_rax, out_);
-    keep_greater(key_of(action, saved_rax), place_of(action, place_.counter));
+    const u8 key = key_of(action, saved_rax);
+    keep_greater(key, counter_of(action));
     if (registers_.rax_is_operand) move(saved_rax, kRax, out_);
 }
 
@@ -304,7 +272,7 @@ void ActionWriter::write(const Action& action, Label& end) {
     if (compares(action)) {
         compare(action, end);
     } else if (is_timer(action)) {
-        timer_.write(action, out_);
+        timer_.write(action, base_, out_);
     } else if (is_extreme(action)) {
         extreme(action);
     } else if (action.operation == DJPROBE_ACTION_LOG2) {
@@ -312,7 +280,7 @@ void ActionWriter::write(const Action& action, Label& end) {
     } else if (action.operation == DJPROBE_ACTION_ADD) {
         add(action);
     } else {
-        increment_per_cpu(place_of(action, place_.counter), registers_.scratch[0], out_);
+        increment_per_cpu(counter_of(action), out_);
     }
 }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "action.h"
-#include "emit.h"
+#include "counter_operand.h"
 #include "timer_writer.h"
 
 namespace djprobe::x86 {
@@ -31,11 +31,13 @@ class ActionWriter {
   public:
     /// How many scratch registers an action takes.
     static size_t scratches(const Action& action, i64 counter, bool rax_is_operand);
+    /// Whether it goes to a far counter whenever it is reached.
+    static bool reaches_far(const Action& action, i64 counter);
 
     /// `timer` writes the list's timer, if there is one.
     ActionWriter(const ActionPlace& place, const ActionRegisters& registers, TimerWriter& timer,
-                 Emitter& out)
-        : place_(place), registers_(registers), timer_(timer), out_(out) {}
+                 const CounterBase& base, Emitter& out)
+        : place_(place), registers_(registers), timer_(timer), base_(base), out_(out) {}
 
     void write(const Action& action, Label& end);
 
@@ -54,7 +56,8 @@ class ActionWriter {
     void histogram(const Action& action);
     void extreme(const Action& action);
     u8 key_of(const Action& action, u8 saved_rax);
-    void keep_greater(u8 key, i64 counter);
+    void keep_greater(u8 key, const CounterOperand& greatest);
+    CounterOperand counter_of(const Action& action);
 
     /// ModRM and what follows it.
     void operand(u8 reg, const Source& source);
@@ -66,6 +69,7 @@ class ActionWriter {
     const ActionRegisters& registers_;
     size_t taken_ = 0;  ///< by the action that is being written
     TimerWriter& timer_;
+    CounterBase base_;
     Emitter& out_;
 };
 

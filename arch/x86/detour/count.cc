@@ -27,6 +27,7 @@ Count::Count(const CountConfig& config, const Live& live)
         const size_t taken =
             ActionWriter::scratches(action, place_.counter, registers_.rax_is_operand);
         if (taken > scratches_) scratches_ = taken;
+        far_ += ActionWriter::reaches_far(action, place_.counter);
         if (is_extreme(action)) taken_ |= kRaxOnly;
         if (is_timer(action)) taken_ |= kRaxAndRdx;
     }
@@ -66,6 +67,12 @@ void Count::choose_scratch(RegisterSet kept, RegisterSet live) {
         free &= ~bit;
         others &= ~bit;
     }
+    choose_base(static_cast<RegisterSet>(free & ~live));
+}
+
+/// Only a dead one: to save one takes as long as to load two addresses.
+void Count::choose_base(RegisterSet dead) {
+    base_ = far_ > 1 && dead ? CounterBase(first_of(dead)) : CounterBase();
 }
 
 /// The overflow flag is none of those that lahf stores.
@@ -85,7 +92,7 @@ void Count::begin(Emitter& out) {
     handler_ = out.size();
     const size_t pushes = count_of(pushed_) + (flags_ == Flags::Pushed ? 1 : 0);
     place_.depth = static_cast<u32>(pushes * sizeof(u64));
-    ActionWriter writer(place_, registers_, timer_, out);
+    ActionWriter writer(place_, registers_, timer_, base_, out);
     for (const Action& action : actions_)
         writer.write(action, end_);
     after_ = out.size();

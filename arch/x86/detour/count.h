@@ -51,13 +51,16 @@ class Count {
     };
     void choose_flags(const CountConfig& config, const Live& live);
     void choose_scratch(RegisterSet kept, RegisterSet live);
+    void choose_base(RegisterSet dead);
     void save_flags(Emitter& out) const;
     void restore_flags(Emitter& out) const;
 
     Span<const Action> actions_;
     ActionPlace place_;
     ActionRegisters registers_;
+    CounterBase base_;
     size_t scratches_ = 0;
+    size_t far_ = 0;         ///< how many actions go to far counters
     RegisterSet taken_ = 0;  ///< by an extreme rax, by a timer also rdx
     Flags flags_ = Flags::Dead;
     RegisterSet pushed_ = 0;  ///< what is live of the registers that change

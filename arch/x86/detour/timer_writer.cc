@@ -83,13 +83,14 @@ void TimerWriter::count(u32 which) {
     increment_per_cpu(counter, registers_.index, *out_);
 }
 
-void TimerWriter::time() {
+void TimerWriter::time(CounterBase base) {
     read_clock();
     out_->code(rex(kRax, registers_.index, registers_.table), 0x87);  // xchg %rax, slot
     slot_operand(kRax);
     out_->code(0x48, 0x85, modrm(3, kRax, kRax));  // test %rax, %rax
     out_->jump_if(Condition::NotZero, other_);
-    count(0);
+    const i64 fresh = place_.counter + action_->offset;
+    base.is_loaded_for(fresh) ? increment_per_cpu(base.reach(fresh, *out_), *out_) : count(0);
     resumed_ = out_->here();
 }
 
@@ -121,11 +122,11 @@ void TimerWriter::convert() {
     out_->code(rex(kRax, 0, registers_.found), 0x89, modrm(3, kRax, registers_.found));  // mov
 }
 
-void TimerWriter::write(const Action& action, Emitter& out) {
+void TimerWriter::write(const Action& action, const CounterBase& base, Emitter& out) {
     out_ = &out;
     action_ = &action;
     find_slot();
-    action.operation == DJPROBE_ACTION_TIME ? time() : elapsed();
+    action.operation == DJPROBE_ACTION_TIME ? time(base) : elapsed();
 }
 
 /// The switch holds less than any number when it is off.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "action.h"
-#include "emit.h"
+#include "counter_operand.h"
 
 namespace djprobe::x86 {
 
@@ -49,13 +49,13 @@ class TimerWriter {
     TimerWriter(const TimerPlace& place, const TimerRegisters& registers)
         : place_(place), registers_(registers) {}
 
-    void write(const Action& action, Emitter& out);
+    void write(const Action& action, const CounterBase& base, Emitter& out);
     /// Behind all else, if there was a timer. The list's `end` lies before.
     void write_cold(u64 end, Emitter& out);
 
   private:
     void find_slot();
-    void time();
+    void time(CounterBase base);
     void elapsed();
     void read_clock();
     void convert();
