@@ -23,7 +23,7 @@ Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64
 /// through pads.
 inline constexpr size_t kMaxTrapPath = 512;
 /// Room for the roots of that, with all their forms.
-inline constexpr size_t kMaxTrapRoots = 128;
+inline constexpr size_t kMaxTrapRoots = 192;
 
 }  // namespace djprobe::x86
 

@@ -71,7 +71,10 @@ TEST_F(Sites, WhatTracesTheTrapPath) {
     // version or build has them.
     for (const char* symbol :
          {"fgraph_get_task_var", "fgraph_pid_func", "ftrace_lookup_ip", "ftrace_ops_test",
-          "wakeup_tracer_call", "wakeup_graph_entry", "func_prolog_preempt_disable"})
+          "wakeup_tracer_call", "wakeup_graph_entry", "func_prolog_preempt_disable",
+          // What a tracepoint of the path runs outside its guards.
+          "tracing_gen_ctx_irq_test", "trace_buffer_unlock_commit_regs", "__ftrace_trace_stack",
+          "stacktrace_trigger", "traceon_trigger", "tracer_tracing_is_on", "perf_tp_event"})
         if (address_of(symbol))
             expect_forbidden(symbol, {DJPROBE_REASON_TRAP_PATH, DJPROBE_REASON_BLACKLISTED});
 }
