@@ -61,7 +61,7 @@ std::list<Analysis> analyse(KernelImage& image, const std::optional<std::string>
     if (is_wanted("")) texts.emplace_back(image, facts, focus[""]);
     if (!image.is_live()) return texts;
     for (LoadedModule& module : loaded_modules())
-        if (is_wanted(module.name) && image.add(module))
+        if (is_wanted(module.name) && image.add(module, running_module_struct()))
             texts.emplace_back(image, read_module_facts(image, module, facts), focus[module.name]);
     return texts;
 }
@@ -75,7 +75,7 @@ std::list<Analysis> analyse_near(KernelImage& image, std::string_view module,
         return texts;
     }
     for (LoadedModule& loaded : loaded_modules())
-        if (loaded.name == module && image.add(loaded))
+        if (loaded.name == module && image.add(loaded, running_module_struct()))
             texts.emplace_back(image, read_module_facts(image, loaded, facts), focus, stop);
     return texts;
 }

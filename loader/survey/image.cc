@@ -215,9 +215,15 @@ void KernelImage::load_running_parts() {
         read_part("smp locks", "__smp_locks", "__smp_locks_end");
 }
 
-bool KernelImage::add(LoadedModule& module) {
+bool KernelImage::add(LoadedModule& module, const std::optional<ModuleStruct>& told) {
     const Kcore kcore = open_kcore();
     const auto read = [&](Range range) { return kcore.read(range.begin, range.size()); };
+    // Where text comes from a cache of large pages, other code may follow at once.
+    const Range own = module.section(".gnu.linkonce.this_module");
+    if (told && own.size() != 0) {
+        if (const auto size = told->text_size(read(own), module.text.begin))
+            module.text.end = std::min(module.text.end, module.text.begin + *size);
+    }
     std::vector<std::uint8_t> text = read(module.text);
     // Unmapped memory reads as zeros, and some follows each area that the kernel allocates.
     constexpr std::ptrdiff_t page = 4096;

@@ -11,6 +11,7 @@
 
 #include "kernel/kallsyms.h"
 #include "survey/loaded_module.h"
+#include "survey/module_struct.h"
 
 struct Elf;
 
@@ -27,8 +28,9 @@ class KernelImage {
     static KernelImage from_running_kernel(const Kallsyms& symbols);
 
     /// The same for the text and the tables of one of the running kernel's modules, whose symbols
-    /// are known already; tells where its text ends. False when it has gone.
-    [[nodiscard]] bool add(LoadedModule& module);
+    /// are known already; tells where its text ends, by what its struct says, where that is known.
+    /// False when it has gone.
+    [[nodiscard]] bool add(LoadedModule& module, const std::optional<ModuleStruct>& told);
 
     [[nodiscard]] const Kallsyms& symbols() const noexcept { return symbols_; }
     /// Live text: boot-time patching (alternatives, ftrace, retpolines) has been done.
