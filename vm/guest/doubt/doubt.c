@@ -41,25 +41,82 @@ static struct vm_struct *(*find_area)(const void *address);
 static int (*make_readonly)(unsigned long address, int pages);
 static int (*make_executable)(unsigned long address, int pages);
 
+static struct module *(*module_of_text)(unsigned long address);
+static void *(*allocate_area)(unsigned long size, unsigned long align, unsigned long start,
+			      unsigned long end, gfp_t gfp, pgprot_t protection,
+			      unsigned long flags, int node, const void *caller);
+
 /* Who runs the original from within its replacement. */
 static struct task_struct *inside;
 
-/* Pages that were freed, held to be looked at. */
-static struct page *freed[512];
+/* Whether the kernel keeps executable memory in large pages, and hands out parts of those. */
+static bool cached;
+
+/* Pages that were freed, held to be looked at, with the address that each had. */
+static struct {
+	struct page *page;
+	void *address;
+} freed[512];
 static size_t freed_count;
 
-static void *replaced_alloc(unsigned long size)
+static void *allocate_original(unsigned long size)
 {
 	void *(*const original)(unsigned long) = (void *)lookup_name("bpf_jit_alloc_exec");
-	struct vm_struct *area;
 	void *memory;
 
 	inside = current;
 	memory = original(size);
 	inside = NULL;
+	return memory;
+}
+
+static void free_original(void *memory)
+{
+	void (*const original)(void *) = (void *)lookup_name("bpf_jit_free_exec");
+
+	inside = current;
+	original(memory);
+	inside = NULL;
+}
+
+static void *replaced_alloc(unsigned long size);
+
+/* An area of its own, as a kernel without a cache has for each. */
+static void *allocate_apart(unsigned long size)
+{
+	return allocate_area(PAGE_ALIGN(size), PAGE_SIZE, MODULES_VADDR, MODULES_END, GFP_KERNEL,
+			     PAGE_KERNEL, VM_FLUSH_RESET_PERMS, NUMA_NO_NODE, replaced_alloc);
+}
+
+/* Whether the memory is an area of its own, and not the cache's. */
+static bool is_apart(const struct vm_struct *area)
+{
+	return area && (!cached || area->caller == replaced_alloc);
+}
+
+static bool is_of_djprobe(const void *code)
+{
+	const struct module *const module = module_of_text((unsigned long)code);
+
+	return module && !strcmp(module->name, "djprobe");
+}
+
+static void *replaced_alloc(unsigned long size)
+{
+	const void *const caller = __builtin_return_address(0);
+	struct vm_struct *area;
+	void *memory;
+
+	/* Who relies on the cache gets what is in it. */
+	if (cached && (bare || readonly || keeps) && is_of_djprobe(caller))
+		memory = allocate_apart(size);
+	else
+		memory = allocate_original(size);
 	if (!memory)
 		return NULL;
 	area = find_area(memory);
+	if (!is_apart(area))
+		return memory;
 	if (bare)
 		area->flags &= ~VM_FLUSH_RESET_PERMS;
 	if (readonly) {
@@ -71,21 +128,27 @@ static void *replaced_alloc(unsigned long size)
 	return memory;
 }
 
+static void hold(struct page *page, void *address)
+{
+	if (freed_count == ARRAY_SIZE(freed))
+		return;
+	get_page(page);
+	freed[freed_count].page = page;
+	freed[freed_count++].address = address;
+}
+
 static void replaced_free(void *memory)
 {
-	void (*const original)(void *) = (void *)lookup_name("bpf_jit_free_exec");
 	struct vm_struct *const area = find_area(memory);
 	unsigned int i;
 
-	for (i = 0; area && i < area->nr_pages && freed_count < ARRAY_SIZE(freed); i++) {
-		get_page(area->pages[i]);
-		freed[freed_count++] = area->pages[i];
-	}
-	if (area && keeps)
+	if (!is_apart(area))
+		hold(vmalloc_to_page(memory), memory);
+	for (i = 0; is_apart(area) && i < area->nr_pages; i++)
+		hold(area->pages[i], memory + i * PAGE_SIZE);
+	if (is_apart(area) && keeps)
 		area->flags &= ~VM_FLUSH_RESET_PERMS;
-	inside = current;
-	original(memory);
-	inside = NULL;
+	free_original(memory);
 }
 
 typedef int (*match_visit)(void *, unsigned long);
@@ -126,19 +189,35 @@ static int lead_to_replacement(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-/* How many of the freed pages no task could write to. Those are not given back: a new owner of one
- * would crash. */
+static const pte_t *entry_of(const void *address)
+{
+	unsigned int level;
+	const pte_t *const entry = lookup_address((unsigned long)address, &level);
+
+	return entry && (pte_flags(*entry) & _PAGE_PRESENT) ? entry : NULL;
+}
+
+/* A cache goes on having what was freed as code, where it was. */
+static bool is_in_cache(struct page *page, void *address)
+{
+	const pte_t *const entry = entry_of(address);
+
+	return cached && entry && !(pte_flags(*entry) & (_PAGE_RW | _PAGE_NX)) &&
+	       vmalloc_to_page(address) == page;
+}
+
+/* How many of the freed pages no task could write to, though no cache has them. Those are not given
+ * back: a new owner of one would crash. */
 static int let_go(void)
 {
 	int stuck = 0;
-	unsigned int level;
 
 	while (freed_count) {
-		struct page *const page = freed[--freed_count];
-		const pte_t *const entry =
-			lookup_address((unsigned long)page_address(page), &level);
+		struct page *const page = freed[--freed_count].page;
+		const pte_t *const entry = entry_of(page_address(page));
 
-		if (entry && (pte_flags(*entry) & _PAGE_RW))
+		if ((entry && (pte_flags(*entry) & _PAGE_RW)) ||
+		    is_in_cache(page, freed[freed_count].address))
 			put_page(page);
 		else
 			stuck++;
@@ -167,10 +246,24 @@ static unsigned long find_lookup(void)
 	return (unsigned long)probe.addr;
 }
 
+/* Whether a page of executable memory is part of something larger. */
+static int look_for_cache(void)
+{
+	void *const memory = allocate_original(PAGE_SIZE);
+	const struct vm_struct *area;
+
+	if (!memory)
+		return -ENOMEM;
+	area = find_area(memory);
+	cached = area->addr != memory || get_vm_area_size(area) != PAGE_SIZE;
+	free_original(memory);
+	return 0;
+}
+
 static int __init doubt_init(void)
 {
 	size_t i;
-	int error = 0;
+	int error;
 
 	lookup_name = (void *)find_lookup();
 	if (!lookup_name)
@@ -178,6 +271,13 @@ static int __init doubt_init(void)
 	find_area = (void *)lookup_name("find_vm_area");
 	make_readonly = (void *)lookup_name("set_memory_ro");
 	make_executable = (void *)lookup_name("set_memory_x");
+	module_of_text = (void *)lookup_name("__module_text_address");
+	allocate_area = (void *)lookup_name("__vmalloc_node_range_noprof");
+	if (!allocate_area)
+		allocate_area = (void *)lookup_name("__vmalloc_node_range");
+	error = look_for_cache();
+	if (error)
+		return error;
 	strscpy(true_release, init_utsname()->release, sizeof(true_release));
 	if (*release)
 		strscpy(init_utsname()->release, release, sizeof(true_release));
