@@ -80,12 +80,18 @@ std::string rejected_program(std::string_view log) {
 
 std::string verifier_tail(std::string_view log, std::size_t count) {
     constexpr std::string_view kEnd = "-- END PROG LOAD LOG --";
+    constexpr std::string_view kReport = "\nVerification failed: ";
     const std::size_t begin = log.rfind(kBegin);
     if (begin == log.npos) return "";
-    const std::string_view body = log.substr(begin + kBegin.size());
+    std::string_view body = log.substr(begin + kBegin.size());
+    body = body.substr(0, body.find(kEnd));
+    // It is about the message before it, and ends in a suggestion.
+    if (const std::string_view before = body.substr(0, body.rfind(kReport));
+        before.find_first_not_of('\n') != before.npos)
+        body = before;
 
     std::deque<std::string_view> lines;
-    for_each_line(body.substr(0, body.find(kEnd)), [&](std::string_view line) {
+    for_each_line(body, [&](std::string_view line) {
         if (line.empty() || is_statistics(line)) return;
         lines.push_back(line);
         if (lines.size() > count) lines.pop_front();

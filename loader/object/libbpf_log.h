@@ -34,7 +34,8 @@ class LibbpfLog {
     LibbpfLog* outer_;
 };
 
-/// The verifier's last words in a captured log: at most `count` lines, without its statistics.
+/// The verifier's last words in a captured log: at most `count` lines, without its statistics, and
+/// without the report in which some kernels explain the last of them.
 /// Empty when the verifier did not speak.
 std::string verifier_tail(std::string_view log, std::size_t count);
 

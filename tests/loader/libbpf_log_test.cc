@@ -31,6 +31,37 @@ TEST(VerifierTail, last_lines_without_statistics) {
               "R1 invalid mem access 'scalar'");
 }
 
+// As on Linux 7.3.
+constexpr const char* kExplained =
+    "libbpf: prog 'on_hit': -- BEGIN PROG LOAD LOG --\n"
+    "0: (85) call bpf_get_current_task#35          ; R0=scalar()\n"
+    "1: (61) r0 = *(u32 *)(r0 +0)\n"
+    "R0 invalid mem access 'scalar'\n"
+    "\n"
+    "Verification failed: Register Type Safety: Invalid dereference\n"
+    "\n"
+    "Reason:\n"
+    "  R0 is an integer scalar here, not a pointer to memory.\n"
+    "\n"
+    "Suggestion:\n"
+    "  Preserve a pointer-valued register where needed.\n"
+    "\n"
+    "processed 2 insns (limit 1000000) max_states_per_insn 0 total_states 0\n"
+    "-- END PROG LOAD LOG --\n";
+
+TEST(VerifierTail, ends_where_the_report_about_it_begins) {
+    EXPECT_EQ(verifier_tail(kExplained, 2),
+              "1: (61) r0 = *(u32 *)(r0 +0)\n"
+              "R0 invalid mem access 'scalar'");
+}
+
+TEST(VerifierTail, a_report_alone_is_told) {
+    EXPECT_EQ(verifier_tail("-- BEGIN PROG LOAD LOG --\n"
+                            "\nVerification failed: Register Type Safety: Invalid dereference\n",
+                            2),
+              "Verification failed: Register Type Safety: Invalid dereference");
+}
+
 TEST(VerifierTail, short_log_is_whole) {
     const std::string tail = verifier_tail(kLog, 100);
     EXPECT_EQ(tail.rfind("0: R1=ctx", 0), 0U) << tail;
