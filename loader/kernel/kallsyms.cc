@@ -37,6 +37,23 @@ std::optional<Symbol> parse_line(std::string_view line) {
     return symbol;
 }
 
+// Where kexec's code is linked among the data, nm takes all of these for code, and so do the
+// symbols. They are sorted by address.
+void retype_data(std::vector<Symbol>& symbols) {
+    const auto place = [&](std::string_view name) {
+        const auto found = std::ranges::find_if(symbols, [&](const Symbol& symbol) {
+            return symbol.module.empty() && symbol.name == name;
+        });
+        return found == symbols.end() ? 0 : found->address;
+    };
+    const std::uint64_t begin = place("_sdata"), end = place("_edata");
+    if (begin == 0) return;
+    const auto first = std::ranges::lower_bound(symbols, begin, {}, &Symbol::address);
+    for (auto symbol = first; symbol != symbols.end() && symbol->address < end; ++symbol)
+        if (symbol->is_text())
+            symbol->type = symbol->type == 't' || symbol->type == 'w' ? 'd' : 'D';
+}
+
 // A name without a module matches in every module, as the kernel's own lookup does.
 bool matches(const Symbol& symbol, std::string_view name) {
     const std::size_t colon = name.find(':');
@@ -81,6 +98,7 @@ Kallsyms Kallsyms::parse(std::string text) {
     }
     // Stable: where several names have one address, the kernel means the first one.
     std::ranges::stable_sort(table->symbols, {}, &Symbol::address);
+    retype_data(table->symbols);
     table->text_up_to.reserve(table->symbols.size());
     std::uint32_t last = 0;
     for (const Symbol& symbol : table->symbols) {

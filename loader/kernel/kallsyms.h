@@ -14,7 +14,7 @@ struct Symbol {
     std::uint64_t address;
     std::string_view name;
     std::string_view module;  ///< "" for the kernel itself
-    char type;                ///< as in nm(1)
+    char type;                ///< as in nm(1); what lies among the kernel's data is data
 
     [[nodiscard]] bool is_text() const noexcept {
         return type == 't' || type == 'T' || type == 'w' || type == 'W';

@@ -43,6 +43,26 @@ TEST(Kallsyms, skips_lines_that_are_none) {
     EXPECT_EQ(table.symbols()[0].name, "good");
 }
 
+// As on Linux 7.3, which links relocate_kernel() there.
+TEST(Kallsyms, what_lies_among_the_data_is_data) {
+    const Kallsyms table = Kallsyms::parse(
+        "ffffffff81000000 T vfs_read\n"
+        "ffffffff82000000 T _sdata\n"
+        "ffffffff82000000 T jiffies\n"
+        "ffffffff82000100 t exc_handler\n"
+        "ffffffff82000200 B late\n"
+        "ffffffff82001000 T _edata\n"
+        "ffffffff82002000 t init_text\n"
+        "ffffffffc0000000 t ext4_readdir\t[ext4]\n");
+    std::string types;
+    for (const Symbol& symbol : table.symbols())
+        types += symbol.type;
+    EXPECT_EQ(types, "TDDdBTtt");
+    EXPECT_TRUE(table.find("jiffies").empty());
+    EXPECT_TRUE(table.has_data_symbol("jiffies"));
+    EXPECT_TRUE(Kallsyms::parse("10 T start\n20 D _edata\n").symbols()[0].is_text());
+}
+
 TEST(Kallsyms, survives_a_move_of_the_table) {
     Kallsyms table = Kallsyms::parse("10 T a\n");
     const Kallsyms moved = std::move(table);
