@@ -74,6 +74,7 @@ bool DirectCalls::describe(const djk_machine& machine, const djk_handler* handle
         .active = machine.active,
         .mark = machine.mark,
         .preempt_count = machine.preempt_count,
+        .wide_preempt_count = machine.wide_preempt_count,
         .hits = program.hits,
         .stats = shadow ? 0 : machine.stats,
         .resched = machine.resched,

@@ -295,7 +295,8 @@ struct djk_machine {
 	/* What a detour needs to call a program itself: ints per CPU, by their offset from %gs, 0
 	 * for none. `active` counts BPF programs and our handlers that run on the CPU. */
 	int active, preempt_count;
-	signed char mark;      /* a handler of ours adds it to `active` while it runs */
+	bool wide_preempt_count; /* a long; it tells in its last bit that no reschedule is due */
+	signed char mark;	 /* a handler of ours adds it to `active` while it runs */
 	unsigned long stats;   /* address of an int that is not 0 while BPF statistics are taken */
 	unsigned long resched; /* void (), to call when the preemption count has reached 0; or 0 */
 	int current_task;      /* the address of the task that runs, per CPU */

@@ -227,6 +227,17 @@ TEST(DirectBytesTest, EveryByteDecodes) {
     }
 }
 
+TEST(DirectBytesTest, AWideCountTakesNoMoreInstructions) {
+    DirectConfig config = kConfig;
+    config.wide_preempt_count = true;
+    const Emitted narrow = emit(kConfig, kTypical), wide = emit(config, kTypical);
+    ASSERT_FALSE(wide.refusal);
+    EXPECT_EQ(wide.bytes.size(), narrow.bytes.size() + 2);
+    for (const Bytes& code :
+         {CODE("inc qword ptr gs:[0x20018]"), CODE("dec qword ptr gs:[0x20018]")})
+        EXPECT_FALSE(std::ranges::search(wide.bytes, code).empty());
+}
+
 TEST(DirectBytesTest, WhatIsTooFarAwayIsRefused) {
     constexpr u64 kFar = kSlot + 0x90000000;
     u64 DirectConfig::*const fields[] = {&DirectConfig::program, &DirectConfig::slow,

@@ -137,6 +137,21 @@ TEST_P(DirectTest, DueRescheduleIsDone) {
     EXPECT_EQ(direct_.per_cpu().hits, 1u);
 }
 
+TEST_P(DirectTest, AWideCountTellsInItsLastBit) {
+    DirectConfig config = direct_.config(kCallerSaved, 0);
+    test::use_wide_count(config);
+    detour(plain(), config, kAllLive);
+    const u64 before = direct_.per_cpu().wide_preempt_count;
+    run(bench_.start());
+    EXPECT_EQ(direct_.program().per_cpu.wide_preempt_count, before + 1);
+    EXPECT_EQ(direct_.per_cpu().wide_preempt_count, before);
+    EXPECT_EQ(direct_.resched().count, 0u) << "none is due";
+    direct_.per_cpu().wide_preempt_count = 0;
+    run(bench_.start());
+    EXPECT_EQ(direct_.resched().count, 1u);
+    EXPECT_EQ(direct_.resched().per_cpu.wide_preempt_count, 0u);
+}
+
 TEST_P(DirectTest, RescheduleAfterTheSlowPath) {
     detour(plain(), direct_.config(kCallerSaved, 0), kAllLive);
     direct_.per_cpu().preempt_count = 0;

@@ -9,10 +9,12 @@ namespace {
 constexpr u8 kIncrement = 0, kDecrement = 1;
 constexpr u8 kAdd = 0, kSubtract = 5;
 
-/// Opcode ff /operation on a 32-bit per-CPU word.
-void count_per_cpu(u8 operation, i32 offset, Emitter& out) {
+/// Opcode ff /operation on a per-CPU word of 32 bits, or, wide, of 64.
+void count_per_cpu(u8 operation, i32 offset, bool wide, Emitter& out) {
     if (!offset) return;
-    out.code(0x65, 0xff, 0x04 | operation << 3, 0x25);  // gs: absolute
+    out.code(0x65);
+    if (wide) out.code(0x48);
+    out.code(0xff, 0x04 | operation << 3, 0x25);  // gs: absolute
     out.imm32(static_cast<u32>(offset));
 }
 
@@ -91,7 +93,7 @@ void ProgramCall::restore(Emitter& out) const {
 /// Preemption is off from the first increment on: each of these is one instruction on this CPU's
 /// own word, which neither an interrupt nor another CPU can split.
 void ProgramCall::guard(Emitter& out) {
-    count_per_cpu(kIncrement, config_.preempt_count, out);
+    count_per_cpu(kIncrement, config_.preempt_count, config_.wide_preempt_count, out);
     // Two questions, one branch.
     out.code(0x65, 0x8b, 0x04, 0x25);  // mov %gs:active, %eax
     out.imm32(static_cast<u32>(config_.active));
@@ -113,7 +115,7 @@ void ProgramCall::guard(Emitter& out) {
     add_per_cpu(kSubtract, config_.active, config_.mark, out);
     if (config_.hits) increment_per_cpu(config_.hits, kRax, out);
     join_ = out.here();
-    count_per_cpu(kDecrement, config_.preempt_count, out);
+    count_per_cpu(kDecrement, config_.preempt_count, config_.wide_preempt_count, out);
     if (config_.preempt_count && config_.resched) out.jump_if(Condition::Zero, resched_);
 }
 

@@ -25,12 +25,13 @@ struct DirectConfig {
     /// a context: anything). Keeps all other registers, for every slot what it need not do itself.
     u64 slow = 0;
     u64 argument = 0;
-    i32 active = 0;         ///< u32: above 0 while a BPF program runs; must be there
-    i8 mark = 1;            ///< what is added to it meanwhile: tells ours from others'
-    i32 preempt_count = 0;  ///< u32: its last decrement gives 0 when a reschedule is due
-    i64 hits = 0;           ///< u64: counts
-    u64 stats = 0;          ///< address of a u32: above 0 while statistics are on; 0: there is none
-    u64 resched = 0;        ///< a thunk that a due reschedule calls, keeps registers; 0: none
+    i32 active = 0;                   ///< u32: above 0 while a BPF program runs; must be there
+    i8 mark = 1;                      ///< what is added to it meanwhile: tells ours from others'
+    i32 preempt_count = 0;            ///< u32: its last decrement gives 0 when a reschedule is due
+    bool wide_preempt_count = false;  ///< it is a u64
+    i64 hits = 0;                     ///< u64: counts
+    u64 stats = 0;    ///< address of a u32: above 0 while statistics are on; 0: there is none
+    u64 resched = 0;  ///< a thunk that a due reschedule calls, keeps registers; 0: none
 
     u16 cs = 0;  ///< Frame::cs, a constant of the environment
     u16 ss = 0;

@@ -180,6 +180,7 @@ void djk_get_guard(struct djk_machine *machine)
 #else
 	machine->preempt_count = (unsigned long)&__preempt_count;
 #endif
+	machine->wide_preempt_count = (unsigned long)PREEMPT_NEED_RESCHED > U32_MAX;
 #endif
 #ifdef CONFIG_PREEMPTION
 	/* As preempt_enable() calls it: with PREEMPT_DYNAMIC boot has chosen the function. */

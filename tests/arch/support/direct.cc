@@ -175,6 +175,11 @@ void use_per_cpu(x86::DirectConfig& config) {
     config.hits = offset_of(&per_cpu_data.hits);
 }
 
+void use_wide_count(x86::DirectConfig& config) {
+    config.preempt_count = offset_of(&per_cpu_data.wide_preempt_count);
+    config.wide_preempt_count = true;
+}
+
 DirectBench::DirectBench(Bench& bench) : bench_(bench) {
     const auto write = [&](u64 offset, const Bytes& code) {
         bench.arena().write(bench.text() + offset, code);

@@ -13,6 +13,7 @@ struct PerCpu {
     u32 active = 0;
     u32 preempt_count = 0x80000000;  ///< no reschedule is due
     u64 hits = 0;
+    u64 wide_preempt_count = 0x8000000000000000;
 
     bool operator==(const PerCpu&) const = default;
 };
@@ -56,6 +57,8 @@ class PerCpuBase {
 };
 /// Where the per-CPU data lie.
 void use_per_cpu(x86::DirectConfig& config);
+/// With the other count.
+void use_wide_count(x86::DirectConfig& config);
 
 /// Programs in the arena of a bench, which change exactly what they say, and the C functions of the
 /// guard, which change all that they may.
