@@ -11,6 +11,7 @@ static const char *const djprobe_tested_releases[] = {
 	"6.1.0-*amd64",		/* Debian 12 */
 	"6.12.*+deb12-*amd64",	/* Debian 12's backports */
 	"6.12.*+deb13-*amd64",	/* Debian 13: the same source */
+	"7.3.*+deb13-*amd64",	/* Debian 13's backports */
 	"6.12.*-djprobe-debug", /* vm/run --kernel debug */
 };
 
