@@ -144,6 +144,7 @@ void bench_kernel(const Device& device, RunOptions options, const PassedOn& sign
 }  // namespace
 
 int bench_tool(const RunOptions& options) {
+    require_own_proc();
     const Device device = Device::open();
     ToolBench bench;
     bench.workload = workload_name(options.workload);

@@ -5,11 +5,21 @@
 #include <unistd.h>
 
 namespace djprobe::loader {
+namespace {
+
+bool asks_for_an_end(int signal) {
+    return signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP;
+}
+
+}  // namespace
 
 PassedOn::PassedOn() {
     sigset_t wanted;
     sigemptyset(&wanted);
-    for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2})
+    for (const int number : {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM,
+                             SIGPROF, SIGIO, SIGPWR})
+        sigaddset(&wanted, number);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; ++number)
         sigaddset(&wanted, number);
     sigprocmask(SIG_BLOCK, &wanted, &before_);
     fd_ = UniqueFd(signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -24,7 +34,7 @@ bool PassedOn::pass_on(const Tool& tool) const {
     signalfd_siginfo info = {};
     while (read(fd_.get(), &info, sizeof info) == sizeof info) {
         if (info.ssi_code <= 0) tool.signal(static_cast<int>(info.ssi_signo));
-        end |= info.ssi_signo != SIGUSR1 && info.ssi_signo != SIGUSR2;
+        end |= asks_for_an_end(static_cast<int>(info.ssi_signo));
     }
     return end;
 }

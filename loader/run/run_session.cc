@@ -47,6 +47,7 @@ int run_alone(const RunOptions& options) {
 
 std::optional<Device> open_device(const RunOptions& options) {
     try {
+        require_own_proc();
         return Device::open();
     } catch (const Error& error) {
         if (options.strict) throw;

@@ -2,12 +2,31 @@
 #include "run/start.h"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
+#include <filesystem>
+#include <string>
 #include <system_error>
 
 #include "base/error.h"
 
 namespace djprobe::loader {
+namespace {
+
+// What fs.nr_open allows unless somebody has changed it. Not each caller may have more than its own
+// hard limit.
+constexpr rlim_t kMostDescriptors = 1u << 20;
+
+}  // namespace
+
+void require_own_proc() {
+    std::error_code error;
+    const std::string self = std::filesystem::read_symlink("/proc/self", error).string();
+    if (self == std::to_string(getpid())) return;
+    fail(ExitCode::kFailure,
+         "/proc does not show this process: mount one for its PID namespace, as unshare --mount-proc "
+         "does");
+}
 
 Tool start_tool(const RunOptions& options, Filter filter, Stdout output) {
     try {
@@ -20,6 +39,8 @@ Tool start_tool(const RunOptions& options, Filter filter, Stdout output) {
 void raise_descriptor_limit() {
     rlimit limit = {};
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    rlimit most = {kMostDescriptors, kMostDescriptors};
+    if (limit.rlim_max < kMostDescriptors && setrlimit(RLIMIT_NOFILE, &most) == 0) return;
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
 }

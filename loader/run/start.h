@@ -7,6 +7,10 @@
 
 namespace djprobe::loader {
 
+/// Of the tool's tasks much is asked of /proc, which may be none, or that of another PID namespace,
+/// where their numbers are others'. Throws Error then.
+void require_own_proc();
+
 /// The tool behind a filter; required with --strict. Throws Error where it cannot be run.
 Tool start_tool(const RunOptions& options, Filter filter, Stdout output = Stdout::kOurs);
 

@@ -142,6 +142,7 @@ std::optional<Answer> Takeover::forbid_member(const Notification& call, const To
 
 Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
     if (!options_.strict) hand_back(call, task, static_cast<int>(call.argument(3)));
+    if (!task.lends_memory(call.argument(0))) return leave(call, "unreadable");
     const auto attr = read_attr(task, call.argument(0));
     if (!attr) return Answer::go_on();
     const EventArguments arguments = {
@@ -156,6 +157,7 @@ Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
         return leave_event(call, task, *request, arguments, std::string(reason));
     };
     if (decision.side == Side::kKernel) return to_kernel(decision.reason);
+    if (!task.lends_descriptors()) return to_kernel("own-descriptors");
     if (!task.may_open_events()) return leave(call, "no-permission");
     // The kernel takes a function's first byte only, djprobe also what stands for it.
     const bool inside = request->site.symbol.empty() && !names_.is_start(request->site.address);

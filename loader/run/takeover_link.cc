@@ -51,6 +51,7 @@ bool has_twins(const MultiRequest& request) {
 }  // namespace
 
 Answer Takeover::create_link(const Notification& call, const ToolTask& task) {
+    if (!task.lends_memory(call.argument(1))) return leave(call, "unreadable");
     const auto bytes = read_attributes(call, task);
     const auto link = bytes ? parse_link(*bytes) : std::nullopt;
     if (!link) return Answer::go_on();
@@ -59,6 +60,7 @@ Answer Takeover::create_link(const Notification& call, const ToolTask& task) {
     if (decision.side == Side::kKernel)
         return leave_multi(call, task, *link, std::string(decision.reason));
     if (link->attach_type == BPF_PERF_EVENT) return link_event(call, task, *link);
+    if (!task.lends_descriptors()) return leave(call, "own-descriptors", link->multi.count);
     return link_multi(call, task, *link);
 }
 

@@ -72,7 +72,6 @@ void reset_signals() {
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);
-    signal(SIGPIPE, SIG_DFL);
 }
 
 void send_listener(Filter filter, int socket) {

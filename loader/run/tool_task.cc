@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
+#include <linux/kcmp.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -21,6 +22,8 @@ namespace {
 
 constexpr std::string_view kEvent = "anon_inode:[djprobe-event]";
 constexpr std::size_t kPage = 4096;
+// Since Linux 6.9: pidfd_open() of one thread, whose descriptors need not be its process's.
+constexpr unsigned kOfThread = O_EXCL;
 
 // "NAME:\tVALUE" in a file of /proc; "" where there is none.
 std::string field_of(const std::string& path, std::string_view name) {
@@ -52,6 +55,16 @@ int perf_event_paranoid() {
     return paranoid;
 }
 
+UniqueFd open_pidfd(pid_t task, unsigned flags) {
+    return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, task, flags)));
+}
+
+// A thread may have a table of descriptors of its own, and outlive its process's first thread, which
+// then has none.
+bool shares_descriptors(pid_t one, pid_t other) {
+    return one == other || syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0;
+}
+
 }  // namespace
 
 std::string name_of_task(pid_t thread) {
@@ -62,10 +75,15 @@ std::optional<ToolTask> ToolTask::of(pid_t thread) {
     const auto process =
         number_of<pid_t>(field_of(fmt::format("/proc/{}/status", thread), "Tgid"), 10);
     if (process == 0) return std::nullopt;
-    UniqueFd pidfd(static_cast<int>(syscall(SYS_pidfd_open, process, 0)));
+    UniqueFd pidfd = open_pidfd(thread, kOfThread);
+    bool reached = true;
+    if (!pidfd && errno == EINVAL) {
+        pidfd = open_pidfd(process, 0);
+        reached = shares_descriptors(thread, process);
+    }
     if (!pidfd && errno == ESRCH) return std::nullopt;
     if (!pidfd) throw std::system_error(errno, std::generic_category(), "pidfd_open");
-    return ToolTask(thread, std::move(pidfd));
+    return ToolTask(thread, std::move(pidfd), reached);
 }
 
 bool ToolTask::may_probe() const {
@@ -102,6 +120,11 @@ bool ToolTask::write(std::uint64_t address, const void* from, std::size_t size) 
     const iovec here = {const_cast<void*>(from), size};
     const iovec there = {reinterpret_cast<void*>(address), size};
     return process_vm_writev(thread_, &here, 1, &there, 1, 0) == static_cast<ssize_t>(size);
+}
+
+bool ToolTask::lends_memory(std::uint64_t address) const {
+    char byte = 0;
+    return read(address, &byte, sizeof byte) || errno != EPERM;
 }
 
 std::optional<std::string> ToolTask::read_string(std::uint64_t address, std::size_t room) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/unique_fd.h"
@@ -36,6 +37,8 @@ class ToolTask {
     /// Copies of its memory; false or none where some of it is not there.
     bool read(std::uint64_t address, void* to, std::size_t size) const;
     bool write(std::uint64_t address, const void* from, std::size_t size) const;
+    /// False: its memory is nothing for probeload to look at, whatever is at the address.
+    [[nodiscard]] bool lends_memory(std::uint64_t address) const;
     /// Up to `room` bytes with the NUL; none for a longer one.
     [[nodiscard]] std::optional<std::string> read_string(std::uint64_t address,
                                                          std::size_t room) const;
@@ -43,6 +46,9 @@ class ToolTask {
     [[nodiscard]] std::optional<std::vector<std::uint64_t>> read_numbers(std::uint64_t address,
                                                                          std::size_t count) const;
 
+    /// Whether its descriptors can be had: before Linux 6.9 only those that its process's first
+    /// thread has, too.
+    [[nodiscard]] bool lends_descriptors() const noexcept { return lends_descriptors_; }
     /// A copy of its descriptor, or none with errno.
     [[nodiscard]] UniqueFd copy_fd(int number) const;
     /// Whether its descriptor is an event fd of the module's.
@@ -50,12 +56,14 @@ class ToolTask {
     [[nodiscard]] bool closes_on_exec(int number) const;
 
   private:
-    ToolTask(pid_t thread, UniqueFd pidfd) : thread_(thread), pidfd_(std::move(pidfd)) {}
+    ToolTask(pid_t thread, UniqueFd pidfd, bool lends_descriptors)
+        : thread_(thread), pidfd_(std::move(pidfd)), lends_descriptors_(lends_descriptors) {}
     [[nodiscard]] Rights rights() const;
     [[nodiscard]] std::string status_field(const char* name) const;
 
     pid_t thread_;
     UniqueFd pidfd_;
+    bool lends_descriptors_;
 };
 
 }  // namespace djprobe::loader

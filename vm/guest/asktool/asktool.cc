@@ -6,17 +6,22 @@
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <exception>
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "../probes/harness/load.h"
 #include "asks.h"
@@ -163,6 +168,67 @@ void lives(const Seen& seen) {
     seen.show("a thread's", 0);
 }
 
+/// Descriptors that only one thread has, and those of a process whose first thread has ended.
+void threads(const Seen& seen) {
+    const int program = seen.program("observe");
+    const auto ask = [&](const char* of) {
+        const Fd event = open_event({kGetpgid, 0, false});
+        say(std::string("event of ") + of, event ? 0 : errno);
+        say("program", set_program(event, program));
+        const Fd other = open_event({kGetpgid, 0, true});
+        const Fd link = link_event(other, program, kCookie);
+        say("link", link ? 0 : errno);
+    };
+    std::thread([&] {
+        unshare(CLONE_FILES);
+        // From here on the numbers of the two tables differ.
+        const Fd one(dup(1)), two(dup(1));
+        ask("a thread's own table");
+    }).join();
+    std::fflush(stdout);
+    const pid_t child = fork();
+    if (child == 0) {
+        static const auto* const last = &ask;
+        std::thread([] {
+            usleep(200'000);
+            (*last)("a process without its first thread");
+            std::fflush(stdout);
+            _exit(0);
+        }).detach();
+        pthread_exit(nullptr);
+    }
+    waitpid(child, nullptr, 0);
+}
+
+/// As many probes as there are descriptors for.
+void many(const Seen& seen) {
+    const int program = seen.program("observe");
+    std::vector<Fd> events;
+    for (;;) {
+        Fd event = open_event({kGetpgid, 0, false});
+        if (!event) break;
+        say("program", set_program(event, program));
+        events.push_back(std::move(event));
+    }
+    say("no more events", errno);
+}
+
+/// Waits for a signal, and for a second one for a moment: how many came.
+void count_signals() {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, nullptr);
+    std::puts("ready");
+    std::fflush(stdout);
+    const timespec moment = {0, 500'000'000};
+    int count = 0, last = sigwaitinfo(&all, nullptr);
+    for (int number = last; number > 0; number = sigtimedwait(&all, nullptr, &moment)) {
+        last = number;
+        ++count;
+    }
+    std::printf("signal %d: %d\n", last, count);
+}
+
 void unrelated(const Seen& seen) {
     const Fd event = open_event({"__x64_sys_getsid", 0, false});
     say("far from the others", set_program(event, seen.program("observe")));
@@ -182,10 +248,15 @@ void watch(const Seen& seen) {
 /// refused: a link that the kernel refuses, and an event. asktool beside: only the probes that the
 /// kernel must place where others are, and one that is far from them. asktool info: what links tell
 /// of themselves. asktool forbidden: what --strict forbids. asktool untraced: what the kernel
-/// refuses, and djprobe takes.
+/// refuses, and djprobe takes. asktool threads: threads with descriptors of their own. asktool many:
+/// as many probes as there are descriptors for. asktool signals: how many signals come at a time.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
+        if (argc == 2 && std::string_view(argv[1]) == "signals") {
+            count_signals();
+            return 0;
+        }
         const Seen plain("observe"), multis("observe_multi");
         if (argc == 2 && std::string_view(argv[1]) == "refused") {
             refused_link(plain);
@@ -198,6 +269,14 @@ int main(int argc, char** argv) {
         }
         if (argc == 2 && std::string_view(argv[1]) == "untraced") {
             untraced(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "threads") {
+            threads(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "many") {
+            many(plain);
             return 0;
         }
         if (argc == 2 && std::string_view(argv[1]) == "info") {
