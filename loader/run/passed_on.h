@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Signals that ask probeload to end while a tool runs.
+// Signals that are sent to probeload while a tool runs.
 #pragma once
 
 #include <csignal>
@@ -9,7 +9,7 @@
 
 namespace djprobe::loader {
 
-/// The signals that ask probeload to end: it ends with the tool. What is typed at the terminal
+/// Those that would end probeload: it ends with the tool. What is typed at the terminal
 /// reaches the tool by itself; what was sent to probeload is passed on.
 class PassedOn {
   public:

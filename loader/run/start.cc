@@ -24,7 +24,8 @@ void require_own_proc() {
     const std::string self = std::filesystem::read_symlink("/proc/self", error).string();
     if (self == std::to_string(getpid())) return;
     fail(ExitCode::kFailure,
-         "/proc does not show this process: mount one for its PID namespace, as unshare --mount-proc "
+         "/proc does not show this process: mount one for its PID namespace, as unshare "
+         "--mount-proc "
          "does");
 }
 

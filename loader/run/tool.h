@@ -18,9 +18,9 @@ enum class Stdout { kOurs, kNone };
 class Tool {
   public:
     /// Starts it with this process's descriptors 0 to 2, or what it prints goes nowhere, and no
-    /// signal blocked; what this process ignores it ignores, as services do SIGPIPE. Behind a filter
-    /// its calls come to listener(). Throws std::system_error where it cannot be run, and Error
-    /// where a required filter cannot be had.
+    /// signal blocked; what this process ignores it ignores, as services do SIGPIPE. Behind a
+    /// filter its calls come to listener(). Throws std::system_error where it cannot be run, and
+    /// Error where a required filter cannot be had.
     static Tool start(const std::vector<std::string>& argv, Filter filter,
                       Stdout output = Stdout::kOurs);
 

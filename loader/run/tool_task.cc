@@ -59,8 +59,8 @@ UniqueFd open_pidfd(pid_t task, unsigned flags) {
     return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, task, flags)));
 }
 
-// A thread may have a table of descriptors of its own, and outlive its process's first thread, which
-// then has none.
+// A thread may have a table of descriptors of its own, and outlive its process's first thread,
+// which then has none.
 bool shares_descriptors(pid_t one, pid_t other) {
     return one == other || syscall(SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0;
 }

@@ -6,9 +6,9 @@
 #include <linux/bpf.h>
 #include <linux/perf_event.h>
 #include <poll.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -195,7 +195,8 @@ void threads(const Seen& seen) {
             std::fflush(stdout);
             _exit(0);
         }).detach();
-        pthread_exit(nullptr);
+        // Not pthread_exit(), which unwinds this stack: the thread uses it.
+        syscall(SYS_exit, 0);
     }
     waitpid(child, nullptr, 0);
 }
@@ -248,8 +249,9 @@ void watch(const Seen& seen) {
 /// refused: a link that the kernel refuses, and an event. asktool beside: only the probes that the
 /// kernel must place where others are, and one that is far from them. asktool info: what links tell
 /// of themselves. asktool forbidden: what --strict forbids. asktool untraced: what the kernel
-/// refuses, and djprobe takes. asktool threads: threads with descriptors of their own. asktool many:
-/// as many probes as there are descriptors for. asktool signals: how many signals come at a time.
+/// refuses, and djprobe takes. asktool threads: threads with descriptors of their own. asktool
+/// many: as many probes as there are descriptors for. asktool signals: how many signals come at a
+/// time.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
