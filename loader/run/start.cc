@@ -13,7 +13,7 @@
 namespace djprobe::loader {
 namespace {
 
-// What fs.nr_open allows unless somebody has changed it. Not each caller may have more than its own
+// What fs.nr_open allows unless root has changed it. Not each caller may have more than its own
 // hard limit.
 constexpr rlim_t kMostDescriptors = 1u << 20;
 
@@ -24,9 +24,8 @@ void require_own_proc() {
     const std::string self = std::filesystem::read_symlink("/proc/self", error).string();
     if (self == std::to_string(getpid())) return;
     fail(ExitCode::kFailure,
-         "/proc does not show this process: mount one for its PID namespace, as unshare "
-         "--mount-proc "
-         "does");
+         "/proc does not show this process: mount one for its PID namespace, as "
+         "'unshare --mount-proc' does");
 }
 
 Tool start_tool(const RunOptions& options, Filter filter, Stdout output) {
