@@ -2,9 +2,9 @@
 # shellcheck shell=bash
 # The two commands that make everything; what they say matters when they fail.
 
-# build_all [TARGET...]: and these targets.
-build_all() {
+# build TARGET...
+build() {
     # Who has built here only what is installed has turned them off, and CMake remembers that.
     quietly "$BUILD/log/configure.log" cmake -S "$TOP" -B "$BUILD" -G Ninja -DBUILD_TESTING=ON
-    quietly "$BUILD/log/build.log" cmake --build "$BUILD" --target all "$@"
+    quietly "$BUILD/log/build.log" cmake --build "$BUILD" --target "$@"
 }
