@@ -145,7 +145,7 @@ void bench_kernel(const Device& device, RunOptions options, const PassedOn& sign
 
 int bench_tool(const RunOptions& options) {
     require_own_proc();
-    const Device device = Device::open();
+    const Device device = open_working_device();
     ToolBench bench;
     bench.workload = workload_name(options.workload);
     bench.unit = detect_unit(time_loops());

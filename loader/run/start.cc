@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include "base/error.h"
 
@@ -26,6 +27,13 @@ void require_own_proc() {
     fail(ExitCode::kFailure,
          "/proc does not show this process: mount one for its PID namespace, as "
          "'unshare --mount-proc' does");
+}
+
+Device open_working_device() {
+    Device device = Device::open();
+    const std::uint32_t on = device.set_switches(0, 0);
+    if (!(on & DJPROBE_SWITCH_PROBES)) fail(ExitCode::kFailure, "{}", what_is_off(on).front());
+    return device;
 }
 
 Tool start_tool(const RunOptions& options, Filter filter, Stdout output) {

@@ -2,6 +2,7 @@
 // How a run begins.
 #pragma once
 
+#include "kernel/device.h"
 #include "run/options.h"
 #include "run/tool.h"
 
@@ -10,6 +11,9 @@ namespace djprobe::loader {
 /// Of the tool's tasks much is asked of /proc, which may be none, or that of another PID namespace,
 /// where their numbers are others'. Throws Error then.
 void require_own_proc();
+
+/// The module, if it puts probes in place now: alone, a tool would have hits. Throws Error else.
+Device open_working_device();
 
 /// The tool behind a filter; required with --strict. Throws Error where it cannot be run.
 Tool start_tool(const RunOptions& options, Filter filter, Stdout output = Stdout::kOurs);
