@@ -86,7 +86,8 @@ UniqueFd install_tool_filter() {
 
 std::string why_no_filter(int error) {
     if (error == EBUSY)
-        return "the tool has a seccomp filter with a listener already, as in a container";
+        return "the tool has a seccomp filter with a listener already, as in a container or under "
+               "another 'probeload run', which sees its calls first";
     if (error == EACCES)
         return "a seccomp filter needs CAP_SYS_ADMIN, or no_new_privs (setpriv --no-new-privs "
                "probeload run ...)";

@@ -69,7 +69,7 @@ int run_tool(const RunOptions& options) {
     if (tool.listener())
         takeover.start_ahead();
     else
-        say("probeload: {}: the kernel places all probes\n", why_no_filter(tool.filter_error()));
+        say("probeload: {}: this run places no probe\n", why_no_filter(tool.filter_error()));
     const int status = serve(tool, signals, &ledger, &takeover);
     tell(ledger.sums(), options.json);
     return status;
