@@ -33,8 +33,9 @@ bool PassedOn::pass_on(const Tool& tool) const {
     bool end = false;
     signalfd_siginfo info = {};
     while (read(fd_.get(), &info, sizeof info) == sizeof info) {
-        if (info.ssi_code <= 0) tool.signal(static_cast<int>(info.ssi_signo));
-        end |= asks_for_an_end(static_cast<int>(info.ssi_signo));
+        const int number = static_cast<int>(info.ssi_signo);
+        if (info.ssi_code <= 0 && !watch_.reached_tool(number)) tool.signal(number);
+        end |= asks_for_an_end(number);
     }
     return end;
 }

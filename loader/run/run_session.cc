@@ -40,8 +40,9 @@ void tell(const RunSums& sums, bool json) {
 }
 
 int run_alone(const RunOptions& options) {
-    const PassedOn signals;
+    PassedOn signals;
     Tool tool = start_tool(options, Filter::kNone);
+    signals.follow(tool);
     return serve(tool, signals, nullptr, nullptr);
 }
 
@@ -61,10 +62,11 @@ std::optional<Device> open_device(const RunOptions& options) {
 int run_tool(const RunOptions& options) {
     const std::optional<Device> device = open_device(options);
     if (!device) return run_alone(options);
-    const PassedOn signals;
+    PassedOn signals;
     Ledger ledger;
     Takeover takeover(*device, options, ledger);
     Tool tool = start_tool(options, options.strict ? Filter::kRequired : Filter::kWanted);
+    signals.follow(tool);
     raise_descriptor_limit();
     if (tool.listener())
         takeover.start_ahead();

@@ -28,6 +28,7 @@ class Tool {
     /// listener already.
     [[nodiscard]] const UniqueFd& listener() const noexcept { return listener_; }
     [[nodiscard]] int filter_error() const noexcept { return filter_error_; }
+    [[nodiscard]] pid_t pid() const noexcept { return pid_; }
     /// Readable once it has ended.
     [[nodiscard]] int fd() const noexcept { return pidfd_.get(); }
     void signal(int number) const;
