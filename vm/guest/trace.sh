@@ -80,16 +80,24 @@ numbered_reads='echo >/tmp/begin; read -r _ </tmp/end
 export names
 
 # The program was written before there was any task: one with this number reads once it is told to.
+# Another task may take the number first.
 begin_numbered() {
-    rm -f /tmp/begin /tmp/end
+    rm -f /tmp/begin /tmp/end /tmp/numbered
     mkfifo /tmp/begin /tmp/end
-    {
-        echo 29999 >/proc/sys/kernel/ns_last_pid
-        sh -c 'read -r _ </tmp/begin; exec /tmp/busybox_letters dd if=/dev/zero of=/dev/null bs=4321 count=100'
-        echo >/tmp/end
-    } &
-    within 20 [ -e /proc/30000 ] || fail 'no task 30000'
+    for _ in 1 2 3 4 5 6 7 8; do
+        rm -f /tmp/other
+        {
+            echo 29999 >/proc/sys/kernel/ns_last_pid
+            sh -c '[ $$ = 30000 ] || exit; : >/tmp/numbered; read -r _ </tmp/begin
+                exec /tmp/busybox_letters dd if=/dev/zero of=/dev/null bs=4321 count=100'
+            if [ -e /tmp/numbered ]; then echo >/tmp/end; else : >/tmp/other; fi
+        } &
+        within 20 is_decided || fail 'a shell does not begin'
+        [ ! -e /tmp/numbered ] || return 0
+    done
+    fail 'no task 30000'
 }
+is_decided() { [ -e /tmp/numbered ] || [ -e /tmp/other ]; }
 
 # filtered [OPTION...]: which calls pass is decided in front of the program, or by it.
 filtered() {
