@@ -10,8 +10,8 @@
 #include "base/unique_fd.h"
 #include "blocks/flow.h"
 #include "blocks/function_flow.h"
-#include "count/task_filter.h"
 #include "kernel/device.h"
+#include "kernel/task_filter.h"
 
 namespace djprobe::loader {
 

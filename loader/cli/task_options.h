@@ -2,7 +2,7 @@
 // Which tasks' hits count.
 #pragma once
 
-#include "count/task_filter.h"
+#include "kernel/task_filter.h"
 
 namespace CLI {
 class App;

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "count/task_filter.h"
 #include "count/watch.h"
 #include "djprobe.h"
 #include "kernel/site_spec.h"
+#include "kernel/task_filter.h"
 
 namespace djprobe::loader {
 

@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "base/say.h"
-#include "count/task_filter.h"
 #include "decode/quote.h"
 #include "events/reader.h"
 #include "kernel/own_number.h"
+#include "kernel/task_filter.h"
 #include "session/pipe_readers.h"
 
 namespace djprobe::loader {

@@ -11,8 +11,8 @@
 #include "base/plural.h"
 #include "count/condition.h"
 #include "count/operand.h"
-#include "count/task_filter.h"
 #include "kernel/pt_regs.h"
+#include "kernel/task_filter.h"
 #include "trace/lexer.h"
 #include "trace/results_text.h"
 

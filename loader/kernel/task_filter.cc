@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-#include "count/task_filter.h"
+#include "kernel/task_filter.h"
 
 #include <array>
 #include <cstring>
