@@ -110,6 +110,17 @@ static const struct djprobe_root djprobe_trap_roots[] = {
     TRACER("ring_buffer_lock_reserve", "trace_clock"),
     TRACER("ring_buffer_lock_reserve", "trace_clock_global"),
     PERHAPS("of kernels whose time stamp counter may be unstable", "sched_clock_cpu"),
+    /* A pointer leads from the buffer to the clock that was chosen for it, and from some of these
+     * to what the machine tells the time by. */
+    PERHAPS("another clock for traces", "trace_clock_jiffies"),
+    PERHAPS("another clock for traces", "trace_clock_counter"),
+    PERHAPS("another clock for traces", "trace_clock_x86_tsc"),
+    PERHAPS("another clock for traces", "ktime_get_mono_fast_ns"),
+    PERHAPS("another clock for traces", "ktime_get_raw_fast_ns"),
+    PERHAPS("another clock for traces", "ktime_get_boot_fast_ns"),
+    PERHAPS("another clock for traces", "ktime_get_tai_fast_ns"),
+    PERHAPS("the time stamp counter as a clock", "read_tsc"),
+    PERHAPS("of kernels for guests", "kvm_clock_get_cycles"),
     /* What triggers do outside all guards. From an NMI a snapshot is a line in the trace, written
      * with the ring buffer's guard opened once more for each nesting. */
     TRACER("trace_event_reg", "event_triggers_call"),

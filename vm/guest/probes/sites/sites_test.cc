@@ -74,7 +74,8 @@ TEST_F(Sites, WhatTracesTheTrapPath) {
           "wakeup_tracer_call", "wakeup_graph_entry", "func_prolog_preempt_disable",
           // What a tracepoint of the path runs outside its guards.
           "tracing_gen_ctx_irq_test", "trace_buffer_unlock_commit_regs", "__ftrace_trace_stack",
-          "stacktrace_trigger", "traceon_trigger", "tracer_tracing_is_on", "perf_tp_event"})
+          "stacktrace_trigger", "traceon_trigger", "tracer_tracing_is_on", "perf_tp_event",
+          "trace_clock_jiffies", "ktime_get_mono_fast_ns", "ktime_get_boot_fast_ns", "read_tsc"})
         if (address_of(symbol))
             expect_forbidden(symbol, {DJPROBE_REASON_TRAP_PATH, DJPROBE_REASON_BLACKLISTED});
 }
