@@ -14,15 +14,20 @@ libraries_of() {
 }
 
 # install_file ROOT DIRECTORY FILE: with the libraries it needs. An executable
-# stays one.
+# stays one. The build may lie under a directory over which the guest mounts
+# something, /tmp for one: its libraries go where the dynamic linker looks last.
 install_file() {
-    local root=$1 directory=$2 file=$3 library
+    local root=$1 directory=$2 file=$3 library place
     mkdir -p "$root/$directory"
     cp -L "$file" "$root/$directory/"
     while read -r library; do
-        [[ ! -e $root$library ]] || continue
-        mkdir -p "$root$(dirname "$library")"
-        cp -L "$library" "$root$library"
+        case $library in
+        /lib*/* | /usr/*) place=$root$library ;;
+        *) place=$root/usr/lib/$(basename "$library") ;;
+        esac
+        [[ ! -e $place ]] || continue
+        mkdir -p "$(dirname "$place")"
+        cp -L "$library" "$place"
     done < <(libraries_of "$file")
 }
 
