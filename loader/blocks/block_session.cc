@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "base/plural.h"
 #include "base/say.h"
 #include "blocks/chosen_functions.h"
 #include "blocks/line_listing.h"
@@ -73,6 +74,15 @@ std::unique_ptr<View> make_view(const BlockOptions& options,
     return std::make_unique<InsnView>(functions, options.json, symbolizer);
 }
 
+// Which functions are shown. Of many most have not run, and a kernel's would be millions of lines:
+// a table leaves them out. Programs want all.
+std::vector<std::size_t> shown(const std::vector<BlockCounts>& looks, bool all) {
+    std::vector<std::size_t> shown;
+    for (std::size_t i = 0; i < looks.size(); ++i)
+        if (all || !has_not_run(looks[i])) shown.push_back(i);
+    return shown;
+}
+
 }  // namespace
 
 int run_count_blocks(const BlockOptions& options) {
@@ -95,9 +105,10 @@ int run_count_blocks(const BlockOptions& options) {
         say("probeload: {}\n", line);
 
     Watch watch(options, output);
+    const bool all = options.json || functions.size() == 1;
     const auto show = [&](const std::vector<BlockCounts>& looks) {
         std::string text;
-        for (std::size_t i = 0; i < functions.size(); ++i)
+        for (const std::size_t i : shown(looks, all))
             text += view->show(i, looks[i], counters.counted(i));
         if (options.json)
             output.print(text);
@@ -109,8 +120,11 @@ int run_count_blocks(const BlockOptions& options) {
     counters.disable();
     const std::vector<BlockCounts> looks = counters.look();
     show(looks);
-    for (std::size_t i = 0; i < looks.size(); ++i)
+    const std::vector<std::size_t> told = shown(looks, all);
+    for (const std::size_t i : told)
         say("{}", block_summary(functions[i], looks[i], counters.counted(i)));
+    if (told.size() < functions.size())
+        say("{} did not run\n", plural(functions.size() - told.size(), "function"));
     if (status) say("{}\n", command_text(*status));
     return command_exit_status(status, options.exit_status);
 }

@@ -220,14 +220,10 @@ std::size_t find_block(const std::vector<Block>& blocks, std::uint64_t address) 
 
 std::vector<Insn> insns_of(const Block& block, const std::vector<Code>& parts) {
     std::vector<Insn> insns;
-    for (u64 at = block.range.begin; at < block.range.end;) {
-        const auto part = std::ranges::find_if(
-            parts, [&](const Code& code) { return code.range().contains(at); });
-        Insn insn;
-        if (part == parts.end() || !x86::decode(part->from(at), at, insn)) break;
+    for_each_insn_of(block, parts, [&](const Insn& insn) {
         insns.push_back(insn);
-        at = insn.end();
-    }
+        return true;
+    });
     return insns;
 }
 

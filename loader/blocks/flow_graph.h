@@ -2,11 +2,13 @@
 // The basic blocks of a function, and where control goes from each.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 #include "../../arch/x86/analysis/snapshot.h"
+#include "../../arch/x86/insn/decode.h"
 
 namespace djprobe::loader {
 
@@ -33,6 +35,17 @@ std::vector<Block> find_blocks(const FlowFacts& facts, Refusal& refused);
 
 /// The block that holds an address, or blocks.size().
 std::size_t find_block(const std::vector<Block>& blocks, std::uint64_t address);
+
+/// Decodes the instructions of a block, one after the other, until visit(insn) returns false.
+template <typename Visit>
+void for_each_insn_of(const Block& block, const std::vector<Code>& parts, Visit visit) {
+    const auto part = std::ranges::find_if(
+        parts, [&](const Code& code) { return code.range().contains(block.range.begin); });
+    if (part == parts.end()) return;
+    x86::Insn insn;
+    for (std::uint64_t at = block.range.begin; at < block.range.end; at = insn.end())
+        if (!x86::decode(part->from(at), at, insn) || !visit(insn)) return;
+}
 
 /// The instructions of a block, decoded.
 std::vector<x86::Insn> insns_of(const Block& block, const std::vector<Code>& parts);

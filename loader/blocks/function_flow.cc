@@ -115,7 +115,12 @@ class Reader {
     // A jump that the kernel's own code does not have.
     [[nodiscard]] Refusal find_patched(const FunctionFlow& flow) const {
         for (const Block& block : flow.blocks) {
-            const Insn last = insns_of(block, flow.parts).back();
+            if (!may_end_with_jump(block, flow.parts)) continue;
+            Insn last;
+            for_each_insn_of(block, flow.parts, [&](const Insn& insn) {
+                last = insn;
+                return true;
+            });
             const bool jumps = last.kind == Kind::Jump && last.length == x86::kJumpLength;
             // A thunk may have been made at boot, and has no name.
             const bool known =
@@ -126,14 +131,25 @@ class Reader {
         return {};
     }
 
+    // Without decoding it.
+    [[nodiscard]] static bool may_end_with_jump(const Block& block,
+                                                const std::vector<Code>& parts) {
+        constexpr u8 kJumpOpcode = 0xe9;
+        if (block.range.size() < x86::kJumpLength) return false;
+        const std::uint64_t at = block.range.end - x86::kJumpLength;
+        return std::ranges::any_of(parts, [&](const Code& part) {
+            return part.range().contains(at) && part.from(at)[0] == kJumpOpcode;
+        });
+    }
+
     // As the module will decide: it need not decode the function again for each answer.
     [[nodiscard]] std::optional<CountPlace> find_place(const Block& block,
                                                        const std::vector<Code>& parts) const {
         std::optional<CountPlace> place;
         const std::size_t part = map_.find(block.range.begin);
         std::size_t tries = 0;
-        for (const Insn& insn : insns_of(block, parts)) {
-            if (tries++ == kTries) break;
+        for_each_insn_of(block, parts, [&](const Insn& insn) {
+            if (tries++ == kTries) return false;
             // The module takes a function's first byte for its entry.
             const bool first = insn.address == map_.functions()[part].code.address;
             const std::uint64_t site = first ? map_.entry(part) : insn.address;
@@ -142,8 +158,8 @@ class Reader {
             const bool jump = fits && plan.may_jump();
             if (jump || (fits && !place)) place = CountPlace{site, jump};
             // Behind a call it would be counted when the call returns, if it does.
-            if (jump || insn.is_call()) break;
-        }
+            return !jump && !insn.is_call();
+        });
         return place;
     }
 

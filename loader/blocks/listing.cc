@@ -63,6 +63,10 @@ std::string block_listing(const FunctionFlow& function, const BlockCounts& count
     return text;
 }
 
+bool has_not_run(const BlockCounts& counts) {
+    return std::ranges::all_of(counts.counts, [](const Count& count) { return count == Count(0); });
+}
+
 std::string block_summary(const FunctionFlow& function, const BlockCounts& counts,
                           const std::vector<bool>& counted) {
     const Known known = tally(counts, counted);

@@ -14,6 +14,8 @@ namespace djprobe::loader {
 std::string block_listing(const FunctionFlow& function, const BlockCounts& counts,
                           Symbolizer& symbolizer);
 
+/// No block of it has run, and that is known of each.
+bool has_not_run(const BlockCounts& counts);
 /// How many blocks have run, were counted, follow from others, are not known.
 std::string block_summary(const FunctionFlow& function, const BlockCounts& counts,
                           const std::vector<bool>& counted);

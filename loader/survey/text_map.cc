@@ -59,6 +59,9 @@ class Granules {
     std::vector<bool> bits_;
 };
 
+/// What most functions have fewer instructions than.
+constexpr std::size_t kRoom = 4096;
+
 /// A function's own ftrace call is its first instruction, or the one behind an endbr64.
 constexpr u64 kOwnCallEnd = 4 + 5;
 
@@ -92,7 +95,8 @@ TextMap::TextMap(const KernelImage& image, const TextFacts& facts, std::vector<R
         Function padding{};
         const std::uint64_t size = functions_.front().code.address - facts.text.begin;
         padding.code = {facts.text.begin, {text.data(), size}};
-        scan(padding);
+        std::vector<Insn> room(kRoom);
+        scan(padding, room);
     }
     std::sort(landings_.begin(), landings_.end(),
               [](const Landing& a, const Landing& b) { return a.target < b.target; });
@@ -183,17 +187,20 @@ std::vector<bool> TextMap::find_near(std::vector<Range> focus, std::span<const u
 
 void TextMap::scan_each(const std::vector<bool>& wanted, const StopSignals* stop) {
     Progress progress("analysing functions", functions_.size());
+    std::vector<Insn> room(kRoom);
     for (std::size_t i = 0; i < functions_.size(); ++i) {
         if (stop) stop->check();
         progress.at(i);
-        if (wanted[i]) scan(functions_[i]);
+        if (wanted[i]) scan(functions_[i], room);
     }
 }
 
-void TextMap::scan(Function& function) {
-    const std::uint64_t end = function.code.range().end;
+/// `room` keeps the instructions for the further questions.
+void TextMap::scan(Function& function, std::vector<Insn>& room) {
+    x86::KnownInsns known{{room.data(), room.size()}};
+    const Code code{function.code.address, function.code.bytes, &known};
     bool leaves = false;
-    function.undecodable = x86::for_each_insn(function.code, end, [&](const Insn& insn) {
+    function.undecodable = x86::for_each_insn(code, code.range().end, [&](const Insn& insn) {
         const std::uint64_t bit = insn.address - facts_.text.begin;
         starts_[bit / 64] |= 1ull << bit % 64;
         if (insn.rel_size && insn.kind != Kind::Plain)
@@ -204,12 +211,13 @@ void TextMap::scan(Function& function) {
                   (insn.rel_size && facts_.indirect_thunks.contains(insn.target));
         return true;
     });
-    function.real_end = x86::real_end(function.code);
+    function.real_end = x86::real_end(code);
+    function.dead_padding = x86::dead_padding(code);
     // This is the answer of find_indirect_jump() where there is none, which is most often the case.
     function.indirect_jump = function.undecodable;
     if (!leaves) return;
     x86::Snapshot snapshot;
-    snapshot.function = function.code;
+    snapshot.function = code;
     snapshot.no_jump_tables = facts_.no_jump_tables;
     snapshot.indirect_thunks = facts_.indirect_thunks;
     function.indirect_jump = x86::find_indirect_jump(snapshot);
@@ -333,14 +341,19 @@ Refusal TextMap::Surroundings::arrival(Range range) const {
     return {};
 }
 
+u64 TextMap::Surroundings::find_board_in(std::size_t index, Range reach, u8* bytes) const {
+    const Function& function = map_.functions_[index];
+    const Range padding =
+        function.real_end ? function.dead_padding : x86::dead_padding(function.code);
+    return x86::find_board_in(*this, function.code, padding, reach, bytes);
+}
+
 u64 TextMap::Surroundings::find_board(Range reach, u8* bytes) const {
     const auto& functions = map_.functions_;
     for (std::size_t i = index_; i < functions.size() && functions[i].code.address < reach.end; ++i)
-        if (const u64 board = x86::find_board_in(*this, functions[i].code, reach, bytes))
-            return board;
+        if (const u64 board = find_board_in(i, reach, bytes)) return board;
     for (std::size_t i = index_; i-- > 0 && functions[i].code.range().end > reach.begin;)
-        if (const u64 board = x86::find_board_in(*this, functions[i].code, reach, bytes))
-            return board;
+        if (const u64 board = find_board_in(i, reach, bytes)) return board;
     return 0;
 }
 

@@ -19,6 +19,7 @@ class TextMap {
     struct Function {
         Code code;
         std::uint64_t real_end;  ///< 0: it was not decoded
+        Range dead_padding;      ///< of a function that was decoded, see x86::dead_padding()
         Refusal undecodable;     ///< where decoding stopped, if before the end
         Refusal indirect_jump;   ///< one that may lead anywhere within it
         std::string_view name;   ///< the first one of its address
@@ -72,6 +73,7 @@ class TextMap {
         [[nodiscard]] u8 tactics() const { return x86::kAllTactics; }
 
       private:
+        u64 find_board_in(std::size_t index, Range reach, u8* bytes) const;
         [[nodiscard]] const Function& self() const { return map_.functions_[index_]; }
 
         const TextMap& map_;
@@ -97,7 +99,7 @@ class TextMap {
   private:
     void add_functions(const KernelImage& image, std::span<const u8> text);
     void add_with_nameless(Function function);
-    void scan(Function& function);
+    void scan(Function& function, std::vector<x86::Insn>& room);
     void scan_each(const std::vector<bool>& wanted, const StopSignals* stop);
     [[nodiscard]] std::vector<bool> find_near(std::vector<Range> focus, std::span<const u8> text,
                                               const StopSignals* stop) const;

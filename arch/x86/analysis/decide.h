@@ -27,11 +27,10 @@ concept SiteSurroundings = requires(const S& s, u64 address, Range range, Bounda
     static_cast<u8>(s.tactics());
 };
 
-/// The address of five bytes within `reach`, in the dead padding behind `code`, that have no owner
-/// and where control does not arrive; copies them to `bytes`. 0: there are none.
+/// The address of five bytes within `reach` and `padding`, which is the dead padding behind `code`,
+/// that have no owner and where control does not arrive; copies them to `bytes`. 0: there are none.
 template <class S>
-u64 find_board_in(const S& around, const Code& code, Range reach, u8* bytes) {
-    const Range padding = dead_padding(code);
+u64 find_board_in(const S& around, const Code& code, Range padding, Range reach, u8* bytes) {
     u64 board = padding.begin > reach.begin ? padding.begin : reach.begin;
     for (; board + kJumpLength <= padding.end && board + kJumpLength <= reach.end; ++board) {
         const Range range = {board, board + kJumpLength};

@@ -51,9 +51,13 @@ class SnapshotSurroundings {
     }
 
     u64 find_board(Range reach, u8* bytes) const {
-        if (const u64 board = find_board_in(*this, function(), reach, bytes)) return board;
+        if (const u64 board =
+                find_board_in(*this, function(), dead_padding(function()), reach, bytes))
+            return board;
         for (const Code& neighbour : snapshot_.neighbours)
-            if (const u64 board = find_board_in(*this, neighbour, reach, bytes)) return board;
+            if (const u64 board =
+                    find_board_in(*this, neighbour, dead_padding(neighbour), reach, bytes))
+                return board;
         return 0;
     }
 
