@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 
 #include "debuginfo/attributes.h"
 #include "debuginfo/source_files.h"

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
+#include <random>
 #include <stdexcept>
 
 #include "support/action_meaning.h"

@@ -2,6 +2,8 @@
 // Handlers that continue elsewhere, and handlers behind the probed instruction, on the real CPU.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "arch/x86/detour/patch.h"
 #include "support/handler.h"
 #include "support/printers.h"

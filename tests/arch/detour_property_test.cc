@@ -2,6 +2,7 @@
 // Detours of random functions: no instruction can tell that it is displaced.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "support/detoured.h"

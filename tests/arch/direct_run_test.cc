@@ -2,6 +2,8 @@
 // Programs under direct call on the real CPU.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "support/direct.h"
 #include "support/handler.h"
 #include "support/printers.h"

@@ -2,6 +2,8 @@
 // Conditions in front of a call, on the real CPU.
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "support/action_meaning.h"
 #include "support/count_fixture.h"
 #include "support/printers.h"

@@ -2,7 +2,9 @@
 // The patch protocol under running threads on the real CPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <random>
 

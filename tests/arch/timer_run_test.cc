@@ -5,8 +5,10 @@
 #include <sys/mman.h>
 #include <x86intrin.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
+#include <random>
 #include <stdexcept>
 
 #include "support/action_meaning.h"

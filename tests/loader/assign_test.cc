@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "object/assign.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "btf_builder.h"
 
 namespace djprobe::loader {

@@ -12,6 +12,7 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
 
+#include <memory>
 #include <stdexcept>
 #include <vector>
 

@@ -2,9 +2,11 @@
 #include "support/action_meaning.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <numeric>
+#include <random>
 #include <sstream>
 
 namespace djprobe::test {

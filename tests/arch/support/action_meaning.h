@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <random>
 #include <vector>
 
 #include "arch/x86/detour/action.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "support/bench.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "arch/x86/detour/relocate.h"

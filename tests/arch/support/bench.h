@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "arch/x86/detour/detour.h"
 #include "support/arena.h"
 #include "support/machine.h"

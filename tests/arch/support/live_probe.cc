@@ -8,8 +8,12 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
 extern "C" {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "support/protocol_checker.h"
 
+#include <set>
+
 namespace djprobe::test {
 
 ProtocolChecker::ProtocolChecker(const x86::PatchSite& site, std::vector<size_t> inner)

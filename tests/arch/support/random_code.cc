@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "support/random_code.h"
 
+#include <algorithm>
+#include <random>
+
 namespace djprobe::test {
 namespace {
 

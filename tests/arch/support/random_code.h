@@ -2,6 +2,8 @@
 // Random functions whose every instruction can be displaced, for properties that hold for all.
 #pragma once
 
+#include <random>
+
 #include "support/bench.h"
 
 namespace djprobe::test {

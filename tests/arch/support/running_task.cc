@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "support/running_task.h"
 
+#include <algorithm>
+
 #include "support/direct.h"
 
 namespace djprobe::test {

@@ -3,6 +3,7 @@
 // tells how to write and to rebase it.
 //
 //   verdicts_test [--rebase] FILE
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <fstream>

@@ -5,6 +5,7 @@
 // last stamp has shown that no task is in it any more; only then may it be overwritten or freed.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <vector>
