@@ -14,6 +14,7 @@
 
 #include <memory>
 #include <stdexcept>
+#include <string_view>
 #include <vector>
 
 namespace djprobe::test {
@@ -26,8 +27,10 @@ constexpr unsigned kMemoryOperands = 5;
 using Flow = Other::Flow;
 
 bool starts_with(llvm::StringRef name, std::initializer_list<const char*> prefixes) {
+    // LLVM's own method has had two names.
+    const std::string_view text(name.data(), name.size());
     for (const char* prefix : prefixes)
-        if (name.startswith(prefix)) return true;
+        if (text.starts_with(prefix)) return true;
     return false;
 }
 
