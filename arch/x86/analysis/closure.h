@@ -13,8 +13,9 @@ namespace djprobe::x86 {
 /// Functions::is_leaf(const Code&) -> bool: it belongs to the closure, its callees do not.
 ///
 /// Fills `members` with the start addresses of the roots' functions and of all they reach, in
-/// breadth-first order, and returns how many. NO_MEMORY when they do not fit, UNSCANNABLE when a
-/// member cannot be decoded: then the closure is not known.
+/// breadth-first order, and returns how many. The roots may lie at the end of `members`. NO_MEMORY
+/// when they do not fit, UNSCANNABLE when a member cannot be decoded: then the closure is not
+/// known.
 template <class Functions>
 Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64> members,
                      size_t& count);
@@ -22,8 +23,6 @@ Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64
 /// Room for what runs on every int3: a third of it on Debian's kernels; more where calls come
 /// through pads.
 inline constexpr size_t kMaxTrapPath = 512;
-/// Room for the roots of that, with all their forms.
-inline constexpr size_t kMaxTrapRoots = 192;
 
 }  // namespace djprobe::x86
 
@@ -44,6 +43,8 @@ Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64
         members[count++] = start;
         return true;
     };
+    // Each root is read before its place in `members` can be written: no more members are there
+    // than roots were read.
     for (const u64 root : roots)
         if (!add(root)) return Refusal{Reason::NO_MEMORY, root};
     for (size_t next = 0; next < count; ++next) {
