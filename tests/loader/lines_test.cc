@@ -196,7 +196,7 @@ TEST_F(Lines, KnowTypesAndFrames) {
     ASSERT_EQ(question.sites.size(), 1U);
     EXPECT_EQ(question.site, question.sites.front().site);
     const TraceSite& site = question.sites.front();
-    const SourceVariable& pair = variable(site, "pair");
+    const SourceVariable pair = variable(site, "pair");
     EXPECT_EQ(pair.location.kind, Kind::kMemory);
     EXPECT_THAT(pair.location.text, testing::StartsWith("ctx->sp"));
     EXPECT_THAT(pair.type.names, ElementsAre(SourceType::Name{"struct", "pair"}));
