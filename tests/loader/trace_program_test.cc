@@ -5,12 +5,10 @@
 
 #include <cstdlib>
 
-#include "base/cache_folder.h"
 #include "decode/record_type.h"
 #include "expect_error.h"
 #include "object/object.h"
 #include "session/targets.h"
-#include "small_files.h"
 #include "temp_file.h"
 #include "trace/cgroup.h"
 #include "trace/compiled.h"
@@ -521,146 +519,6 @@ TEST_F(TraceProgramTest, of_all_variables_shows_those_at_hand) {
     EXPECT_THAT(text, testing::HasSubstr("event->key_ = key_;"));
     EXPECT_THAT(text, testing::Not(testing::HasSubstr("given")));
     EXPECT_THAT(text, testing::Not(testing::HasSubstr("when")));
-}
-
-TEST(TraceQuestion, is_at_a_place_or_at_returns) {
-    Question asked;
-    parse_place("ext4:ext4_readdir:return", asked);
-    EXPECT_TRUE(asked.at_returns);
-    EXPECT_EQ(asked.module(), "ext4");
-    EXPECT_EQ(asked.bare_function(), "ext4_readdir");
-    parse_place("vfs_read+0x2b", asked);
-    EXPECT_TRUE(asked.is_within());
-    EXPECT_EQ(asked.site.str(), "vfs_read+0x2b");
-    const auto refused = [&](const char* place) {
-        return expect_error(ExitCode::kUsage, [&] { parse_place(place, asked); });
-    };
-    EXPECT_THAT(refused("vfs_read+5:return"), testing::HasSubstr("those of a whole function"));
-    EXPECT_EQ(refused("vfs_read()"), "'vfs_read()' is no function's name: write vfs_read");
-    for (const char* const wrong : {"vfs-read", "a*/b", "vfs_*(", "a;b", "a\"b"})
-        EXPECT_THAT(refused(wrong), testing::HasSubstr("is no function's name")) << wrong;
-    EXPECT_EQ(refused("vfs_read:retrun"), "vfs_read:retrun: did you mean vfs_read:return?");
-    EXPECT_EQ(refused("vfs_read:return:return"),
-              "vfs_read:return:return: ':return' stands there twice: write vfs_read:return");
-    EXPECT_EQ(refused("fs/read_write.c:abc"),
-              "'fs/read_write.c:abc': 'abc' is no line, a whole number up to 10000000");
-    for (const char* const wrong : {"read_write.c:-5", "read_write.c:", "ext4:inode.c:99999999",
-                                    "read_write.c:0x10", "vfs_read:+", "ext4:ext4_readdir:+x"})
-        EXPECT_THAT(refused(wrong), testing::HasSubstr("is no line, a whole number")) << wrong;
-    EXPECT_EQ(refused("fs/read_write.c"),
-              "'fs/read_write.c' is a file: write fs/read_write.c:LINE for one of its lines");
-    EXPECT_THAT(refused("ext4:inode.c"), testing::HasSubstr("write ext4:inode.c:LINE"));
-    parse_place("vfs_read.part.0:return", asked);
-    EXPECT_EQ(asked.function(), "vfs_read.part.0");
-    EXPECT_THAT(refused("*:ext4_*"), testing::HasSubstr("write MODULE:ext4_*"));
-    parse_place("vfs_[[:alpha:]]*", asked);
-    EXPECT_EQ(asked.module(), "");
-    EXPECT_EQ(asked.bare_function(), "vfs_[[:alpha:]]*");
-    EXPECT_THAT(expect_error(ExitCode::kUsage, [] { parse_columns("time,when"); }),
-                testing::HasSubstr("'when' is none of time, cpu"));
-    EXPECT_EQ(expect_error(ExitCode::kUsage, [] { parse_columns("pid,time,pid"); }),
-              "--columns: pid stands there twice");
-    EXPECT_THAT(expect_error(ExitCode::kUsage, [] { parse_columns(""); }),
-                testing::HasSubstr("'' is none of time, cpu"));
-}
-
-TEST(TraceCache, keeps_what_is_compiled_and_only_where_it_is_safe) {
-    std::filesystem::path folder =
-        std::filesystem::temp_directory_path() / ("trace_cache." + std::to_string(getpid()));
-    setenv("XDG_CACHE_HOME", folder.c_str(), 1);
-    const std::string source = "int kept = 24;\n";
-    {
-        TempDir directory;
-        compiled(source, "", {}, directory);
-    }
-    setenv("PATH", "/none", 1);
-    {
-        TempDir directory;
-        EXPECT_EQ(compiled(source, "", {}, directory).parent_path(), folder / "djprobe");
-        EXPECT_EQ(
-            expect_error(ExitCode::kCompile, [&] { compiled("int other;\n", "", {}, directory); }),
-            "the trace's program: needs clang to be compiled (apt install clang libbpf-dev), "
-            "or make it where clang is: probeload trace ... --btf VMLINUX --emit FILE.bpf.o, "
-            "and here: probeload attach FILE.bpf.o");
-    }
-    setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
-    std::filesystem::permissions(folder / "djprobe", std::filesystem::perms::all);
-    EXPECT_FALSE(cache_folder()) << "others may write there";
-    std::filesystem::permissions(folder / "djprobe", std::filesystem::perms::owner_all);
-    EXPECT_TRUE(cache_folder());
-    std::filesystem::permissions(folder, std::filesystem::perms::all);
-    EXPECT_FALSE(cache_folder()) << "others may put another folder there";
-    std::filesystem::remove_all(folder);
-    unsetenv("XDG_CACHE_HOME");
-}
-
-TEST(TraceCompiled, says_why_it_cannot_be_written) {
-    TempDir directory;
-    const SmallFiles full(10'000);
-    EXPECT_EQ(expect_error(ExitCode::kFailure,
-                           [&] { compiled(std::string(100'000, ' '), "", {}, directory); }),
-              (directory.path() / "trace.bpf.c").string() + ": cannot be written: File too large");
-}
-
-// Of the cache; a TempDir there is only one of at a time.
-struct Folder {
-    Folder() { setenv("XDG_CACHE_HOME", path.c_str(), 1); }
-    ~Folder() {
-        unsetenv("XDG_CACHE_HOME");
-        std::filesystem::remove_all(path);
-    }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-
-    std::filesystem::path path =
-        std::filesystem::temp_directory_path() / ("trace_folder." + std::to_string(getpid()));
-};
-
-TEST(TraceCache, tells_programs_of_another_sign_of_char_apart) {
-    const Folder folder;
-    const std::string source = "_Static_assert((char)-1 > 0, \"signed\");\nint sign;\n";
-    {
-        TempDir directory;
-        compiled(source, "", {"-funsigned-char"}, directory);
-    }
-    TempDir directory;
-    EXPECT_THROW(compiled(source, "", {}, directory), Error);
-}
-
-TEST(TraceCache, is_in_no_folder_by_chance) {
-    const Files files;
-    const std::filesystem::path before = std::filesystem::current_path();
-    std::filesystem::current_path(files.path());
-    const std::string home = std::getenv("HOME") ? std::getenv("HOME") : "/root";
-    setenv("HOME", files.path().c_str(), 1);
-    for (const char* const nowhere : {"", "relative"}) {
-        setenv("XDG_CACHE_HOME", nowhere, 1);
-        EXPECT_EQ(cache_folder(), files.path() / ".cache/djprobe");
-    }
-    setenv("HOME", "", 1);
-    EXPECT_FALSE(cache_folder());
-    EXPECT_FALSE(std::filesystem::exists(files.path() / "djprobe"));
-    EXPECT_FALSE(std::filesystem::exists(files.path() / "relative"));
-    setenv("HOME", home.c_str(), 1);
-    unsetenv("XDG_CACHE_HOME");
-    std::filesystem::current_path(before);
-}
-
-TEST(TraceCache, makes_room_among_its_own_files) {
-    const Folder folder;
-    const std::filesystem::path cache = cache_folder().value();
-    const auto fill = [&](const char* format) {
-        for (unsigned i = 0; i < 300; ++i)
-            std::ofstream(cache / fmt::format(fmt::runtime(format), i));
-    };
-    fill("{:016x}.bpf.o");
-    fill("note{}");
-    TempDir directory;
-    compiled("int more = 1;\n", "", {}, directory);
-    const auto files_there = [&] {
-        return std::distance(std::filesystem::directory_iterator(cache), {});
-    };
-    EXPECT_EQ(files_there(), 300 + 128 + 2);
 }
 
 }  // namespace
