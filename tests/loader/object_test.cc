@@ -3,6 +3,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -139,9 +140,12 @@ TEST(ObjectFile, garbage_behind_a_good_header_is_one_line) {
 // libbpf 1.1 crashes over this one.
 TEST(ObjectFile, types_that_refer_to_nowhere) {
     const std::filesystem::path path = DJPROBE_FUZZ_CORPUS "/object/types_of_nowhere";
-    EXPECT_EQ(open_error(path), path.string() +
-                                    ": BTF is inconsistent: it refers to type "
-                                    "1680736261, but has only 50");
+    // libbpf 1.5 looks at them itself.
+    EXPECT_THAT(open_error(path),
+                testing::AnyOf(path.string() + ": BTF is inconsistent: it refers to type "
+                                               "1680736261, but has only 50",
+                               path.string() + ": not a loadable BPF object: btf: type [7]: "
+                                               "invalid referenced type ID 1680736261"));
 }
 
 TEST(ObjectFile, example_has_its_program_and_site) {

@@ -23,9 +23,13 @@ unpack_packages() {
 # BPF objects for vm/tests/objects.test: those that Debian's libbpf-tools carry in themselves lie in
 # build/deps/libbpf-tools/objects, the tools beside them.
 setup_libbpf_tools() {
-    local dir=$BUILD/deps/libbpf-tools new=$BUILD/deps/.new-libbpf-tools
+    local dir=$BUILD/deps/libbpf-tools new=$BUILD/deps/.new-libbpf-tools tool
     [[ ! -d $dir/objects ]] || return 0
     unpack_packages "$new" libbpf-tools
+    # Debian 13 calls them so, beside bcc's of the same names.
+    for tool in "$new"/root/usr/sbin/*-libbpf; do
+        [[ ! -e $tool ]] || mv "$tool" "${tool%-libbpf}"
+    done
     mkdir "$new/objects"
     python3 "$TOP/vm/lib/bpf_objects.py" "$new/objects" "$new"/root/usr/sbin/*
     mv "$new/root/usr/sbin" "$new/tools"
@@ -37,8 +41,13 @@ setup_libbpf_tools() {
 # For vm/tests/metrics.test.
 setup_prometheus() {
     local dir=$BUILD/deps/prometheus new=$BUILD/deps/.new-prometheus
-    [[ ! -x $dir/prometheus ]] || return 0
-    unpack_packages "$new" prometheus
+    [[ ! -x $dir/promtool ]] || return 0
+    # A package of its own since Debian 13.
+    if apt-cache show promtool >/dev/null 2>&1; then
+        unpack_packages "$new" prometheus promtool
+    else
+        unpack_packages "$new" prometheus
+    fi
     rm -rf "$dir"
     mv "$new/root/usr/bin" "$dir"
     rm -r "$new"

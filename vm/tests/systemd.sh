@@ -8,6 +8,8 @@ install_systemd() {
     mount -t tmpfs tmpfs /run
     mv systemd systemd-journald /lib/systemd/
     mv systemctl journalctl /usr/bin/
+    # Newer ones run each unit by way of this, which they know there.
+    [ ! -e systemd-executor ] || { mkdir -p /usr/lib/systemd && mv systemd-executor /usr/lib/systemd/; }
     ln -sf /usr/local/bin/probeload /usr/local/sbin/probeload
     ln -sf /usr/local/bin/probeload /usr/sbin/probeload
     cp probeload@.service /etc/systemd/system/
