@@ -14,6 +14,7 @@
 #define TRACER(feature, name) {name, DJPROBE_WITH, feature, DJPROBE_ITSELF, {"", ""}}
 #define VARIANT(group, name) {name, DJPROBE_ONE_OF, group, DJPROBE_ITSELF, {"", ""}}
 #define PERHAPS(why, name) {name, DJPROBE_PERHAPS, why, DJPROBE_ITSELF, {"", ""}}
+#define PERHAPSALL(why, name) {name, DJPROBE_PERHAPS, why, DJPROBE_ALL, {"", ""}}
 
 static const struct djprobe_root djprobe_trap_roots[] = {
     /* exc_int3() calls these for an int3 in the kernel before it reaches our notifier, the first
@@ -32,6 +33,22 @@ static const struct djprobe_root djprobe_trap_roots[] = {
     TRACER("function_trace_init", "function_no_repeats_trace_call"),
     TRACER("function_trace_init", "function_stack_no_repeats_trace_call"),
     TRACER("register_ftrace_function_probe", "function_trace_probe_call"),
+    /* What function_trace_probe_call() calls: NAME:traceon and the like in set_ftrace_filter. */
+    PERHAPS("of kernels with that command", "ftrace_traceon"),
+    PERHAPS("of kernels with that command", "ftrace_traceon_count"),
+    PERHAPS("of kernels with that command", "ftrace_traceoff"),
+    PERHAPS("of kernels with that command", "ftrace_traceoff_count"),
+    PERHAPS("of kernels with that command", "ftrace_stacktrace"),
+    PERHAPS("of kernels with that command", "ftrace_stacktrace_count"),
+    PERHAPS("of kernels with that command", "ftrace_snapshot"),
+    PERHAPS("of kernels with that command", "ftrace_count_snapshot"),
+    PERHAPS("of kernels with that command", "ftrace_dump_probe"),
+    PERHAPS("of kernels with that command", "ftrace_cpudump_probe"),
+    PERHAPS("of kernels with that command", "ftrace_dump"),
+    PERHAPS("of kernels with that command", "event_enable_probe"),
+    PERHAPS("of kernels with that command", "event_enable_count_probe"),
+    PERHAPS("inlined by newer versions", "update_event_probe"),
+    PERHAPS("of kernels with that command", "ftrace_func_mapper_find_ip"),
     TRACER("stack_trace_sysctl", "stack_trace_call"),
     TRACER("perf_ftrace_event_register", "perf_ftrace_function_call"),
     TRACER("register_ftrace_graph", "trace_graph_entry"),
@@ -103,6 +120,19 @@ static const struct djprobe_root djprobe_trap_roots[] = {
     PERHAPS("of kernels with stack traces", "__ftrace_trace_stack"),
     PERHAPS("of kernels with stack traces", "__trace_stack"),
     PERHAPS("of kernels with stack traces", "trace_dump_stack"),
+    /* What traces functions calls these within its guard, which is open for each of the walks
+     * below: where that traces the functions of the next walk, an int3 brings one more. */
+    PERHAPS("inlined by other builds", "trace_function"),
+    PERHAPS("inlined by other builds", "trace_last_func_repeats"),
+    PERHAPS("inlined by other builds", "__trace_graph_entry"),
+    PERHAPS("inlined by other builds", "__trace_graph_return"),
+    PERHAPS("inlined by other builds", "trace_buffer_lock_reserve"),
+    PERHAPS("inlined by other builds", "trace_buffer_unlock_commit_nostack"),
+    /* They walk the stack with no guard but a count of four: each int3 on that way brings the event
+     * again, whose stack is walked, and so on, hundreds at each of four levels. */
+    PERHAPSALL("of kernels with stack traces", "stack_trace_save"),
+    PERHAPSALL("of kernels with stack traces", "stack_trace_save_regs"),
+    PERHAPSALL("of kernels with stack traces", "stack_trace_consume_entry"),
     /* The ring buffer tries again as long as events come in between: with an int3 in each try, a
      * thousand times, and then it warns. */
     PERHAPS("inlined by other builds", "__rb_reserve_next"),
@@ -134,6 +164,26 @@ static const struct djprobe_root djprobe_trap_roots[] = {
     PERHAPS("of older versions", "stacktrace_count_trigger"),
     PERHAPS("inlined by other builds", "event_enable_trigger"),
     PERHAPS("of older versions", "event_enable_count_trigger"),
+    PERHAPS("of kernels with histograms", "hist_enable_trigger"),
+    PERHAPS("of older versions", "hist_enable_count_trigger"),
+    /* A histogram of events is made with the ring buffer's guard closed, which lets three more in:
+     * with ten int3s on that way each event brings a thousand. */
+    PERHAPS("of kernels with histograms", "event_hist_trigger"),
+    PERHAPS("inlined by other builds", "hist_fn_call"),
+    PERHAPS("inlined by other builds", "resolve_var_refs"),
+    PERHAPS("inlined by other builds", "__update_field_vars"),
+    PERHAPS("of kernels with histograms", "tracing_map_insert"),
+    PERHAPS("inlined by other builds", "__tracing_map_insert"),
+    PERHAPS("of kernels with histograms", "tracing_map_lookup"),
+    PERHAPS("of kernels with histograms", "tracing_map_update_sum"),
+    PERHAPS("of kernels with histograms", "tracing_map_set_var"),
+    PERHAPS("of kernels with histograms", "tracing_map_read_var"),
+    PERHAPS("of kernels with histograms", "tracing_map_read_var_once"),
+    PERHAPS("inlined by other builds", "tracing_event_time_stamp"),
+    PERHAPS("inlined by other builds", "ring_buffer_event_time_stamp"),
+    PERHAPS("inlined by other builds", "ring_buffer_time_stamp"),
+    PERHAPS("of kernels with histograms", "action_trace"),
+    PERHAPS("of kernels with histograms", "ontrack_action"),
     PERHAPS("inlined by other builds", "tracer_tracing_is_on"),
     PERHAPS("inlined by other builds", "tracer_tracing_on"),
     PERHAPS("inlined by other builds", "tracer_tracing_off"),
@@ -184,6 +234,7 @@ static const struct djprobe_root djprobe_trap_roots[] = {
 #undef TRACER
 #undef VARIANT
 #undef PERHAPS
+#undef PERHAPSALL
 /* clang-format on */
 
 /* These run on the path; what they call does not. */
@@ -203,6 +254,7 @@ static const char* const djprobe_trap_leaves[] = {
     "lockdep_hardirqs_on_prepare",
     /* They report that something is wrong. */
     "_printk",
+    "_printk_deferred",
     "__warn_printk",
     "kasan_report",
     "lockdep_rcu_suspicious",

@@ -29,22 +29,21 @@ Refusal find_trap_path(const Kernel& kernel, Span<u64> members, size_t& count,
         bool start_of(u64 address, u64& start) const { return kernel.start_of(address, start); }
         bool is_leaf(const Code& code) const { return is_trap_leaf(kernel.name_of(code.address)); }
     };
-    // The roots wait at the end of `members`, where find_closure() takes them from: the kernel's
-    // stack has no room for an array of them.
-    size_t left = members.size();
+    size_t root_count = 0;
     Refusal full;
     count = 0;
     lacking = find_lacking(kernel, Span<const djprobe_root>{djprobe_trap_roots});
     if (lacking) return Refusal{Reason::NO_SUCH_SYMBOL};
     for (const djprobe_root& root : djprobe_trap_roots)
         for_each_form(kernel, root.name, [&](u64 address, bool) {
-            if (left)
-                members[--left] = address;
+            if (root_count < members.size())
+                members[root_count++] = address;
             else
                 full = Refusal{Reason::NO_MEMORY, address};
         });
     if (full) return full;
-    return find_closure(Functions{kernel}, Span<const u64>{members.from(left)}, members, count);
+    return find_closure(Functions{kernel}, Span<const u64>{members.data(), root_count}, members,
+                        count);
 }
 
 }  // namespace djprobe::x86

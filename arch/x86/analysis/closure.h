@@ -13,7 +13,7 @@ namespace djprobe::x86 {
 /// Functions::is_leaf(const Code&) -> bool: it belongs to the closure, its callees do not.
 ///
 /// Fills `members` with the start addresses of the roots' functions and of all they reach, in
-/// breadth-first order, and returns how many. The roots may lie at the end of `members`. NO_MEMORY
+/// breadth-first order, and returns how many. The roots may be the first of `members`. NO_MEMORY
 /// when they do not fit, UNSCANNABLE when a member cannot be decoded: then the closure is not
 /// known.
 template <class Functions>

@@ -75,7 +75,14 @@ TEST_F(Sites, WhatTracesTheTrapPath) {
           // What a tracepoint of the path runs outside its guards.
           "tracing_gen_ctx_irq_test", "trace_buffer_unlock_commit_regs", "__ftrace_trace_stack",
           "stacktrace_trigger", "traceon_trigger", "tracer_tracing_is_on", "perf_tp_event",
-          "trace_clock_jiffies", "ktime_get_mono_fast_ns", "ktime_get_boot_fast_ns", "read_tsc"})
+          "trace_clock_jiffies", "ktime_get_mono_fast_ns", "ktime_get_boot_fast_ns", "read_tsc",
+          "event_hist_trigger", "tracing_map_insert", "hist_enable_trigger",
+          // And the walk of the stack among these, with what traces its functions.
+          "stack_trace_save", "arch_stack_walk", "stack_trace_consume_entry", "unwind_next_frame",
+          "kernel_text_address", "bpf_ksym_find", "trace_function", "__trace_graph_return",
+          // What a command of set_ftrace_filter runs.
+          "ftrace_stacktrace", "ftrace_traceoff_count", "ftrace_dump_probe", "event_enable_probe",
+          "ftrace_func_mapper_find_ip"})
         if (address_of(symbol))
             expect_forbidden(symbol, {DJPROBE_REASON_TRAP_PATH, DJPROBE_REASON_BLACKLISTED});
 }
