@@ -39,7 +39,7 @@ constexpr const char* kUsage =
     "usage: storm [--seconds S] [--seed N] [--loaders N] [--no-kill] [WIND]...\n"
     "Loaders attach and detach while all CPUs hit the sites, and while the winds blow: ftrace,\n"
     "kprobes, labels, perf, livepatch (djlivepatch.ko here), hotplug (4 CPUs), module\n"
-    "(binfmt_misc.ko here), memory.\n"
+    "(binfmt_misc.ko here), memory, preempt (a kernel booted with preempt=full), bpf.\n"
     "exit status: 0; 1 a count or a result is wrong; 2 error\n";
 
 constexpr size_t kMostProbes = 12;

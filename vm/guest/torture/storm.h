@@ -31,6 +31,7 @@ struct Wind {
 
 std::span<const Wind> text_winds();
 std::span<const Wind> machine_winds();
+std::span<const Wind> bpf_winds();
 /// Null: there is none of that name.
 const Wind* find_wind(std::string_view name);
 

@@ -80,10 +80,25 @@ bool memory(std::mt19937_64& dice) {
 }
 void nothing() {}
 
+// Where the kernel may be preempted: static calls and jump labels all over it.
+constexpr const char* kPreemption = "/sys/kernel/debug/sched/preempt";
+bool preempt(std::mt19937_64& dice) {
+    static const char* const modes[] = {"none", "voluntary", "full", "lazy"};
+    // Not every kernel has all, but this one has "full".
+    while (!write_file(kPreemption, modes[dice() % 4])) {
+    }
+    usleep(dice() % 50'000);
+    return true;
+}
+void preempt_calm() {
+    write_file(kPreemption, "full");
+}
+
 constexpr Wind kWinds[] = {
     {"hotplug", hotplug, hotplug_calm},
     {"module", module, module_calm},
     {"memory", memory, nothing},
+    {"preempt", preempt, preempt_calm},
 };
 
 }  // namespace

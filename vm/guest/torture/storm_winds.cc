@@ -12,7 +12,7 @@
 namespace djprobe::vm {
 
 const Wind* find_wind(std::string_view name) {
-    for (const std::span<const Wind> winds : {text_winds(), machine_winds()})
+    for (const std::span<const Wind> winds : {text_winds(), machine_winds(), bpf_winds()})
         for (const Wind& wind : winds)
             if (wind.name == name) return &wind;
     return nullptr;
