@@ -78,6 +78,27 @@ int end_of_options(int argc, const char* const* argv) {
     return name == argv + argc ? argc : static_cast<int>(name - argv) + 1;
 }
 
+// The parser counts, and names what is left over from its end.
+std::string in_plain_words(const CLI::ParseError& error, const CLI::App& app,
+                           const std::vector<Command>& commands) {
+    if (dynamic_cast<const CLI::RequiredError*>(&error) &&
+        std::none_of(commands.begin(), commands.end(),
+                     [](const Command& command) { return command.app->parsed(); }))
+        return "a command is required";
+    if (dynamic_cast<const CLI::ExtrasError*>(&error))
+        for (const std::string& word : app.remaining(true))
+            if (word != "--") return fmt::format("'{}' is one word too many", word);
+    if (!dynamic_cast<const CLI::ArgumentMismatch*>(&error)) return error.what();
+    for (const Command& command : commands) {
+        if (!command.app->parsed()) continue;
+        for (const CLI::Option* const option : command.app->get_options())
+            if (option->get_items_expected_max() == 1 && option->count() > 1)
+                return fmt::format("{} is given {} times: give it once", option->get_name(),
+                                   option->count());
+    }
+    return error.what();
+}
+
 // Without the dashes before them.
 std::vector<std::string> words_behind(int end, int argc, const char* const* argv) {
     if (end < argc && std::string_view(argv[end]) == "--") ++end;
@@ -128,7 +149,8 @@ int run_probeload(int argc, const char* const* argv) {
     } catch (const CLI::ParseError& error) {
         // --help and --version come here too, with 0.
         if (error.get_exit_code() == 0) return show(app, error);
-        return report(ExitCode::kUsage, fmt::format("{} (see --help)", error.what()), given);
+        return report(ExitCode::kUsage,
+                      fmt::format("{} (see --help)", in_plain_words(error, app, commands)), given);
     } catch (const Error& error) {
         return report(error.code(), error.what(), given);
     } catch (const std::bad_alloc&) {

@@ -71,6 +71,8 @@ void check_block_options(const BlockOptions& options, bool blocks) {
         fail(ExitCode::kUsage, "--check needs --blocks or --lines");
     if ((options.debuginfo || options.source) && !options.lines)
         fail(ExitCode::kUsage, "--debuginfo and --source need --lines");
+    if (options.json && options.source)
+        fail(ExitCode::kUsage, "--source: -j shows no text of the source");
 }
 
 void add_options(CLI::App& command, CountOptions& options) {

@@ -77,6 +77,11 @@ void add_options(CLI::App& command, CoverOptions& options) {
 void check_reports(const CoverOptions& options) {
     if (options.lcov == "-" && options.pcs == "-")
         fail(ExitCode::kUsage, "--lcov and --pcs: only one of them can go to stdout");
+    if (options.source && !options.annotate && !options.lcov)
+        fail(ExitCode::kUsage, "--source: is for what has lines: add --annotate or --lcov");
+    if (options.lcov && options.lcov == options.pcs)
+        fail(ExitCode::kUsage, "--lcov and --pcs: each needs a file of its own, and both name {}",
+             *options.lcov);
     if (options.json && (options.lcov == "-" || options.pcs == "-"))
         fail(ExitCode::kUsage, "--json: stdout is that of {} -",
              options.lcov == "-" ? "--lcov" : "--pcs");

@@ -5,6 +5,8 @@
 #include <memory>
 #include <string>
 
+#include "base/error.h"
+#include "cli/checks.h"
 #include "cli/count.h"
 #include "cli/metrics_options.h"
 
@@ -48,6 +50,11 @@ Command add_hist(CLI::App& app) {
         ->add_option_function<std::string>(
             "SITE",
             [options](const std::string& text) {
+                if (text.ends_with(":return"))
+                    fail(ExitCode::kUsage,
+                         "{0}: hist looks at entries and instructions: 'probeload trace {0} --hist "
+                         "retval' looks at returns",
+                         text);
                 const bool is_address = text.starts_with("0x");
                 options->sites = {is_address ? parse_address(text)
                                              : parse_one_function(text, "hist", "count")};
@@ -60,7 +67,8 @@ Command add_hist(CLI::App& app) {
                      "An argument of the function, arg1 to arg6, a register (rdi, edi), or memory "
                      "that the instruction itself reads or writes (0x18(%rdi):4)")
         ->type_name("OPERAND")
-        ->required();
+        ->required()
+        ->check(not_empty);
     add_counting_options(*command, *options);
     command->add_flag("-j,--json", options->json, "Histogram and summary as NDJSON");
     const auto metrics = std::make_shared<MetricsOptions>();

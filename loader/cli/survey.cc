@@ -121,8 +121,8 @@ Command add_survey(CLI::App& app) {
         ->excludes(entry);
     add_number(*command, "--sample", options->scope.sample,
                "Only so many sites (--ret: functions), at random", 1, kAny);
-    add_number(*command, "--seed", options->scope.seed, "Of the random choice (default 1)", 1,
-               kAny);
+    add_number(*command, "--seed", options->scope.seed, "Of the random choice (default 1)", 1, kAny)
+        ->needs("--sample");
     add_image_options(*command, options->image);
     command->add_flag("-j,--json", options->json,
                       "NDJSON: a line for each site (--ret: function), then a summary");

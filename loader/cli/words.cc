@@ -134,7 +134,8 @@ void check_words(int argc, const char* const* argv, const CLI::App& app,
         const std::string_view word = argv[i];
         if (word == "--") return;
         if (word.size() < 2 || !word.starts_with('-')) continue;
-        if (takes_next(word, *command, commands)) ++i;
+        if (!takes_next(word, *command, commands)) continue;
+        if (++i == argc) fail(ExitCode::kUsage, "{}: its value is missing (see --help)", word);
     }
 }
 

@@ -370,7 +370,7 @@ TEST(App, symbols_that_lack_what_every_kernel_has_are_told) {
 }
 
 TEST(App, no_subcommand) {
-    expect_usage_error({}, "A subcommand is required (see --help)");
+    expect_usage_error({}, "a command is required (see --help)");
 }
 
 TEST(App, no_file) {
@@ -418,8 +418,7 @@ TEST(App, functions_by_a_pattern) {
     const Result none = run({"functions", "no_such_function_*"});
     EXPECT_EQ(none.status, 9);
     EXPECT_EQ(none.err, "probeload: no function is named like 'no_such_function_*'\n");
-    expect_usage_error({"functions", "a", "b"},
-                       "The following argument was not expected: b (see --help)");
+    expect_usage_error({"functions", "a", "b"}, "'b' is one word too many (see --help)");
 }
 
 TEST(App, unknown_mode) {
@@ -440,7 +439,36 @@ TEST(App, malformed_function) {
 
 TEST(App, one_function_takes_one_value) {
     expect_usage_error({"attach", "--func", "a", "f.o", "g.o"},
-                       "The following argument was not expected: g.o (see --help)");
+                       "'g.o' is one word too many (see --help)");
+}
+
+TEST(App, words_that_are_missing_or_too_many_are_named) {
+    expect_usage_error({"count", "vfs_read", "-d"}, "-d: its value is missing (see --help)");
+    expect_usage_error({"hist", "f", "--of", "rdi", "--metrics"},
+                       "--metrics: its value is missing (see --help)");
+    expect_usage_error({"count", "vfs_read", "-d", "1", "--duration=2"},
+                       "--duration is given 2 times: give it once (see --help)");
+    expect_usage_error({"latency", "a", "b", "c", "d"}, "'c' is one word too many (see --help)");
+    expect_usage_error({"count", "vfs_read", "--", "-d", "1"},
+                       "'-d' is one word too many (see --help)");
+}
+
+TEST(App, options_that_would_have_no_effect_are_refused) {
+    expect_usage_error({"survey", "--seed", "3"}, "--seed requires --sample (see --help)");
+    expect_usage_error({"count", "--lines", "vfs_read", "-j", "--source", "."},
+                       "--source: -j shows no text of the source");
+    expect_usage_error({"cover", "vfs_read", "--source", "."},
+                       "--source: is for what has lines: add --annotate or --lcov");
+    expect_usage_error({"cover", "vfs_read", "--lcov", "a", "--pcs", "a"},
+                       "--lcov and --pcs: each needs a file of its own, and both name a");
+}
+
+TEST(App, hist_is_of_no_returns) {
+    expect_usage_error({"hist", "vfs_read:return", "--of", "retval"},
+                       "vfs_read:return: hist looks at entries and instructions: 'probeload trace "
+                       "vfs_read:return --hist retval' looks at returns");
+    expect_usage_error({"hist", "vfs_read", "--of", ""},
+                       "--of: it is empty: leave it out, or say which (see --help)");
 }
 
 TEST(App, exit_status_is_that_of_a_command) {
