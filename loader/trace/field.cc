@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <set>
+#include <string_view>
 
 #include "base/error.h"
 #include "decode/btf_util.h"
@@ -55,6 +57,7 @@ class FieldMaker {
 
     Field make(const std::string& name) {
         field_.name = name;
+        refuse_length();
         if (!item_.form)
             plain();
         else if (item_.form->name == "str")
@@ -81,6 +84,11 @@ class FieldMaker {
   private:
     [[noreturn]] void wrong(const std::string& message) const {
         fail_at(source_, item_.form ? item_.form->span : item_.expression.span, message);
+    }
+    void refuse_length() const {
+        constexpr std::array<std::string_view, 3> kWithout = {"x", "sym", "ip"};
+        if (item_.form && item_.form->length && std::ranges::count(kWithout, item_.form->name) != 0)
+            wrong(fmt::format(":{} takes no length", item_.form->name));
     }
     [[nodiscard]] std::uint32_t length(std::uint32_t without) const {
         const std::uint32_t length = item_.form->length.value_or(without);

@@ -59,16 +59,23 @@ void check_comm(const std::optional<std::string>& comm) {
 // What is of no use beside another option is an error, and not ignored.
 void check_format(const TraceOptions& options) {
     const bool results = options.question.aggregation.has_value();
+    const std::vector<std::string>& columns = options.question.columns;
     const auto refuse = [](bool given, const char* option, const char* why) {
         if (given) fail(ExitCode::kUsage, "{}: {}", option, why);
     };
     refuse(options.folded && options.style != Style::kColumns, "--folded",
            "is a format of its own, beside neither --json nor --csv");
-    refuse(results && options.question.columns != Question().columns, "--columns",
+    // Without one its lines name nothing.
+    refuse(options.folded && results && options.question.aggregation->keys.empty() && !options.by &&
+               !options.question.kernel_stack && !options.question.user_stack,
+           "--folded", "is for stacks: add --kstack, --ustack or --by KEYS");
+    refuse(results && columns != Question().columns, "--columns",
            "is for events; the columns of results are their keys");
     refuse(results && options.attach.buffer, "--buffer", "is for events, and results send none");
     refuse(!results && options.top, "--top", "is for results");
     refuse(results && options.times != TimeColumn::kBoot, "--times", "is for events");
+    refuse(options.times != TimeColumn::kBoot && std::ranges::count(columns, "time") == 0,
+           "--times", "is for the column time, which --columns leaves out");
     refuse(options.report && options.emit, "--report", "is of a run, and --emit runs nothing");
     refuse(options.report == "-", "--report", "'-' names no file; stdout has the events");
     refuse(options.explain && options.emit, "--explain", "writes no program: leave out --emit");

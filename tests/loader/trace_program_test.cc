@@ -444,6 +444,10 @@ TEST_F(TraceProgramTest, compiles_results_of_each_kind) {
     asked.aggregation = {Aggregation::Kind::kCount, "", "comm:x"};
     EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { write_program(asked, all); }),
                 testing::StartsWith("comm is shown in one form only"));
+    for (const char* const form : {"pos:x 3", "file:sym 3", "count:ip 4"})
+        EXPECT_THAT(
+            expect_error(ExitCode::kUsage, [&] { write_program(question("vfs_read", form), all); }),
+            testing::HasSubstr(" takes no length"));
     asked.aggregation = {Aggregation::Kind::kSum, "file", ""};
     EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { write_program(asked, all); }),
                 testing::StartsWith("this is a pointer"));

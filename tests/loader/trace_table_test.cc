@@ -213,6 +213,14 @@ TEST(TraceOptions, are_refused_where_they_would_be_ignored) {
     options.times = TimeColumn::kWall;
     EXPECT_EQ(refused(options), "--times: is for events");
     options = events;
+    options.times = TimeColumn::kWall;
+    options.question.columns = {"pid"};
+    EXPECT_EQ(refused(options), "--times: is for the column time, which --columns leaves out");
+    options = results;
+    options.question.aggregation = {Kind::kHistogram, "count", ""};
+    options.folded = true;
+    EXPECT_EQ(refused(options), "--folded: is for stacks: add --kstack, --ustack or --by KEYS");
+    options = events;
     options.report = "a.html";
     options.emit = "a.bpf.c";
     EXPECT_EQ(refused(options), "--report: is of a run, and --emit runs nothing");
