@@ -485,6 +485,7 @@ int run_trace(const TraceOptions& asked, const Numbers& numbers) {
     if (choice.actions && device) return run_in_detour(options, program, *choice.actions, numbers);
     if (device && takes_all(*device, options.question, program))
         options.attach.conditions = front_of(options, program).conditions;
+    if (!options.emit && !needs_debuginfo(options.question)) check_function(options, types);
     TempDir directory;
     const std::filesystem::path object = compiled_here(options, program, types, directory);
     if (options.emit) {
