@@ -15,7 +15,12 @@ namespace djprobe::loader {
 namespace {
 
 [[noreturn]] void refuse(const SiteSpec& site, const Refusal& why, Symbolizer& symbolizer) {
-    throw refusal(site, "", reason_of(why), 0, symbolizer);
+    const Error error = refusal(site, "", reason_of(why), 0, symbolizer);
+    if (why.reason != Reason::FOREIGN_PATCH) throw error;
+    // The text does not tell whose it is.
+    fail(error.code(),
+         "{}: blocks are counted where no probe stands; 'probeload list' shows those of djprobe",
+         error.what());
 }
 
 Symbol find_one(const SiteSpec& site, const Kallsyms& kallsyms, Symbolizer& symbolizer) {
