@@ -59,6 +59,9 @@ constexpr const char* kAttachFooter = R"(Examples:
   probeload attach --type events=tool.h:'struct event' tool.bpf.o
       events whose type the object does not name
 
+Examples of programs lie in /usr/share/djprobe/examples (or where cmake has
+installed them, /usr/local/share/djprobe/examples): vfs_read.bpf.o, count.bpf.o.
+
 With --session the value (64 bits) that the entry's program returns is the
 call's cookie; of a call whose cookie is 0 the return is not seen. If that is so
 of all calls, a line says it after two seconds, and at the end. The return's

@@ -36,6 +36,9 @@ constexpr const char* kStartFooter = R"(Examples:
   probeload logs reads -f
   probeload stop reads
 
+vfs_read.bpf.o lies in /usr/share/djprobe/examples (or where cmake has installed
+it, /usr/local/share/djprobe/examples).
+
 The command returns once all probes are attached. What attach prints goes to the
 journal. systemd starts the service again where it fails later, and where it hangs
 for 30 seconds. A declaration has an option of attach as a key on each line, and

@@ -124,6 +124,13 @@ TEST(App, help_tells_examples_and_every_exit_status) {
 #undef DJPROBE_EXIT_CODE_IN_HELP
 }
 
+TEST(App, help_tells_where_the_objects_of_its_examples_lie) {
+    for (const char* command : {"attach", "start"})
+        EXPECT_NE(run({command, "--help"}).out.find(" /usr/share/djprobe/examples (or "),
+                  std::string::npos)
+            << command;
+}
+
 TEST(App, help_of_each_command_fits_a_terminal_and_hides_the_parser) {
     for (const char* command :
          {"attach", "list", "off", "on", "explain", "survey", "functions", "bench"}) {
