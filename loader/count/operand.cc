@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cctype>
 #include <cstdint>
 #include <iterator>
 #include <optional>
@@ -36,6 +37,16 @@ std::optional<Operand> find_register(std::string_view text) {
     if (const std::uint8_t reg = number(kHalf); reg < kHalf.size())
         return Operand{reg, 4, false, {}};
     return std::nullopt;
+}
+
+// "al", "dx", "r8b".
+bool is_part_of_register(std::string_view text) {
+    constexpr std::array<std::string_view, 20> kParts = {
+        "al", "ah", "ax", "bl", "bh", "bx",  "cl", "ch",  "cx",  "dl",
+        "dh", "dx", "si", "di", "bp", "sil", "sp", "dil", "bpl", "spl"};
+    if (std::ranges::count(kParts, text) != 0) return true;
+    return (text.ends_with('b') || text.ends_with('w')) &&
+           std::ranges::count(kWhole, text.substr(0, text.size() - 1)) != 0;
 }
 
 // "-0x18" is -24.
@@ -95,15 +106,34 @@ std::vector<Parameter> parameters_of(const SiteSpec& site, std::string_view want
     return std::move(*known);
 }
 
+// What is no name, and the other names of registers; an argument may have the name of one.
+[[noreturn]] void fail_without_argument(std::string_view text, const SiteSpec& site,
+                                        const std::vector<Parameter>& all) {
+    const auto is_of_name = [](unsigned char letter) {
+        return letter == '_' || std::isalnum(letter) != 0;
+    };
+    if (text.empty() || !std::ranges::all_of(text, is_of_name))
+        fail(ExitCode::kUsage,
+             "'{}': an operand is the name of an argument, arg1 to arg6, a register (edi, rdi) or "
+             "memory (0x18(%rdi):4): 'probeload trace' takes expressions",
+             text);
+    if (text == "retval" || text == "latency")
+        fail(ExitCode::kUsage,
+             "'{0}' is known when {1} returns: 'probeload trace {1}:return' takes it", text,
+             site.str());
+    if (is_part_of_register(text))
+        fail(ExitCode::kUsage, "'{}': a register is named whole or by its lower half: rdi, edi",
+             text);
+    std::vector<std::string_view> names;
+    std::ranges::transform(all, std::back_inserter(names), &Parameter::name);
+    fail(ExitCode::kUsage, "'{}': {} has no such argument: it has {}", text, site.str(),
+         names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
+}
+
 Operand find_argument(std::string_view text, const SiteSpec& site, Prototypes& prototypes) {
     const std::vector<Parameter> all = parameters_of(site, text, prototypes);
     const auto found = std::ranges::find(all, text, &Parameter::name);
-    if (found == all.end()) {
-        std::vector<std::string_view> names;
-        std::ranges::transform(all, std::back_inserter(names), &Parameter::name);
-        fail(ExitCode::kUsage, "'{}': {} has no such argument: it has {}", text, site.str(),
-             names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", ")));
-    }
+    if (found == all.end()) fail_without_argument(text, site, all);
     const auto index = static_cast<std::size_t>(found - all.begin());
     // A struct may take no register, one or two: then those behind it are elsewhere.
     const bool in_registers =

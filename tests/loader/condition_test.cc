@@ -109,6 +109,17 @@ TEST_F(Condition, names_memory_as_disassemblers_do) {
 TEST_F(Condition, that_cannot_be_is_one_line_that_says_why) {
     EXPECT_EQ(refused("size > 1"),
               "'size': read has no such argument: it has file, count, flags, big, more");
+    for (const char* text : {"(count > 1)", "count + 1 > 2", "0x44(%rdi:4 == 1", "> 1"})
+        EXPECT_NE(refused(text).find("': an operand is the name of an argument, arg1 to arg6, a "
+                                     "register (edi, rdi) or memory (0x18(%rdi):4)"),
+                  std::string::npos)
+            << text;
+    for (const char* text : {"al > 1", "dx > 1", "r8b > 1", "rdiw > 1"})
+        EXPECT_NE(refused(text).find("': a register is named whole or by its lower half: rdi, edi"),
+                  std::string::npos)
+            << text;
+    EXPECT_EQ(refused("retval > 1"),
+              "'retval' is known when read returns: 'probeload trace read:return' takes it");
     EXPECT_EQ(refused("more > 1"), "'more': this argument of read is in no known register");
     EXPECT_EQ(refused("big > 1"), "'big': this argument of read is in no known register");
     EXPECT_NE(refused("count > 1", "write").find("BTF does not tell the arguments of write"),
