@@ -3,12 +3,8 @@
 
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-
-#include "base/error.h"
 #include "base/say.h"
+#include "base/whole_file.h"
 #include "blocks/chosen_functions.h"
 #include "blocks/line_listing.h"
 #include "blocks/listing.h"
@@ -20,31 +16,26 @@
 namespace djprobe::loader {
 namespace {
 
-/// A file that is made before the counting begins: a name that cannot be written is told at once.
-/// "-" is stdout.
+/// A file that is there whole at the end, or as it was. A name that cannot be written is told
+/// before the counting begins. "-" is stdout.
 class Report {
   public:
-    Report(const std::optional<std::string>& path, Output& output) : path_(path), output_(output) {
-        if (!path_ || is_stdout()) return;
-        file_.open(*path_);
-        check();
+    Report(const char* option, const std::optional<std::string>& path, Output& output)
+        : option_(option), path_(path), output_(output) {
+        if (path_ && !is_stdout()) check_writable(option_, *path_);
     }
     [[nodiscard]] bool is_wanted() const { return path_.has_value(); }
     void write(const std::string& text) {
         if (is_stdout()) return output_.print(text);
-        file_ << text << std::flush;
-        check();
+        write_whole(option_, *path_, text);
     }
 
   private:
     [[nodiscard]] bool is_stdout() const { return path_ == "-"; }
-    void check() const {
-        if (!file_) fail(ExitCode::kFailure, "{}: {}", *path_, std::strerror(errno));
-    }
 
+    const char* option_;
     std::optional<std::string> path_;
     Output& output_;
-    std::ofstream file_;
 };
 
 /// The table, on stdout unless a report has that for itself.
@@ -93,7 +84,7 @@ int run_cover(const CoverOptions& options) {
     SourceText source(options.source);
     std::vector<FunctionLines> lines;
     if (options.lines) lines = read_lines(chosen.flows, options.debuginfo, chosen.image, stop);
-    Report lcov(options.lcov, output), pcs(options.pcs, output);
+    Report lcov("--lcov", options.lcov, output), pcs("--pcs", options.pcs, output);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const Counting counting = options.once ? Counting::kOnce : Counting::kFewest;
     const BlockCounters counters(chosen.flows, {counting, options.mode, options.tasks}, device,

@@ -32,6 +32,11 @@ probeload cover 'known:known_*' -c "$run" | grep all
 probeload cover 'known:known_*' --once -c "$run; usleep 600000; probeload list >/tmp/list; $run" |
     grep all
 grep -c 'not in the text' /tmp/list
+# An older report stays until there is a new one.
+echo old >/tmp/kept
+probeload cover known:known_switch --pcs /tmp/kept -c "cat /tmp/kept >/tmp/meanwhile; $run" >/dev/null
+[ "$(cat /tmp/meanwhile)" = old ]
+grep -q '^0x' /tmp/kept
 code=0
 probeload cover known:known_switch --lcov /no/folder -c true || code=$?
 [ "$code" -eq 3 ]
@@ -45,7 +50,7 @@ END
 cat "$work/err"
 expect '^ +[0-9]+/[0-9]+ +[1-9][0-9]% .* known:known_switch$' err
 expect '^ +([0-9]+)/\1 +100% .* known:known_loops$' err
-expect '^probeload: /no/folder: No such file or directory$' err
+expect '^probeload: --lcov: /no/folder: No such file or directory$' err
 expect '^probeload: no debug information of the module known: install the package' err
 
 sed '/^--- pcs$/,$d' "$work/out" >"$work/known.info"
