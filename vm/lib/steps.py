@@ -179,12 +179,15 @@ def run(machine):
     result = []
     reader = threading.Thread(target=lambda: result.append(follow(machine.trace, functions)))
     reader.start()
-    machine.order(f"logfile {machine.trace}", "singlestep on", "log exec,nochain")
+    # Its name since QEMU 8.1; each knows one of the two.
+    one_by_one = "one-insn-per-tb", "singlestep"
+    machine.order(f"logfile {machine.trace}", *(f"{name} on" for name in one_by_one),
+                  "log exec,nochain")  # fmt: skip
     begin = time.monotonic()
     machine.say("line", "go")
     for _ in machine.lines_until("done"):
         pass
-    machine.order("log none", "singlestep off")
+    machine.order("log none", *(f"{name} off" for name in one_by_one))
     # QEMU keeps the file open.
     with open(machine.trace, "wb") as trace:
         trace.write(END)
