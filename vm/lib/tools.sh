@@ -23,16 +23,17 @@ unpack_packages() {
 # BPF objects for vm/tests/objects.test: those that Debian's libbpf-tools carry in themselves lie in
 # build/deps/libbpf-tools/objects, the tools beside them.
 setup_libbpf_tools() {
-    local dir=$BUILD/deps/libbpf-tools new=$BUILD/deps/.new-libbpf-tools tool
+    local dir=$BUILD/deps/libbpf-tools new=$BUILD/deps/.new-libbpf-tools file name
     [[ ! -d $dir/objects ]] || return 0
     unpack_packages "$new" libbpf-tools
-    # Debian 13 calls them so, beside bcc's of the same names.
-    for tool in "$new"/root/usr/sbin/*-libbpf; do
-        [[ ! -e $tool ]] || mv "$tool" "${tool%-libbpf}"
-    done
     mkdir "$new/objects"
     python3 "$TOP/vm/lib/bpf_objects.py" "$new/objects" "$new"/root/usr/sbin/*
     mv "$new/root/usr/sbin" "$new/tools"
+    # Debian 13 calls them NAME-libbpf, beside bcc's of the same names.
+    for file in "$new"/*/*-libbpf*; do
+        name=${file##*/}
+        [[ ! -e $file ]] || ln -s "$name" "${file%/*}/${name/-libbpf/}"
+    done
     rm -r "$new/root"
     rm -rf "$dir"
     mv "$new" "$dir"
