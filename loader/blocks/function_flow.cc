@@ -116,11 +116,7 @@ class Reader {
     [[nodiscard]] Refusal find_patched(const FunctionFlow& flow) const {
         for (const Block& block : flow.blocks) {
             if (!may_end_with_jump(block, flow.parts)) continue;
-            Insn last;
-            for_each_insn_of(block, flow.parts, [&](const Insn& insn) {
-                last = insn;
-                return true;
-            });
+            const Insn last = insns_of(block, flow.parts).back();
             const bool jumps = last.kind == Kind::Jump && last.length == x86::kJumpLength;
             // A thunk may have been made at boot, and has no name.
             const bool known =

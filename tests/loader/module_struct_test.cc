@@ -10,7 +10,7 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr std::uint64_t kText = 0xffffffffc0800000;
+constexpr std::uint64_t kModuleText = 0xffffffffc0800000;
 
 std::vector<std::uint8_t> bytes_of(std::uint64_t base, std::uint32_t size, std::size_t base_at,
                                    std::size_t size_at) {
@@ -35,7 +35,7 @@ TEST(ModuleStruct, a_kind_of_memory_each) {
     ASSERT_TRUE(found);
     EXPECT_EQ(found->base, 64U);
     EXPECT_EQ(found->size, 76U);
-    EXPECT_EQ(found->text_size(bytes_of(kText, 0x3000, 64, 76), kText), 0x3000U);
+    EXPECT_EQ(found->text_size(bytes_of(kModuleText, 0x3000, 64, 76), kModuleText), 0x3000U);
 }
 
 TEST(ModuleStruct, one_area_for_all) {
@@ -55,12 +55,12 @@ TEST(ModuleStruct, one_area_for_all) {
 
 TEST(ModuleStruct, says_nothing_of_another_text) {
     const ModuleStruct where{8, 20};
-    EXPECT_EQ(where.text_size(bytes_of(kText, 0x1000, 8, 20), kText), 0x1000U);
-    EXPECT_FALSE(where.text_size(bytes_of(kText + 0x1000, 0x1000, 8, 20), kText));
-    EXPECT_FALSE(where.text_size(bytes_of(kText, 0, 8, 20), kText));
-    auto cut = bytes_of(kText, 0x1000, 8, 20);
+    EXPECT_EQ(where.text_size(bytes_of(kModuleText, 0x1000, 8, 20), kModuleText), 0x1000U);
+    EXPECT_FALSE(where.text_size(bytes_of(kModuleText + 0x1000, 0x1000, 8, 20), kModuleText));
+    EXPECT_FALSE(where.text_size(bytes_of(kModuleText, 0, 8, 20), kModuleText));
+    auto cut = bytes_of(kModuleText, 0x1000, 8, 20);
     cut.pop_back();
-    EXPECT_FALSE(where.text_size(cut, kText));
+    EXPECT_FALSE(where.text_size(cut, kModuleText));
 }
 
 TEST(ModuleStruct, is_not_in_all_types) {

@@ -24,7 +24,7 @@ class Regs : public ObserverTest {
     static void expect_equal(const observation& one, const observation& other, int but = -1) {
         for (int i = 0; i < OBSERVE_REGS; ++i) {
             if (i == but) continue;
-            // QEMU 10 pushes RF at an int3, which real CPUs do not.
+            // With RF a CPU goes on after a fault. It is no state of the code, and not of each hit.
             const uint64_t mask = i == OBSERVE_FLAGS ? ~uint64_t{X86_EFLAGS_RF} : ~uint64_t{0};
             EXPECT_EQ(one.regs[i] & mask, other.regs[i] & mask) << kNames[i];
         }
