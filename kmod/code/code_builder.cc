@@ -16,11 +16,29 @@ x86::TimesTable times_of(const djk_machine& machine, const djk_handler* handler)
     return {times.entries, times.mask, machine.cpu_number};
 }
 
+x86::Live live_of(const CodeRequest& request, const Shape& shape) {
+    x86::Live live = request.live;
+    live.registers |= shape.kept.registers;
+    live.flags |= shape.kept.flags;
+    return live;
+}
+
 }  // namespace
 
-bool CodeBuilder::does_itself(const djk_handler* handler) {
-    x86::DirectConfig config;
-    return handler->counter || calls_.describe(machine_, handler, config);
+bool CodeBuilder::may_hold(Span<const djk_handler* const> handlers) {
+    if (handlers.empty() || handlers.size() > kMostHeld) return false;
+    size_t actions = 0;
+    for (size_t i = 0; i < handlers.size(); ++i) {
+        const djk_handler* handler = handlers[i];
+        x86::DirectConfig unused;
+        const bool is_last = i + 1 == handlers.size();
+        if (!handler->counter && (!is_last || !calls_.describe(machine_, handler, unused)))
+            return false;
+        actions += actions_of(handler).size();
+        // What a timer rarely does stands behind the detour, which has one place for that.
+        if (handlers.size() > 1 && djk_handler_times(handler).entries) return false;
+    }
+    return handlers.size() == 1 || actions <= x86::kMostSharedActions;
 }
 
 Reads CodeBuilder::reads_of(const djk_handler* handler) {
@@ -30,6 +48,43 @@ Reads CodeBuilder::reads_of(const djk_handler* handler) {
     return {
         static_cast<x86::RegisterSet>((operands | x86::registers_of(fields)) & x86::kCallerSaved),
         (fields & x86::kFlagsField) != 0};
+}
+
+x86::CountConfig CodeBuilder::count_of(const djk_handler* handler) const {
+    return {.counter = handler->counter,
+            .lahf = machine_.lahf,
+            .return_thunk = machine_.return_thunk,
+            .actions = actions_of(handler),
+            .task = task_of(machine_),
+            .times = times_of(machine_, handler)};
+}
+
+x86::FrontConfig CodeBuilder::front_of(const djk_handler* handler) const {
+    return {.conditions = actions_of(handler), .task = task_of(machine_), .lahf = machine_.lahf};
+}
+
+/// A detour that does itself what the handlers do.
+Refusal CodeBuilder::emit_held(const CodeRequest& request, const Shape& shape, u64 address,
+                               Span<u8> out, x86::DetourLayout& layout) {
+    const x86::Live live = live_of(request, shape);
+    x86::CountConfig counts[kMostHeld];
+    size_t count = 0;
+    while (count < shape.count && shape.held[count]->counter) {
+        counts[count] = count_of(shape.held[count]);
+        ++count;
+    }
+    if (count == shape.count) {
+        x86::CountConfig& last = counts[count - 1];
+        last.first = {counts, count - 1};
+        return emit_counting_detour(request.plan, last, live, address, out, layout);
+    }
+    const djk_handler* const program = shape.held[count];
+    x86::DirectConfig direct;
+    // It could be described when the shape was chosen.
+    if (!calls_.describe(machine_, program, direct)) return Refusal{Reason::NO_MEMORY};
+    if (has_front(program)) direct.front = front_of(program);
+    direct.first = {counts, count};
+    return emit_direct_detour(request.plan, direct, live, address, out, layout);
 }
 
 Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 address, Span<u8> out,
@@ -48,31 +103,10 @@ Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 ad
         .return_thunk = machine_.return_thunk,
     };
     if (!plan.may_jump()) return emit_out_of_line(plan, config, address, out, layout);
-    x86::Live live = request.live;
-    live.registers |= shape.kept.registers;
-    live.flags |= shape.kept.flags;
-    if (shape.direct && shape.direct->counter) {
-        const x86::CountConfig count = {.counter = shape.direct->counter,
-                                        .lahf = machine_.lahf,
-                                        .return_thunk = machine_.return_thunk,
-                                        .actions = actions_of(shape.direct),
-                                        .task = task_of(machine_),
-                                        .times = times_of(machine_, shape.direct)};
-        return emit_counting_detour(plan, count, live, address, out, layout);
-    }
-    x86::FrontConfig front;
-    if (shape.front)
-        front = {.conditions = actions_of(shape.front),
-                 .task = task_of(machine_),
-                 .lahf = machine_.lahf};
-    x86::DirectConfig direct;
-    if (!shape.direct || !calls_.describe(machine_, shape.direct, direct)) {
-        config.front = front;
-        config.live = live;
-        return emit_detour(plan, config, address, out, layout);
-    }
-    direct.front = front;
-    return emit_direct_detour(plan, direct, live, address, out, layout);
+    if (shape.count && !shape.front) return emit_held(request, shape, address, out, layout);
+    if (shape.front) config.front = front_of(shape.held[0]);
+    config.live = live_of(request, shape);
+    return emit_detour(plan, config, address, out, layout);
 }
 
 /// OUT_OF_REACH: no jump leads from the text to the slot.

@@ -30,8 +30,9 @@ class CodeBuilder {
     /// Write all code that has been built into its slots. Takes the text lock.
     void flush() { writer_.flush(); }
 
-    /// Whether a detour may do itself what this handler does: call its program, or count.
-    bool does_itself(const djk_handler* handler);
+    /// Whether a detour may do itself what these do, in this order: count, and call the program of
+    /// the last one. More than kMostHeld it does not.
+    bool may_hold(Span<const djk_handler* const> handlers);
     /// Whether there are conditions in front of what it runs.
     static bool has_front(const djk_handler* handler) {
         return !handler->counter && !actions_of(handler).empty();
@@ -46,6 +47,10 @@ class CodeBuilder {
     void forget_programs() { calls_.forget(); }
 
   private:
+    x86::CountConfig count_of(const djk_handler* handler) const;
+    x86::FrontConfig front_of(const djk_handler* handler) const;
+    Refusal emit_held(const CodeRequest& request, const Shape& shape, u64 address, Span<u8> out,
+                      x86::DetourLayout& layout);
     Refusal emit(const CodeRequest& request, const Shape& shape, u64 address, Span<u8> out,
                  x86::DetourLayout& layout);
 

@@ -10,13 +10,27 @@
 
 namespace djprobe::kmod {
 
+/// Of how many handlers a detour holds the work, at most.
+inline constexpr size_t kMostHeld = 3;
+
 /// What the code of a site is made for.
 struct Shape {
-    const djk_handler* direct = nullptr;  ///< the detour does itself what this one does
-    const djk_handler* front = nullptr;   ///< the detour decides itself which hits reach this one
-    unsigned int wants = 0;               ///< enum djk_wants, or-ed over all handlers
-    Reads kept{};                         ///< what is dead, but handlers further on read it
+    /// The handlers whose work the detour does itself: all of the site's in their order, or none.
+    const djk_handler* held[kMostHeld] = {};
+    u16 wants = 0;       ///< enum djk_wants, or-ed over all handlers
+    u8 count = 0;        ///< how many are held
+    bool front = false;  ///< only the conditions of the one that is held: hits that pass are handed
+                         ///< to the list
+    Reads kept{};        ///< what is dead, but handlers further on read it
     bool operator==(const Shape&) const = default;
+
+    void hold(Span<const djk_handler* const> handlers) {
+        for (const djk_handler* handler : handlers)
+            held[count++] = handler;
+    }
+    Span<const djk_handler* const> all_held() const { return {held, count}; }
+    /// Whether the detour does anything for a handler without looking at the list.
+    bool holds() const { return count && !front; }
 };
 
 /// The code of a site. The text that leads to it follows from the plan and from entry().

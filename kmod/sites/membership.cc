@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// A probe joins its site and leaves it, and the site's code follows.
+// A probe joins its site and leaves it.
 #include "operand_checks.h"
 #include "patched_text.h"
 #include "sites.h"
@@ -47,11 +47,6 @@ bool only_increments(const djk_handler* handler) {
     return handler->counter && actions_of(handler).empty();
 }
 
-/// A slot that its site no longer uses.
-struct OldSlot : Discarded {
-    Slot slot;
-};
-
 }  // namespace
 
 Refusal Sites::plan_for(u64 address, x86::Plan& plan) {
@@ -66,7 +61,7 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     made = Box<Site>::create();
     if (!made) return Refusal{Reason::NO_MEMORY};
     Site& site = *made;
-    site.trap.address = member.address;
+    site.hit.trap.address = member.address;
     reclaimer_.restore_boards_near(member.address);
     x86::Plan plan;
     if (const Refusal refusal = analyst_.analyse(member.address, table_, plan)) return refusal;
@@ -78,7 +73,7 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
         site.live = analyst_.find_live(member.address, table_, only_increments(member.handler));
     if (const Refusal refusal = keep_what_is_read(site, member.handler)) return refusal;
     if (site.joins_kprobe()) {
-        site.trap.site = &site.hit;
+        site.hit.trap.site = &site.hit;
         // The kernel handles every int3 of its kprobe. A hit on one that it has just removed comes
         // to us, and runs the original byte.
         set_resume(site, member.address);
@@ -182,8 +177,7 @@ void Sites::let_go(Site& site, SiteList& empty) {
     if (site.state == State::Gone) {
         if (site.is_abandoned()) reclaimer_.add(site);
     } else if (!site.is_abandoned()) {
-        // Without memory the site keeps its code, which does more than it must.
-        (void)reshape(site, nullptr);
+        reshape_without(site);
         (void)settle(site);
     } else if (site.state == State::Disarmed) {
         // A hit elsewhere may walk through the table: the site keeps its links.
@@ -194,62 +188,6 @@ void Sites::let_go(Site& site, SiteList& empty) {
     } else {
         empty.add(site);
     }
-}
-
-/// What the site's code should be made for: its handlers, the members that have joined, and
-/// `joining`.
-Shape Sites::wanted_shape(const Site& site, const djk_handler* joining) {
-    Shape shape;
-    shape.wants = site.joining_wants;
-    size_t count = site.joining;
-    const auto take = [&](const djk_handler* handler) {
-        shape.direct = ++count == 1 ? handler : nullptr;
-        shape.front = shape.direct && CodeBuilder::has_front(handler) ? handler : nullptr;
-        shape.wants |= handler->wants;
-    };
-    for (const djk_handler* handler = site.hit.handlers; handler; handler = handler->next)
-        take(handler);
-    if (joining) take(joining);
-    if (!site.plan.may_jump() || shape.wants || (shape.direct && !code_.does_itself(shape.direct)))
-        shape.direct = nullptr;
-    if (!site.plan.may_jump()) shape.front = nullptr;
-    // Other code keeps all registers.
-    if (shape.direct || shape.front) shape.kept = kept_besides(site.live, site.address());
-    return shape;
-}
-
-/// Let hits at the int3 continue in the site's code.
-void Sites::lead_to_code(Site& site) {
-    site.trap.site = &site.hit;
-    set_resume(site, site.out_of_line());
-    // The anchor keeps its link: a hit that began before it left the table may stand on it.
-    site.anchor.address = site.plan.anchor;
-    site.anchor.resume = site.slides() ? site.code.entry() : 0;
-}
-
-/// Replace the site's code by what its handlers, with `joining`, want now. A jump gives way to
-/// int3, and comes back by settle(). A refusal changes nothing.
-Refusal Sites::reshape(Site& site, const djk_handler* joining) {
-    if (site.joins_kprobe()) return {};
-    SiteCode code;
-    code.shape = wanted_shape(site, joining);
-    if (code.shape == site.code.shape) return {};
-    Box<OldSlot> old = Box<OldSlot>::create();
-    if (!old) return Refusal{Reason::NO_MEMORY};
-    const x86::Plan plan = site.plan.expand();
-    if (const Refusal refusal = code_.build({plan, site.live, site.hit}, code)) return refusal;
-    code_.flush();
-    if (is_live(site.state)) {
-        KernelText text;
-        if (const Refusal refusal = check_written(text, site)) return refusal;
-        text.sync_cores();
-        if (site.wants_jump()) back_to_int3(text, site);
-    }
-    old->slot = static_cast<Slot&&>(site.code.slot);
-    site.code = static_cast<SiteCode&&>(code);
-    lead_to_code(site);
-    reclaimer_.add(static_cast<Box<OldSlot>&&>(old));
-    return {};
 }
 
 }  // namespace djprobe::kmod

@@ -7,10 +7,12 @@
 
 namespace djprobe::kmod {
 
-/// A detour that hits still reach must not call a program that has left. A list of handlers can
-/// become empty; a direct call stays in the code, so an int3 leads past it.
-void Sites::bypass_call(KernelText& text, Site& site) {
-    if (!site.code.shape.direct || site.bypassed) return;
+/// A detour that hits still reach must not do the work of a handler that has left. From a list of
+/// handlers it is gone; what the detour holds stays in the code, so an int3 leads past that, to the
+/// list.
+void Sites::bypass_held(KernelText& text, Site& site) {
+    if (!site.code.shape.holds() || site.bypassed) return;
+    site.bypass.site = &site.hit;
     site.bypass.address = site.code.slot.address() + site.code.layout.call;
     site.bypass.resume = site.displaced();
     // The int3 and its trap stay as long as the detour: a task that was preempted right before the
@@ -36,7 +38,7 @@ void Sites::retire(SiteList& sites) {
                 continue;
             }
             site->keep_module();
-            bypass_call(text, *site);
+            bypass_held(text, *site);
             djk_optimizer_kick_later();
         }
         back_to_int3(text, leaving);
@@ -80,7 +82,7 @@ void Sites::leave_text(SiteList& sites) {
             }
             // Its probes may be detached, and their handlers freed, before the kernel frees the
             // text.
-            bypass_call(port, *site);
+            bypass_held(port, *site);
             others.add(*site);
         }
         back_to_int3(port, leaving);

@@ -28,19 +28,24 @@ enum class Quiescence : u8 {
     Running,  ///< hits at the int3 resume behind the region; the wait begins after that
 };
 
-/// One IA. Under the registry lock, except `hit` and the traps, which hits read without a lock, and
-/// `state`, which waiting tasks read.
+/// One IA. Under the registry lock, except `hit` and the other traps, which hits read without a
+/// lock, and `state`, which waiting tasks read.
 struct Site {
     djk_site hit{};     ///< first: the detour's argument
-    djk_trap trap{};    ///< the int3 at the IA
     djk_trap anchor{};  ///< the int3 where a jump before the IA begins (Slide): it runs no handler
                         ///< and resumes in the detour, which passes the IA
-    djk_trap bypass{};  ///< an int3 in the detour that leads past its call: Sites::bypass_call()
+    djk_trap bypass{};  ///< an int3 in the detour in place of what it holds: Sites::bypass_held()
     State state = State::Disarmed;
     Quiescence quiescence = Quiescence::Wanted;
+    bool anchor_armed = false;  ///< an int3 or the jump is at the anchor (Slide)
+    bool bypassed = false;      ///< the bypass is in the detour
+    bool is_reader = false;     ///< Sites::readers_ has it
     KeptPlan plan;
-    x86::Live live;  ///< at the IA
-    Refusal hold;    ///< why there is no jump now: the plan's refusal, or a cause that may pass
+    x86::Live live;             ///< at the IA
+    bool holds_module = false;  ///< see keep_module()
+    bool only_board = false;    ///< the table lists it for its springboard: SiteTable::remove()
+    bool arming = false;        ///< Sites::arm() has it in its list
+    Refusal hold;  ///< why there is no jump now: the plan's refusal, or a cause that may pass
     u32 int3_probes = 0;  ///< probes that have asked for int3
     u32 joining = 0;      ///< members of any request that have joined and are not linked yet
     unsigned int joining_wants = 0;  ///< enum djk_wants, or-ed over these
@@ -51,12 +56,6 @@ struct Site {
     djk_patch patch{};            ///< the first instruction or the region, for djk_show_patch()
     djk_patch board_patch{};      ///< the springboard, as long as it is written
     djk_seat* seat = nullptr;     ///< its own kprobe beside the kernel's, see joins_kprobe()
-    bool holds_module = false;    ///< see keep_module()
-    bool only_board = false;      ///< the table lists it for its springboard: SiteTable::remove()
-    bool is_reader = false;       ///< Sites::readers_ has it
-    bool arming = false;          ///< Sites::arm() has it in its list
-    bool anchor_armed = false;    ///< an int3 or the jump is at the anchor (Slide)
-    bool bypassed = false;        ///< the bypass is in the detour
     u64 left = 0;                 ///< removed: the quiescence after which no CPU is on it
     Site* next = nullptr;         ///< in the table's list, or in the reclaimer's
     Site* previous = nullptr;     ///< in the table's list
@@ -72,7 +71,7 @@ struct Site {
         if (holds_module) djk_release_module();
         holds_module = false;
     }
-    u64 address() const { return trap.address; }
+    u64 address() const { return hit.trap.address; }
     bool has_probes() const { return hit.handlers != nullptr; }
     /// The kernel had a kprobe at the IA first. The kernel owns the byte and decides where its int3
     /// continues: the site writes no text and has no code, its handlers run in one more kprobe.
@@ -126,7 +125,7 @@ inline void set_state(Site& site, State state) {
 }
 
 inline void set_resume(Site& site, u64 address) {
-    __atomic_store_n(&site.trap.resume, address, __ATOMIC_RELEASE);
+    __atomic_store_n(&site.hit.trap.resume, address, __ATOMIC_RELEASE);
 }
 
 }  // namespace djprobe::kmod

@@ -36,8 +36,8 @@ void SiteTable::insert(Site& site) {
     djk_trap** link = djk_trap_bucket(site.address());
     while (*link)
         link = &(*link)->next;
-    site.trap.next = nullptr;
-    __atomic_store_n(link, &site.trap, __ATOMIC_RELEASE);
+    site.hit.trap.next = nullptr;
+    __atomic_store_n(link, &site.hit.trap, __ATOMIC_RELEASE);
     list_.add(site);
     if (++site_count_ > line_count_) add_lines();
     enter_line(site);
@@ -68,7 +68,7 @@ void SiteTable::add_lines() {
 }
 
 void SiteTable::remove(Site& site) {
-    remove(site.trap);
+    remove(site.hit.trap);
     if (site.anchor_armed) remove(site.anchor);
     list_.remove(site);
     --site_count_;

@@ -81,9 +81,11 @@ class Sites {
     Refusal make_site(const Member& member, Box<Site>& made);
     Refusal find_or_make_site(const Member& member, Site*& site);
     void let_go(Site& site, SiteList& empty);
+
     Shape wanted_shape(const Site& site, const djk_handler* joining);
     void lead_to_code(Site& site);
     Refusal reshape(Site& site, const djk_handler* joining);
+    void reshape_without(Site& site);
 
     bool is_at_return(const Site& site) const;
     Reads reads_of(const Site& site, const djk_handler* joining);
@@ -113,7 +115,7 @@ class Sites {
     void back_to_int3(KernelText& text, const SiteList& sites);
     void back_to_int3(KernelText& text, Site& site);
 
-    void bypass_call(KernelText& text, Site& site);
+    void bypass_held(KernelText& text, Site& site);
     void leave_text(SiteList& sites);
 
     void give_up(Site& site, const Refusal& changed);

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 // Detours that hold actions, on the real CPU.
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 
 #include <algorithm>
-#include <cstring>
 #include <random>
-#include <stdexcept>
 
 #include "support/action_meaning.h"
 #include "support/count_fixture.h"
+#include "support/counters.h"
 #include "support/printers.h"
 #include "support/random_lists.h"
 #include "support/running_task.h"
@@ -19,36 +17,16 @@ namespace {
 
 using test::Actions;
 using test::Arena;
+using test::counters_at;
 using test::Detoured;
 using test::DirectBench;
 using test::kAllLive;
+using test::kListCounters;
 using test::kNothingLive;
 using test::Machine;
+using test::Reach;
 
-constexpr size_t kCounters = 80;
 constexpr u8 kDi = 7;
-
-/// Counters that lie where a displacement from %gs reaches, where it does not, or partly.
-enum class Reach { Near, Far, Edge };
-
-/// Around this distance from %gs, where nothing else is.
-u64* map_counters(i64 distance) {
-    constexpr size_t kPages = 2 * 4096;
-    const u64 wanted = (reinterpret_cast<u64>(&DirectBench::per_cpu()) + distance - 4096) & ~4095ul;
-    void* const at = mmap(reinterpret_cast<void*>(wanted), kPages, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (at == MAP_FAILED) throw std::runtime_error(std::strerror(errno));
-    return reinterpret_cast<u64*>(reinterpret_cast<u64>(&DirectBench::per_cpu()) + distance);
-}
-
-u64* counters_at(Reach reach) {
-    // The last reachable byte is at 0x7fffffff: half of the counters are, and of a histogram.
-    constexpr i64 kEdge = 0x8000'0000 - 8 * kCounters / 2;
-    static u64 near[kCounters];
-    static u64* const far = map_counters(0x1'2340'0000);
-    static u64* const edge = map_counters(kEdge);
-    return reach == Reach::Near ? near : reach == Reach::Far ? far : edge;
-}
 
 CountConfig config_for(Reach reach, bool lahf, const Actions& actions) {
     return {test::from_gs(counters_at(reach)),
@@ -95,7 +73,7 @@ TEST_P(ActionTest, RandomListsDoWhatTheyMean) {
     u64 counted = 0;
     const u64 lists = test::random_lists(10'000);
     for (u64 round = lists; round && !HasFailure(); --round) {
-        const Actions actions = test::random_actions(random, kCounters * 8);
+        const Actions actions = test::random_actions(random, kListCounters * 8);
         const auto reach = static_cast<Reach>(random() % 3);
         const Live live = {static_cast<RegisterSet>(random() & random() & kCallerSaved),
                            random() % 2 == 0, false};
@@ -111,7 +89,7 @@ TEST_P(ActionTest, RandomListsDoWhatTheyMean) {
             test::Task task;
             test::make_interesting(actions, start, task, random);
             test::let_run(task);
-            std::vector<u64> expected(kCounters);
+            std::vector<u64> expected(kListCounters);
             for (u64& counter : expected)
                 counter = random() >> random() % 64;
             std::copy(expected.begin(), expected.end(), counters);
@@ -138,11 +116,11 @@ TEST_P(ActionTest, AHistogramHasASlotForEachBitAndForZero) {
         Detoured site(bench_, test::plain());
         count_at(site, config_for(reach, true, actions), kAllLive);
         const auto slot_of = [&](u64 value) {
-            std::fill_n(counters, kCounters, 0);
+            std::fill_n(counters, kListCounters, 0);
             Machine machine = bench_.start();
             machine.registers[kDi] = value;
             run(machine);
-            return std::find(counters, counters + kCounters, 1u) - counters;
+            return std::find(counters, counters + kListCounters, 1u) - counters;
         };
         EXPECT_EQ(slot_of(0), 0);
         for (int bit = 0; bit < 64; ++bit) {
@@ -187,7 +165,7 @@ TEST_P(ActionTest, AnExtremeBeginsAt0AndKeepsTheGreatestAndTheLeast) {
                                    extreme(DJPROBE_ACTION_MIN, reg, 4, flags)};
                 actions[1].offset = 16;
                 u64* const counters = counters_at(reach);
-                std::fill_n(counters, kCounters, 0);
+                std::fill_n(counters, kListCounters, 0);
                 Detoured site(bench_, test::plain());
                 count_at(site, config_for(reach, true, actions), kAllLive);
                 for (const u32 value : {7u, 0xffff'fff0u, 3u, 5u, 0x7000'0000u}) {

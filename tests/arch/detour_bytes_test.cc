@@ -314,22 +314,24 @@ Refusal emit_handlers(const Plan& plan, u64 text, Span<u8> out, DetourLayout& la
     return refusal;
 }
 
-/// The largest direct calls: all fields, and all but one, which are stored one by one.
-Refusal emit_direct(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layout) {
-    DirectConfig config = {.program = text + 0x1000,
-                           .slow = text + 0x1100,
-                           .argument = ~0ul,
-                           .active = 8,
-                           .mark = -128,
-                           .preempt_count = 16,
-                           .hits = 0x100000000,
-                           .stats = text + 0x1200,
-                           .resched = text + 0x1300,
-                           .cs = 0x10,
-                           .ss = 0x18,
-                           .smap = true};
-    const std::vector<Action> conditions = longest_conditions();
-    config.front = {{conditions.data(), conditions.size()}, {}, true};
+DirectConfig largest_call(u64 text) {
+    return {.program = text + 0x1000,
+            .slow = text + 0x1100,
+            .argument = ~0ul,
+            .active = 8,
+            .mark = -128,
+            .preempt_count = 16,
+            .hits = 0x100000000,
+            .stats = text + 0x1200,
+            .resched = text + 0x1300,
+            .cs = 0x10,
+            .ss = 0x18,
+            .smap = true};
+}
+
+/// With all fields, and with all but one, which are stored one by one.
+Refusal emit_call(const Plan& plan, DirectConfig config, u64 text, Span<u8> out,
+                  DetourLayout& layout) {
     const Live live = {kCallerSaved, true, true};
     DetourLayout whole;
     if (const Refusal refusal = emit_direct_detour(plan, config, live, text + 0x2000, out, whole))
@@ -338,6 +340,14 @@ Refusal emit_direct(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layo
     const Refusal refusal = emit_direct_detour(plan, config, live, text + 0x2000, out, layout);
     layout.size = std::max(layout.size, whole.size);
     return refusal;
+}
+
+/// The largest direct calls.
+Refusal emit_direct(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layout) {
+    DirectConfig config = largest_call(text);
+    const std::vector<Action> conditions = longest_conditions();
+    config.front = {{conditions.data(), conditions.size()}, {}, true};
+    return emit_call(plan, config, text, out, layout);
 }
 
 /// The longest list with a timer.
@@ -372,6 +382,28 @@ Refusal emit_actions(const Plan& plan, u64 text, Span<u8> out, DetourLayout& lay
                                 layout);
 }
 
+/// The longest lists that may share a detour, in front of the largest call.
+Refusal emit_shared(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layout) {
+    // As extremes, which two lists may be.
+    static_assert(kMostSharedActions <= 2 * DJPROBE_EXTREMES_MAX);
+    Action actions[kMostSharedActions];
+    for (Action& action : actions)
+        action = {DJPROBE_ACTION_MIN,
+                  DJPROBE_TASK_PID,
+                  2,
+                  DJPROBE_ACTION_SIGNED | DJPROBE_ACTION_TASK,
+                  0,
+                  0};
+    const Span<const Action> all = actions;
+    const size_t half = kMostSharedActions / 2;
+    const CountConfig counts[] = {
+        {.counter = 0x100000000, .lahf = true, .actions = all.first(half)},
+        {.counter = 0x200000000, .lahf = true, .actions = all.from(half)}};
+    DirectConfig config = largest_call(text);
+    config.first = counts;
+    return emit_call(plan, config, text, out, layout);
+}
+
 /// The largest detour over all regions at `text`; sets how many there are.
 size_t largest_detour(u64 text, const Emit& emit, size_t& regions) {
     size_t largest = 0;
@@ -388,8 +420,8 @@ size_t largest_detour(u64 text, const Emit& emit, size_t& regions) {
 }
 
 TEST(DetourTest, LargestDetourFits) {
-    for (const Emit& emit :
-         {Emit(emit_handlers), Emit(emit_direct), Emit(emit_actions), Emit(emit_timer)}) {
+    for (const Emit& emit : {Emit(emit_handlers), Emit(emit_direct), Emit(emit_actions),
+                             Emit(emit_timer), Emit(emit_shared)}) {
         size_t regions = 0;
         EXPECT_LE(largest_detour(kUserText, emit, regions), kMaxDetour);
         EXPECT_GT(regions, 1000u);

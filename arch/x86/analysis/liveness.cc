@@ -214,6 +214,11 @@ bool changes_system_flags(const Code& code, FunctionMemo* memo) {
 
 }  // namespace
 
+Live merge(const Live& one, const Live& other) {
+    return {static_cast<RegisterSet>(one.registers | other.registers), one.flags || other.flags,
+            one.system_flags || other.system_flags};
+}
+
 Live find_live(const Flow& flow, u64 from, const Asked& asked) {
     Live live;
     if (!flow.standard_abi || flow.has_fixups) return live;

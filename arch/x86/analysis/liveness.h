@@ -56,6 +56,9 @@ struct Live {
     bool system_flags = true;
 };
 
+/// What is live in either.
+Live merge(const Live& one, const Live& other);
+
 /// What a question about liveness is about: the rest counts as live, unasked. The less is asked,
 /// the sooner it is answered.
 struct Asked {

@@ -19,6 +19,24 @@ u8 first_of(RegisterSet registers) {
 
 }  // namespace
 
+Live read_by(const CountConfig& config) {
+    return {operands_of(config.actions), false, false};
+}
+
+size_t emit_counts(Span<const CountConfig> counts, const Live& live, const Live& read,
+                   Emitter& out) {
+    size_t first = 0;
+    for (size_t i = 0; i < counts.size(); ++i) {
+        Live behind = merge(live, read);
+        for (size_t later = i + 1; later < counts.size(); ++later)
+            behind = merge(behind, read_by(counts[later]));
+        Count count(counts[i], behind);
+        count.emit(out);
+        if (i == 0) first = count.handler();
+    }
+    return first;
+}
+
 Count::Count(const CountConfig& config, const Live& live)
     : actions_(config.actions.empty() ? Span<const Action>(kIncrement) : config.actions),
       place_{config.counter, config.task, 0} {

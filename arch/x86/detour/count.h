@@ -16,7 +16,12 @@ struct CountConfig {
     Span<const Action> actions = {};
     TaskLayout task = {};   ///< if an action asks for the task
     TimesTable times = {};  ///< if an action is a timer, which needs the task, too
+    /// What others count at the site, which is done first. None of these has a timer, or others.
+    Span<const CountConfig> first = {};
 };
+
+/// What the counting needs of the site's registers and flags, whether they are live or not.
+Live read_by(const CountConfig& config);
 
 /// Emit the increment or the actions, from the site's registers and flags to the same. It uses the
 /// stack only for what must survive and has no dead register to go to.
@@ -69,5 +74,10 @@ class Count {
     u64 end_at_ = 0;  ///< of the list, where it will run
     size_t handler_ = 0, after_ = 0;
 };
+
+/// Emit one after the other, in front of what needs `read`; none has a timer. Returns where the
+/// first counts, as Emitter::size() does.
+size_t emit_counts(Span<const CountConfig> counts, const Live& live, const Live& read,
+                   Emitter& out);
 
 }  // namespace djprobe::x86

@@ -70,13 +70,25 @@ struct DirectOnly : NothingAfter {
     void emit_cold(Emitter& out) { call.emit_cold(out); }
 };
 
-struct CountOnly : NothingAfter {
-    Count count;
+class CountOnly : public NothingAfter {
+  public:
+    CountOnly(const CountConfig& config, const Live& live)
+        : config_(config), live_(live), count_(config, live) {}
 
-    void emit(Emitter& out) { count.emit(out); }
-    size_t handler() const { return count.handler(); }
-    size_t restore() const { return count.restore(); }
-    void emit_cold(Emitter& out) { count.emit_cold(out); }
+    void emit(Emitter& out) {
+        const size_t first = emit_counts(config_.first, live_, read_by(config_), out);
+        count_.emit(out);
+        handler_ = config_.first.empty() ? count_.handler() : first;
+    }
+    size_t handler() const { return handler_; }
+    size_t restore() const { return count_.restore(); }
+    void emit_cold(Emitter& out) { count_.emit_cold(out); }
+
+  private:
+    const CountConfig& config_;
+    const Live& live_;
+    Count count_;
+    size_t handler_ = 0;
 };
 
 /// Continue behind `insn` in the original text, unless its relocated form never falls through: a
@@ -172,7 +184,7 @@ Refusal emit_counting_detour(const Plan& plan, const CountConfig& config, const 
                              u64 address, Span<u8> buffer, DetourLayout& layout) {
     Emitter out(buffer, address);
     out.return_through(config.return_thunk);
-    CountOnly call{{}, Count(config, live)};
+    CountOnly call(config, live);
     return emit_with(call, plan, out, layout);
 }
 

@@ -68,6 +68,9 @@ struct DetourLayout {
     }
 };
 
+/// The most actions and conditions of a detour that does the work of several.
+inline constexpr size_t kMostSharedActions = 7;
+
 /// Upper bound of a detour's size in bytes; see DetourTest.LargestDetourFits.
 inline constexpr size_t kMaxDetour = 1024;
 

@@ -2,20 +2,11 @@
 #include "front.h"
 
 namespace djprobe::x86 {
-namespace {
-
-Live join(const Live& live, const Live& read) {
-    return {static_cast<RegisterSet>(live.registers | read.registers), live.flags || read.flags,
-            false};
-}
-
-}  // namespace
-
 Front::Front(const FrontConfig& config, const Live& live, const Live& read)
     : is_there_(!config.conditions.empty()),
       flags_live_(live.flags),
       conditions_({.lahf = config.lahf, .actions = config.conditions, .task = config.task},
-                  join(live, read)) {}
+                  merge(live, read)) {}
 
 void Front::emit(Emitter& out) {
     if (!is_there_) return;

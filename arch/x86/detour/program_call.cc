@@ -39,6 +39,11 @@ Live read_by(const DirectConfig& config) {
     return {registers_of(config.context), (config.context & kFlagsField) != 0, false};
 }
 
+/// The same of the conditions in front, too.
+Live read_in_all(const DirectConfig& config) {
+    return merge(read_by(config), {operands_of(config.front.conditions), false, false});
+}
+
 /// Which registers the frame keeps, if they are saved at all: those that it shows, and those that
 /// change before the others are pushed. A push takes half the bytes of a move.
 RegisterSet framed_by(const DirectConfig& config) {
@@ -53,6 +58,7 @@ ProgramCall::ProgramCall(const DirectConfig& config, const Live& live, u64 site)
       live_(live),
       front_(config.front, live, read_by(config)),
       constants_{site, config.cs, config.ss},
+      read_(read_in_all(config)),
       changed_(changed_by(config)),
       framed_(framed_by(config) & live.registers & changed_),
       pushed_(live.registers & changed_ & ~framed_) {}
@@ -120,9 +126,11 @@ void ProgramCall::guard(Emitter& out) {
 }
 
 void ProgramCall::emit(Emitter& out) {
+    const size_t counted = emit_counts(config_.first, live_, read_, out);
     front_.emit(out);
     save(out);
     guard(out);
+    if (!config_.first.empty()) handler_ = counted;
     restore_ = out.here();
     restore(out);
     front_.end(out);

@@ -38,6 +38,8 @@ struct DirectConfig {
     bool smap = false;     ///< the CPU has clac
     u64 return_thunk = 0;  ///< see Emitter::return_through()
     FrontConfig front = {};
+    /// What is counted before that, whatever becomes of the call; see CountConfig::first.
+    Span<const CountConfig> first = {};
 };
 
 /// Emit the call, from the site's registers to the site's registers, and what belongs to it but
@@ -49,7 +51,7 @@ class ProgramCall {
     void emit(Emitter& out);
     void emit_cold(Emitter& out);
     /// What emit() has written, as Emitter::size() counts: the instruction that calls the program,
-    /// and the one behind it.
+    /// or the first one that counts before it, and the one behind the call.
     size_t handler() const { return handler_; }
     size_t restore() const { return after_; }
 
@@ -63,6 +65,7 @@ class ProgramCall {
     const Live& live_;
     Front front_;
     FrameConstants constants_;
+    Live read_;            ///< what the call needs, whether it is live or not
     RegisterSet changed_;  ///< on the hot path, whatever is live
     RegisterSet framed_;   ///< what of it is live: kept in the frame
     RegisterSet pushed_;   ///< and the rest of it, pushed

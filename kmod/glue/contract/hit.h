@@ -33,19 +33,20 @@ enum djk_wants {
  */
 #define DJK_AFTER 1ul
 
-/* A site as a hit sees it. */
-struct djk_site {
-	struct djk_handler *handlers; /* those that count first, each kind in the order of its
-				       * attachment; a handler that was disabled by itself comes
-				       * back as the last one of its kind */
-};
-
 /* An address where the policy may write an int3. */
 struct djk_trap {
 	unsigned long address;
 	unsigned long resume;  /* where a hit continues; the policy changes it atomically */
 	struct djk_site *site; /* whose handlers run first; NULL: none */
 	struct djk_trap *next; /* the next trap of the bucket */
+};
+
+/* A site as a hit sees it. */
+struct djk_site {
+	struct djk_handler *handlers; /* those that count first, each kind in the order of its
+				       * attachment; a handler that was disabled by itself comes
+				       * back as the last one of its kind */
+	struct djk_trap trap;	      /* the int3 at the IA; a hit elsewhere has its address, too */
 };
 
 /* All traps, by their address. A reader has interrupts off, so that a core sync waits for it. A

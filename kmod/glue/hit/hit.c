@@ -205,10 +205,14 @@ static int notrace on_die(struct notifier_block *block, unsigned long event, voi
 	trap = djk_find_trap(regs->ip - 1);
 	if (!trap)
 		return NOTIFY_DONE;
-	regs->ip--;
 	/* The trap itself counts as an NMI, which no task preempts. */
-	if (!trap->site || !run_handlers(regs, trap->site, NMI_OFFSET))
-		regs->ip = smp_load_acquire(&trap->resume);
+	if (trap->site) {
+		/* The int3 may be in the detour. */
+		regs->ip = trap->site->trap.address;
+		if (run_handlers(regs, trap->site, NMI_OFFSET))
+			return NOTIFY_STOP;
+	}
+	regs->ip = smp_load_acquire(&trap->resume);
 	return NOTIFY_STOP;
 }
 NOKPROBE_SYMBOL(on_die);

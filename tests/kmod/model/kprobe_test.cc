@@ -17,7 +17,7 @@ namespace {
 const djk_trap* bypass() {
     for (const djk_trap* trap : djp_traps)
         for (; trap; trap = trap->next)
-            if (!trap->site) return trap;
+            if (trap->site && trap->site->trap.address != trap->address) return trap;
     return nullptr;
 }
 

@@ -26,8 +26,8 @@ ManySites::ManySites(size_t count, u64 begin, u64 distance)
     : all_(new All{.begin = begin, .distance = distance, .sites = Array<Site*>(count)}) {
     for (size_t i = 0; i < count; ++i) {
         Site* const site = all_->sites[i] = new Site;
-        site->trap.address = all_->address(i);
-        site->trap.site = &site->hit;
+        site->hit.trap.address = all_->address(i);
+        site->hit.trap.site = &site->hit;
         all_->table->insert(*site);
     }
 }

@@ -83,6 +83,8 @@ u64 Watch::find_unshown(Range text) const {
 const Reached& Watch::look() {
     ++now_;
     reached_.clear();
+    held_.clear();
+    bypassed_.clear();
     look_at_table();
     for (const size_t index : touched_)
         look_at_function(image_.functions[index]);

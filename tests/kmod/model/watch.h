@@ -102,6 +102,11 @@ class Watch {
     /// The first byte of `text` that is not what it was, but for those; or 0.
     u64 find_changed(Range text) const;
     bool is_jump(u64 address) const { return jumps_.count(address) != 0; }
+    /// Whether the jump of the site there leads, at the last look, to code that does the work of
+    /// all handlers itself.
+    bool is_held(u64 site) const { return held_.contains(site); }
+    /// Or to an int3 in such code.
+    bool is_bypassed(u64 site) const { return bypassed_.contains(site); }
 
   private:
     static constexpr u8 kJump = 0xe9, kShortJump = 0xeb;
@@ -125,7 +130,8 @@ class Watch {
     void reach_site(const djk_site* site, u64 address);
     void reach_detour(const Blob& blob, u64 anchor);
     void reach_handler(const djk_handler* handler);
-    const Handler* counter_in(const Blob& blob) const;
+    std::vector<const Handler*> held_in(const Blob& blob) const;
+    void check_held(const Blob& blob, const std::vector<const Handler*>& held, u64 anchor) const;
     Blob& blob_at(u64 address, u64 from);
     Allocation& allocation_of(const void* memory, const char* what);
     void check_tail(u64 address, size_t size) const;
@@ -150,6 +156,7 @@ class Watch {
     std::set<u64> left_;         ///< springboards that stay
     bool writes_first_ = false;  ///< what is being written is an instruction's first byte
     Reached reached_;
+    std::set<u64> held_, bypassed_;
     u64 now_ = 0;       ///< looks
     u64 quiesced_ = 0;  ///< the latest look before a quiescence that is over
     u64 clock_ = 0, synced_ = 0, last_text_write_ = 0;

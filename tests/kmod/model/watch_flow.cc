@@ -161,9 +161,11 @@ u64 Watch::follow_code(u64 address, u64 first) {
     for (u64 at = address; at < blob.end;) {
         x86::Insn insn;
         if (const djk_trap* trap = djk_find_trap(at)) {
-            // The call is left out.
-            if (trap->site || trap->resume <= at || trap->resume >= blob.end)
+            // What the detour holds is left out, and the site's handlers run.
+            if (!trap->site || trap->resume <= at || trap->resume >= blob.end)
                 fail("%#lx: an int3 in a slot leads to %#lx", at, trap->resume);
+            reach_site(trap->site, trap->site->trap.address);
+            bypassed_.insert(trap->site->trap.address);
             allocation_of(trap, "a bypass").last_reached = now_;
             at = trap->resume;
             continue;
@@ -211,33 +213,59 @@ void Watch::reach_handler(const djk_handler* handler) {
     last = now_;
 }
 
-/// The handler whose counter the code increments, or null.
-const Handler* Watch::counter_in(const Blob& blob) const {
-    const auto holds = [&](auto counter) {
-        for (u64 at = blob.begin; at + sizeof(counter) <= blob.end; ++at)
-            if (load<decltype(counter)>(at) == counter) return true;
-        return false;
+/// The handlers whose work the code does itself, in its order: it holds their counters, and the
+/// address of the one whose program it calls.
+std::vector<const Handler*> Watch::held_in(const Blob& blob) const {
+    std::map<u64, const Handler*> found;
+    const auto look_for = [&](auto value, const Handler* handler) {
+        for (u64 at = blob.begin; at + sizeof(value) <= blob.end; ++at)
+            if (load<decltype(value)>(at) == value) {
+                found[at] = handler;
+                return;
+            }
     };
     for (const auto& [link, handler] : handlers_) {
         const i64 counter = link->counter;
-        if (!counter) continue;
-        if (fits_i32(counter) ? holds(static_cast<i32>(counter)) : holds(counter)) return handler;
+        if (!counter)
+            look_for(reinterpret_cast<u64>(link), handler);
+        else if (fits_i32(counter))
+            look_for(static_cast<i32>(counter), handler);
+        else
+            look_for(counter, handler);
     }
-    return nullptr;
+    // What a call rarely runs stands behind all else, and holds the handler's address.
+    std::vector<const Handler*> held;
+    for (const auto& [at, handler] : found)
+        held.push_back(handler);
+    return held;
 }
 
-/// Whose detour is it? It holds the site's address, or that of the one handler that it calls, or
-/// its counter's.
+void Watch::check_held(const Blob& blob, const std::vector<const Handler*>& held,
+                       u64 anchor) const {
+    bool filtered = false;
+    for (const Handler* handler : held) {
+        const bool callable = handler->program >= 0 && !handler->needs_context;
+        if ((!callable && !handler->link.counter) || handler->link.wants)
+            fail("%#lx: its detour calls what cannot be called directly", anchor);
+        if (!handler->link.counter && handler != held.back())
+            fail("%#lx: its detour counts behind a call", anchor);
+        filtered |= handler->is_filtered();
+    }
+    bool asks = false;
+    for (u64 at = blob.begin; at + sizeof(u64) <= blob.end; ++at)
+        asks |= load<u64>(at) == kConditionMark;
+    if (asks != filtered) fail("%#lx: its detour has other conditions than its handlers", anchor);
+}
+
+/// Whose detour is it? It holds the site's address, or what tells its handlers.
 void Watch::reach_detour(const Blob& blob, u64 anchor) {
     const djk_site* site = nullptr;
-    const Handler* direct = counter_in(blob);
+    // An int3 leads past what it holds.
     for (u64 at = blob.begin; at < blob.end; ++at)
         if (djk_find_trap(at)) return;
+    const std::vector<const Handler*> held = held_in(blob);
     for (u64 at = blob.begin; at + 8 <= blob.end; ++at) {
         const u64 word = load<u64>(at) & ~DJK_AFTER;
-        if (const auto found = handlers_.find(reinterpret_cast<const djk_handler*>(word));
-            found != handlers_.end())
-            direct = found->second;
         const auto allocation = allocations_.upper_bound(word);
         if (allocation != allocations_.begin() && std::prev(allocation)->first == word)
             site = reinterpret_cast<const djk_site*>(word);
@@ -249,21 +277,21 @@ void Watch::reach_detour(const Blob& blob, u64 anchor) {
         if (start < anchor) continue;
         const djk_trap* trap = djk_find_trap(start);
         if (!trap || !trap->site) continue;
-        if (site ? trap->site == site : trap->site->handlers == &direct->link) address = start;
+        const auto is_of_one = [&](const Handler* handler) {
+            for (const djk_handler* one = trap->site->handlers; one; one = one->next)
+                if (one == &handler->link) return true;
+            return false;
+        };
+        if (site ? trap->site == site : std::ranges::any_of(held, is_of_one)) address = start;
     }
-    if (direct) {
-        reach_handler(&direct->link);
-        const bool callable = direct->program >= 0 && !direct->needs_context;
-        if ((!callable && !direct->link.counter) || direct->link.wants)
-            fail("%#lx: its detour calls what cannot be called directly", anchor);
-        bool asks = false;
-        for (u64 at = blob.begin; at + sizeof(u64) <= blob.end; ++at)
-            asks |= load<u64>(at) == kConditionMark;
-        if (asks != direct->is_filtered())
-            fail("%#lx: its detour has other conditions than its handler", anchor);
-        // Under an address that no check expects: while its handler leaves, a site has none
+    if (!held.empty()) {
+        check_held(blob, held, anchor);
+        for (const Handler* handler : held)
+            reach_handler(&handler->link);
+        // Under an address that no check expects: while its handlers leave, a site may have none
         // already.
-        reached_[address] = {direct};
+        reached_[address] = held;
+        held_.insert(address);
     } else if (site) {
         if (!address && leaving.contains(anchor)) return;
         if (!address) fail("%#lx: its detour is of a site that is not in the table", anchor);
