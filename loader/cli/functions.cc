@@ -16,6 +16,7 @@
 #include "kernel/glob.h"
 #include "kernel/kallsyms.h"
 #include "kernel/prototypes.h"
+#include "kernel/similar_names.h"
 #include "kernel/site_spec.h"
 
 namespace djprobe::loader {
@@ -57,7 +58,8 @@ int run_functions_verb(const FunctionsOptions& options) {
     if (functions.empty()) {
         const std::string module = missing_module(kallsyms, options.glob);
         if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", options.glob, module);
-        fail(ExitCode::kNoSuchSite, "no function is named like '{}'", options.glob);
+        fail(ExitCode::kNoSuchSite, "no function is named like '{}'{}", options.glob,
+             did_you_mean(kallsyms, options.glob));
     }
     Prototypes prototypes;
     Output output(STDOUT_FILENO);

@@ -19,6 +19,8 @@
 #include "debuginfo/inlined_index.h"
 #include "kernel/device.h"
 #include "kernel/glob.h"
+#include "kernel/kallsyms.h"
+#include "kernel/similar_names.h"
 
 namespace djprobe::loader {
 namespace {
@@ -66,6 +68,19 @@ std::optional<Device> open_device() {
     }
 }
 
+// The file, or why there is none. What is misspelt needs none.
+std::string find_lines(const LinesOptions& options, const std::string& module) {
+    try {
+        return find_debug_file(module, options.debuginfo);
+    } catch (const Error&) {
+        const std::string& symbol = options.function.symbol;
+        const Kallsyms kallsyms = Kallsyms::read();
+        const std::string meant = did_you_mean(kallsyms, symbol);
+        if (meant.empty() || !functions_like(kallsyms, symbol).empty()) throw;
+        fail(ExitCode::kNoSuchSite, "{}: no such function{}", symbol, meant);
+    }
+}
+
 [[noreturn]] void fail_without_lines(const DwarfFile& debug, const SiteSpec& asked,
                                      const std::string& function) {
     const std::size_t copies = InlinedIndex::of(debug).find(function).size();
@@ -85,7 +100,7 @@ int run_lines_verb(const LinesOptions& options) {
     const std::string& symbol = options.function.symbol;
     const std::string module = names_module(symbol) ? symbol.substr(0, symbol.find(':')) : "";
     const std::string function = module.empty() ? symbol : symbol.substr(module.size() + 1);
-    const DwarfFile debug = DwarfFile::open(find_debug_file(module, options.debuginfo));
+    const DwarfFile debug = DwarfFile::open(find_lines(options, module));
     std::vector<StatementSite> statements = sites_of(debug, function);
     if (statements.empty()) fail_without_lines(debug, options.function, function);
     if (!module.empty())

@@ -14,7 +14,6 @@
 namespace djprobe::loader {
 namespace {
 
-constexpr std::size_t kSuggestions = 3;
 constexpr std::size_t kCandidates = 8;
 
 struct Word {
@@ -53,6 +52,15 @@ std::string at_why(std::uint64_t address, std::uint64_t why, Symbolizer& symboli
                        word->text ? word->text : "for a reason newer than this loader");
 }
 
+/// As uapi/djprobe_action.h spells it behind DJPROBE_ACTION_.
+std::string operation_name(std::uint64_t operation) {
+    constexpr const char* kNames[] = {"",      "COUNT", "ADD",   "LOG2",   "IF_EQ",
+                                      "IF_NE", "IF_LT", "IF_LE", "IF_GT",  "IF_GE",
+                                      "MAX",   "MIN",   "TIME",  "ELAPSED"};
+    const bool is_known = operation > 0 && operation < std::size(kNames);
+    return is_known ? kNames[operation] : fmt::format("operation {}", operation);
+}
+
 /// What detail[] adds to the sentence.
 std::string describe_detail(const AbiReason& reason, Symbolizer& symbolizer) {
     const auto& [first, second] = reason.detail;
@@ -77,7 +85,7 @@ std::string describe_detail(const AbiReason& reason, Symbolizer& symbolizer) {
         case DJPROBE_DETAIL_ATTACH_TYPE:
             return fmt::format(" (expected attach type {})", first);
         case DJPROBE_DETAIL_ACTION:
-            return fmt::format(" (action {}, operation {}){}", first, second,
+            return fmt::format(" (action {} of the list, {}){}", first + 1, operation_name(second),
                                reason.number == DJPROBE_REASON_OPERAND_MAY_FAULT
                                    ? ": 'probeload trace' reads such memory by a program"
                                    : "");
@@ -124,12 +132,10 @@ std::string no_such_symbol(const SiteSpec& site, Symbolizer& symbolizer) {
         return fmt::format("{}: {}", site.symbol, module);
     std::string message = fmt::format("{}: no such function", site.symbol);
     if (is_data(kallsyms, site.symbol)) return message + "; the symbol is data";
-    const auto names = similar_names(kallsyms, site.symbol, kSuggestions);
-    if (names.empty()) {
-        return fmt::format("{} among the symbols of {} (inlined everywhere, or of a module?)",
-                           message, symbolizer.kernel());
-    }
-    return fmt::format("{}; did you mean {}?", message, fmt::join(names, ", "));
+    const std::string meant = did_you_mean(kallsyms, site.symbol);
+    if (!meant.empty()) return message + meant;
+    return fmt::format("{} among the symbols of {} (inlined everywhere, or of a module?)", message,
+                       symbolizer.kernel());
 }
 
 std::string ambiguous_symbol(const SiteSpec& site, const AbiReason& reason,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "kernel/similar_names.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -78,6 +80,13 @@ std::vector<std::string> similar_names(const Kallsyms& kallsyms, std::string_vie
         }
     }
     return names;
+}
+
+std::string did_you_mean(const Kallsyms& kallsyms, std::string_view wanted) {
+    constexpr std::size_t kMost = 3;
+    if (wanted.find_first_of("*?[") != wanted.npos) return "";
+    const std::vector<std::string> names = similar_names(kallsyms, wanted, kMost);
+    return names.empty() ? "" : fmt::format("; did you mean {}?", fmt::join(names, ", "));
 }
 
 }  // namespace djprobe::loader

@@ -21,4 +21,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
 std::vector<std::string> similar_names(const Kallsyms& kallsyms, std::string_view wanted,
                                        std::size_t count);
 
+/// "; did you mean vfs_read, vfs_readv?", or "". Of a pattern there is none.
+std::string did_you_mean(const Kallsyms& kallsyms, std::string_view wanted);
+
 }  // namespace djprobe::loader

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // Words of a command line that are wrong, or of no effect, are told.
 #include <fmt/core.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 
 namespace djprobe::loader {
 namespace {
+
+using testing::StartsWith;
 
 TEST(App, misspelt_options_are_told_with_what_was_meant) {
     expect_usage_error({"attach", "--fnuc", "vfs_read", "f.o"},
@@ -190,6 +193,17 @@ TEST(App, functions_by_a_pattern) {
     EXPECT_EQ(none.status, 9);
     EXPECT_EQ(none.err, "probeload: no function is named like 'no_such_function_*'\n");
     expect_usage_error({"functions", "a", "b"}, "'b' is one word too many (see --help)");
+}
+
+TEST(App, a_misspelt_function_is_told_before_what_it_would_need) {
+    const AppResult listed = run_app({"functions", "vfs_raed"});
+    EXPECT_EQ(listed.status, 9);
+    EXPECT_THAT(listed.err, StartsWith("probeload: no function is named like 'vfs_raed'; did you "
+                                       "mean vfs_read"));
+    const AppResult lines = run_app({"lines", "vfs_raed", "--debuginfo", "/no/such/folder"});
+    EXPECT_EQ(lines.status, 9);
+    EXPECT_THAT(lines.err,
+                StartsWith("probeload: vfs_raed: no such function; did you mean vfs_read"));
 }
 
 TEST(App, unknown_mode) {

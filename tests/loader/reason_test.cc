@@ -98,7 +98,7 @@ TEST(Reason, memory_that_may_fault_leaves_a_way) {
     const auto number = DJPROBE_REASON_OPERAND_MAY_FAULT;
     EXPECT_EQ(describe(number, 0, DJPROBE_ACTION_IF_GT),
               "an operand in memory that the probed instruction itself does not read or write: "
-              "reading it might fault (action 0, operation 8): 'probeload trace' reads such "
+              "reading it might fault (action 1 of the list, IF_GT): 'probeload trace' reads such "
               "memory by a program");
 }
 
