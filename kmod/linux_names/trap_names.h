@@ -32,6 +32,7 @@ static const struct djprobe_root djprobe_trap_roots[] = {
     TRACER("function_trace_init", "function_stack_trace_call"),
     TRACER("function_trace_init", "function_no_repeats_trace_call"),
     TRACER("function_trace_init", "function_stack_no_repeats_trace_call"),
+    PERHAPS("of newer versions", "function_args_trace_call"),
     TRACER("register_ftrace_function_probe", "function_trace_probe_call"),
     /* What function_trace_probe_call() calls: NAME:traceon and the like in set_ftrace_filter. */
     PERHAPS("of kernels with that command", "ftrace_traceon"),
@@ -65,6 +66,9 @@ static const struct djprobe_root djprobe_trap_roots[] = {
      * tracer is told which functions or tasks it traces. */
     PERHAPS("of versions with several users of the graph tracer", "fgraph_get_task_var"),
     PERHAPS("of versions with several users of the graph tracer", "fgraph_pid_func"),
+    PERHAPS("of versions with several users of the graph tracer", "fgraph_reserve_data"),
+    PERHAPS("of versions with several users of the graph tracer", "fgraph_retrieve_data"),
+    PERHAPS("of versions with several users of the graph tracer", "fgraph_retrieve_parent_data"),
     PERHAPS("inlined by other builds", "ftrace_lookup_ip"),
     PERHAPS("inlined by other builds", "ftrace_ops_test"),
     PERHAPS("inlined by other builds", "hash_contains_ip"),
@@ -96,6 +100,9 @@ static const struct djprobe_root djprobe_trap_roots[] = {
     TRACER("__traceiter_nmi_noise", "trace_event_raw_event_nmi_noise"),
     TRACER("__traceiter_nmi_noise", "perf_trace_nmi_noise"),
     TRACER("__traceiter_nmi_noise", "__bpf_trace_nmi_noise"),
+    /* What a tracepoint calls for a probe on it (t:NAME in dynamic_events), and fprobe traces. */
+    PERHAPS("of versions with probes on tracepoints", "__probestub_notifier_run"),
+    PERHAPS("of versions with probes on tracepoints", "__probestub_nmi_noise"),
     TRACER("bpf_probe_register", "bpf_trace_run1"),
     TRACER("bpf_probe_register", "bpf_trace_run2"),
     TRACER("bpf_probe_register", "bpf_prog_inc_misses_counter"),
@@ -166,6 +173,18 @@ static const struct djprobe_root djprobe_trap_roots[] = {
     PERHAPS("of older versions", "event_enable_count_trigger"),
     PERHAPS("of kernels with histograms", "hist_enable_trigger"),
     PERHAPS("of older versions", "hist_enable_count_trigger"),
+    /* A probe on an event (e:NAME in dynamic_events) is such a trigger, too. Before it takes room in
+     * the ring buffer it reads its strings, to learn how long they are. Names of symbols (symstr)
+     * lead on to kallsyms and vsnprintf(), which must stay sites. */
+    PERHAPS("of kernels with probes on events", "eprobe_trigger_func"),
+    PERHAPS("inlined by other builds", "get_eprobe_size"),
+    PERHAPS("inlined by other builds", "get_event_field"),
+    TRACER("get_eprobe_size", "copy_from_kernel_nofault"),
+    PERHAPS("inlined by other builds", "copy_from_kernel_nofault_allowed"),
+    TRACER("get_eprobe_size", "strncpy_from_kernel_nofault"),
+    PERHAPS("inlined by other builds", "copy_from_user_nofault"),
+    PERHAPS("inlined by other builds", "strncpy_from_user_nofault"),
+    PERHAPS("inlined by other builds", "strnlen_user_nofault"),
     /* A histogram of events is made with the ring buffer's guard closed, which lets three more in:
      * with ten int3s on that way each event brings a thousand. */
     PERHAPS("of kernels with histograms", "event_hist_trigger"),
@@ -204,6 +223,10 @@ static const struct djprobe_root djprobe_trap_roots[] = {
     TRACER("ring_buffer_read_page", "ring_buffer_event_data"),
     PERHAPS("inlined by other builds", "rb_commit"),
     PERHAPS("inlined by other builds", "ring_buffer_nr_dirty_pages"),
+    /* A function that several trace comes through ftrace_caller, whose last instructions the
+     * trampoline of a single user has not, and fragile_names.h neither. */
+    PATHSELF("ftrace_caller_end"),
+    PATHSELF("ftrace_regs_caller_end"),
     VARIANT("what calls several users of ftrace", "arch_ftrace_ops_list_func"),
     VARIANT("what calls several users of ftrace", "ftrace_ops_list_func"),
     TRACER("register_ftrace_function", "ftrace_ops_assist_func"),

@@ -98,8 +98,8 @@ function rcu_cpu_starting
 	ret
 	.irp name, secondary_startup_64, native_write_cr0, native_write_cr4, rcu_report_dead, \
 		native_send_call_func_single_ipi, arch_cpu_idle, ret_from_fork, ftrace_caller, \
-		ftrace_regs_caller, sched_clock, native_sched_clock, rcu_is_watching, \
-		arch_ftrace_ops_list_func
+		ftrace_regs_caller, ftrace_caller_end, ftrace_regs_caller_end, sched_clock, \
+		native_sched_clock, rcu_is_watching, arch_ftrace_ops_list_func
 	.globl \name
 	.set \name, rcu_cpu_starting
 	.endr

@@ -20,7 +20,7 @@ template <class Functions>
 Refusal find_closure(const Functions& functions, Span<const u64> roots, Span<u64> members,
                      size_t& count);
 
-/// Room for what runs on every int3: a third of it on Debian's kernels; more where calls come
+/// Room for what runs on every int3: nearly half of it on Debian's kernels; more where calls come
 /// through pads.
 inline constexpr size_t kMaxTrapPath = 512;
 

@@ -26,7 +26,7 @@ class Recursion : public ProbeTest {
 
 // What the handler's helpers enter, once per hit each.
 constexpr const char* kInner[] = {"htab_map_update_elem", "__bpf_ringbuf_reserve",
-                                  "copy_from_kernel_nofault"};
+                                  "bpf_probe_read_kernel"};
 
 TEST_F(Recursion, HitsFromWithinAHandlerAreCountedAsMissed) {
     for (const djprobe_mode outer_mode : kBothModes)

@@ -70,13 +70,16 @@ TEST_F(Sites, WhatTracesTheTrapPath) {
     // What the graph tracer and those of latencies call before they guard themselves. Not every
     // version or build has them.
     for (const char* symbol :
-         {"fgraph_get_task_var", "fgraph_pid_func", "ftrace_lookup_ip", "ftrace_ops_test",
-          "wakeup_tracer_call", "wakeup_graph_entry", "func_prolog_preempt_disable",
+         {"fgraph_get_task_var", "fgraph_pid_func", "fgraph_reserve_data", "fgraph_retrieve_data",
+          "function_args_trace_call", "ftrace_lookup_ip", "ftrace_ops_test", "wakeup_tracer_call",
+          "wakeup_graph_entry", "func_prolog_preempt_disable",
           // What a tracepoint of the path runs outside its guards.
           "tracing_gen_ctx_irq_test", "trace_buffer_unlock_commit_regs", "__ftrace_trace_stack",
           "stacktrace_trigger", "traceon_trigger", "tracer_tracing_is_on", "perf_tp_event",
           "trace_clock_jiffies", "ktime_get_mono_fast_ns", "ktime_get_boot_fast_ns", "read_tsc",
           "event_hist_trigger", "tracing_map_insert", "hist_enable_trigger",
+          "__probestub_notifier_run", "eprobe_trigger_func", "get_eprobe_size",
+          "copy_from_kernel_nofault", "ftrace_caller_end", "ftrace_regs_caller_end",
           // And the walk of the stack among these, with what traces its functions.
           "stack_trace_save", "arch_stack_walk", "stack_trace_consume_entry", "unwind_next_frame",
           "kernel_text_address", "bpf_ksym_find", "trace_function", "__trace_graph_return",
