@@ -150,10 +150,11 @@ bool Sites::link(Site& site, const Member& member) {
     djk_handler_start(member.handler);
     add(site, member.handler);
     stop_joining(site);
-    // Other members that joined may have taken that back: the code need not serve them.
-    if (!site.joining) (void)reshape(site, nullptr);
-    // An armed site works: at worst it stays armed.
-    (void)settle(site);
+    // An armed site works: at worst it stays armed, or the list serves its handlers.
+    if (site.joining)
+        (void)settle(site);
+    else
+        (void)reshape_or_later(site);
     return true;
 }
 

@@ -99,6 +99,30 @@ TEST_F(Shared, WithoutMemoryAnInt3LeadsToTheList) {
     session_.finish();
 }
 
+/// Without memory the list serves the one that is linked, until the optimizer finds some. (What was
+/// not learned of a program for want of memory stays unknown.)
+TEST_F(Shared, WhatIsLinkedWithoutMemoryIsHeldLater) {
+    size_t later = 0;
+    bool failed = true;
+    for (int n = 0; failed; ++n) {
+        Probe* const counter = attach(kCounter);
+        expect_held({counter});
+        const int before = kernel_.failed;
+        kernel_.fail_after = n;
+        kernel_.keep_failing = true;
+        Probe* const program = attach(kProgram);
+        kernel_.fail_after = -1;
+        failed = kernel_.failed > before;
+        const bool held = is_held();
+        session_.settle();
+        later += program && !held && failed && is_held();
+        session_.detach(program ? Group{program, counter} : Group{counter});
+        session_.settle();
+    }
+    EXPECT_GT(later, 0u);
+    session_.finish();
+}
+
 /// A task that was preempted right before that int3 finds its trap until the code is freed.
 TEST_F(Shared, TheTrapLastsAsLongAsItsCode) {
     Probe* const counter = attach(kCounter);
