@@ -28,19 +28,6 @@ class FrontTest : public test::CountFixture {
     static FrontConfig front(const Actions& conditions, bool lahf = true) {
         return {{conditions.data(), conditions.size()}, test::task_layout(), lahf};
     }
-    void write(Detoured& site, Refusal refusal, const Bytes& detour) {
-        ASSERT_EQ(refusal, Refusal());
-        bench_.arena().write(bench_.arena().slot(), detour);
-        site.write_jump_to(bench_.arena().slot() + layout_.entry);
-        DirectBench::reset();
-    }
-    /// A program behind the conditions.
-    void program_at(Detoured& site, const DirectConfig& config, const Live& live) {
-        Bytes bytes(kMaxDetour, kInt3);
-        const Refusal refusal = emit_direct_detour(site.plan(), config, live, bench_.arena().slot(),
-                                                   {bytes.data(), bytes.size()}, layout_);
-        write(site, refusal, bytes);
-    }
     /// A handler with the whole frame behind them.
     void handler_at(Detoured& site, const DetourConfig& config) {
         Bytes bytes(kMaxDetour, kInt3);

@@ -50,18 +50,6 @@ u64* counters_of(Reach reach, size_t list) {
 
 class SharedTest : public test::CountFixture {
   protected:
-    void write(Detoured& site, Refusal refusal, const Bytes& detour) {
-        ASSERT_EQ(refusal, Refusal());
-        bench_.arena().write(bench_.arena().slot(), detour);
-        site.write_jump_to(bench_.arena().slot() + layout_.entry);
-        DirectBench::reset();
-    }
-    void program_at(Detoured& site, const DirectConfig& config, const Live& live) {
-        Bytes bytes(kMaxDetour, kInt3);
-        const Refusal refusal = emit_direct_detour(site.plan(), config, live, bench_.arena().slot(),
-                                                   {bytes.data(), bytes.size()}, layout_);
-        write(site, refusal, bytes);
-    }
     size_t cost_beside_program(const std::vector<CountConfig>& first) {
         size_t cost[2] = {};
         for (const bool counts : {false, true}) {

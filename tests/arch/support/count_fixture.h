@@ -31,12 +31,22 @@ class CountFixture : public testing::TestWithParam<Arena::Place> {
     /// Write the jump to a detour that counts.
     void count_at(Detoured& site, const x86::CountConfig& config, const x86::Live& live) {
         Bytes bytes(x86::kMaxDetour, x86::kInt3);
-        const u64 slot = bench_.arena().slot();
-        ASSERT_EQ(emit_counting_detour(site.plan(), config, live, slot,
-                                       {bytes.data(), bytes.size()}, layout_),
-                  Refusal());
-        bench_.arena().write(slot, bytes);
-        site.write_jump_to(slot + layout_.entry);
+        const Refusal refusal =
+            emit_counting_detour(site.plan(), config, live, bench_.arena().slot(),
+                                 {bytes.data(), bytes.size()}, layout_);
+        write(site, refusal, bytes);
+    }
+    /// Or to one that calls a program.
+    void program_at(Detoured& site, const x86::DirectConfig& config, const x86::Live& live) {
+        Bytes bytes(x86::kMaxDetour, x86::kInt3);
+        const Refusal refusal = emit_direct_detour(site.plan(), config, live, bench_.arena().slot(),
+                                                   {bytes.data(), bytes.size()}, layout_);
+        write(site, refusal, bytes);
+    }
+    void write(Detoured& site, Refusal refusal, const Bytes& detour) {
+        ASSERT_EQ(refusal, Refusal());
+        bench_.arena().write(bench_.arena().slot(), detour);
+        site.write_jump_to(bench_.arena().slot() + layout_.entry);
         DirectBench::reset();
     }
     Machine run(const Machine& machine) { return bench_.run(machine, bench_.text()).machine; }
