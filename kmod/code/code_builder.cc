@@ -26,7 +26,6 @@ x86::Live live_of(const CodeRequest& request, const Shape& shape) {
 }  // namespace
 
 bool CodeBuilder::may_hold(Span<const djk_handler* const> handlers) {
-    if (handlers.empty() || handlers.size() > kMostHeld) return false;
     size_t actions = 0;
     for (size_t i = 0; i < handlers.size(); ++i) {
         const djk_handler* handler = handlers[i];
@@ -82,7 +81,7 @@ Refusal CodeBuilder::emit_held(const CodeRequest& request, const Shape& shape, u
     x86::DirectConfig direct;
     // It could be described when the shape was chosen.
     if (!calls_.describe(machine_, program, direct)) return Refusal{Reason::NO_MEMORY};
-    if (has_front(program)) direct.front = front_of(program);
+    direct.front = front_of(program);
     direct.first = {counts, count};
     return emit_direct_detour(request.plan, direct, live, address, out, layout);
 }
@@ -103,7 +102,7 @@ Refusal CodeBuilder::emit(const CodeRequest& request, const Shape& shape, u64 ad
         .return_thunk = machine_.return_thunk,
     };
     if (!plan.may_jump()) return emit_out_of_line(plan, config, address, out, layout);
-    if (shape.count && !shape.front) return emit_held(request, shape, address, out, layout);
+    if (shape.holds()) return emit_held(request, shape, address, out, layout);
     if (shape.front) config.front = front_of(shape.held[0]);
     config.live = live_of(request, shape);
     return emit_detour(plan, config, address, out, layout);

@@ -30,8 +30,8 @@ class CodeBuilder {
     /// Write all code that has been built into its slots. Takes the text lock.
     void flush() { writer_.flush(); }
 
-    /// Whether a detour may do itself what these do, in this order: count, and call the program of
-    /// the last one. More than kMostHeld it does not.
+    /// Whether a detour may do itself what these up to kMostHeld handlers do, in this order: count,
+    /// and call the program of the last one.
     bool may_hold(Span<const djk_handler* const> handlers);
     /// Whether there are conditions in front of what it runs.
     static bool has_front(const djk_handler* handler) {

@@ -28,7 +28,6 @@ struct Shape {
         for (const djk_handler* handler : handlers)
             held[count++] = handler;
     }
-    Span<const djk_handler* const> all_held() const { return {held, count}; }
     /// Whether the detour does anything for a handler without looking at the list.
     bool holds() const { return count && !front; }
 };

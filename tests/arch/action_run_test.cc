@@ -75,8 +75,7 @@ TEST_P(ActionTest, RandomListsDoWhatTheyMean) {
     for (u64 round = lists; round && !HasFailure(); --round) {
         const Actions actions = test::random_actions(random, kListCounters * 8);
         const auto reach = static_cast<Reach>(random() % 3);
-        const Live live = {static_cast<RegisterSet>(random() & random() & kCallerSaved),
-                           random() % 2 == 0, false};
+        const Live live = test::random_live(random);
         const std::string note = test::describe(actions) + " live " +
                                  std::to_string(live.registers) + (live.flags ? " flags" : "");
         SCOPED_TRACE(note);

@@ -363,16 +363,15 @@ Refusal emit_timer(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layou
                                 layout);
 }
 
+/// An action whose code is among the longest of its kind.
+Action longest(u8 operation) {
+    return {operation, DJPROBE_TASK_PID, 2, DJPROBE_ACTION_SIGNED | DJPROBE_ACTION_TASK, 0, 0};
+}
+
 /// The longest list of the longest actions.
 Refusal emit_actions(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layout) {
     Action actions[DJPROBE_ACTIONS_MAX];
-    for (Action& action : actions)
-        action = {DJPROBE_ACTION_LOG2,
-                  DJPROBE_TASK_PID,
-                  2,
-                  DJPROBE_ACTION_SIGNED | DJPROBE_ACTION_TASK,
-                  0,
-                  0};
+    std::ranges::fill(actions, longest(DJPROBE_ACTION_LOG2));
     for (size_t i = 0; i < DJPROBE_EXTREMES_MAX; ++i)
         actions[i].operation = DJPROBE_ACTION_MIN;
     // Which an extreme has to give back.
@@ -387,13 +386,7 @@ Refusal emit_shared(const Plan& plan, u64 text, Span<u8> out, DetourLayout& layo
     // As extremes, which two lists may be.
     static_assert(kMostSharedActions <= 2 * DJPROBE_EXTREMES_MAX);
     Action actions[kMostSharedActions];
-    for (Action& action : actions)
-        action = {DJPROBE_ACTION_MIN,
-                  DJPROBE_TASK_PID,
-                  2,
-                  DJPROBE_ACTION_SIGNED | DJPROBE_ACTION_TASK,
-                  0,
-                  0};
+    std::ranges::fill(actions, longest(DJPROBE_ACTION_MIN));
     const Span<const Action> all = actions;
     const size_t half = kMostSharedActions / 2;
     const CountConfig counts[] = {

@@ -61,9 +61,10 @@ class FrontTest : public test::CountFixture {
 INSTANTIATE_TEST_SUITE_P(, FrontTest, testing::Values(Arena::Place::Low, Arena::Place::High),
                          test::place_name);
 
-Live random_live(std::mt19937_64& random) {
-    return {static_cast<RegisterSet>(random() & random() & kCallerSaved), random() % 2 == 0,
-            random() % 8 == 0};
+Live live_anywhere(std::mt19937_64& random) {
+    Live live = test::random_live(random);
+    live.system_flags = random() % 8 == 0;
+    return live;
 }
 
 TEST_P(FrontTest, RandomConditionsLetThroughWhatTheyMean) {
@@ -71,11 +72,8 @@ TEST_P(FrontTest, RandomConditionsLetThroughWhatTheyMean) {
     size_t passed = 0, filtered = 0, changed = 0;
     for (int round = 0; round < 4000 && !HasFailure(); ++round) {
         const Actions conditions = test::random_conditions(random);
-        const Live live = random_live(random);
-        const FieldSet kinds[] = {kNoField, kAllFields,
-                                  static_cast<FieldSet>(random() & kAllFields)};
-        DirectConfig config =
-            direct_.config(static_cast<RegisterSet>(random() & kCallerSaved), kinds[random() % 3]);
+        const Live live = live_anywhere(random);
+        DirectConfig config = random_call(random);
         config.front = front(conditions, random() % 4 != 0);
         const std::string note = test::describe(conditions) + " live " +
                                  std::to_string(live.registers) + (live.flags ? " flags" : "");
@@ -125,7 +123,7 @@ TEST_P(FrontTest, AHandlerWithTheWholeFrameIsFilteredAsWell) {
         const Actions conditions = test::random_conditions(random);
         DetourConfig config = bench_.detour_config();
         config.front = front(conditions, random() % 2);
-        config.live = random_live(random);
+        config.live = live_anywhere(random);
         config.redirects = random() % 2;
         SCOPED_TRACE(test::describe(conditions));
         test::set_crash_note(test::describe(conditions));

@@ -80,10 +80,6 @@ std::vector<Counting> random_lists(std::mt19937_64& random, size_t lists, size_t
     return all;
 }
 
-Live live_somewhere(std::mt19937_64& random) {
-    return {static_cast<RegisterSet>(random() & random() & kCallerSaved), random() % 2 == 0, false};
-}
-
 /// All of a site's actions and conditions, for what machines have to hold.
 Actions joined(const std::vector<Counting>& lists, const Actions& conditions) {
     Actions all = conditions;
@@ -119,12 +115,9 @@ TEST_P(SharedTest, RandomListsAreDoneBeforeAProgramAndItsConditions) {
         if (random() % 2) conditions = test::random_conditions(random);
         if (conditions.size() > 4) conditions.resize(4);
         std::vector<Counting> lists = random_lists(random, 1 + random() % 2, conditions.size());
-        const Live live = live_somewhere(random);
+        const Live live = test::random_live(random);
         const bool lahf = random() % 4 != 0;
-        const FieldSet kinds[] = {FieldSet{0}, kAllFields,
-                                  static_cast<FieldSet>(random() & kAllFields)};
-        DirectConfig config =
-            direct_.config(static_cast<RegisterSet>(random() & kCallerSaved), kinds[random() % 3]);
+        DirectConfig config = random_call(random);
         config.front = {all_of(conditions), test::task_layout(), lahf};
         std::vector<CountConfig> first;
         for (const Counting& list : lists)
@@ -175,7 +168,7 @@ TEST_P(SharedTest, RandomListsAreDoneOneAfterTheOther) {
     for (int round = 0; round < 4000 && !HasFailure(); ++round) {
         std::vector<Counting> lists = random_lists(random, 3, 0);
         const bool lahf = random() % 4 != 0;
-        const Live live = live_somewhere(random);
+        const Live live = test::random_live(random);
         std::vector<CountConfig> configs;
         for (const Counting& list : lists)
             configs.push_back(list.config(lahf));

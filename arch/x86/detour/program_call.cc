@@ -58,7 +58,6 @@ ProgramCall::ProgramCall(const DirectConfig& config, const Live& live, u64 site)
       live_(live),
       front_(config.front, live, read_by(config)),
       constants_{site, config.cs, config.ss},
-      read_(read_in_all(config)),
       changed_(changed_by(config)),
       framed_(framed_by(config) & live.registers & changed_),
       pushed_(live.registers & changed_ & ~framed_) {}
@@ -126,7 +125,7 @@ void ProgramCall::guard(Emitter& out) {
 }
 
 void ProgramCall::emit(Emitter& out) {
-    const size_t counted = emit_counts(config_.first, live_, read_, out);
+    const size_t counted = emit_counts(config_.first, live_, read_in_all(config_), out);
     front_.emit(out);
     save(out);
     guard(out);

@@ -65,7 +65,6 @@ class ProgramCall {
     const Live& live_;
     Front front_;
     FrameConstants constants_;
-    Live read_;            ///< what the call needs, whether it is live or not
     RegisterSet changed_;  ///< on the hot path, whatever is live
     RegisterSet framed_;   ///< what of it is live: kept in the frame
     RegisterSet pushed_;   ///< and the rest of it, pushed

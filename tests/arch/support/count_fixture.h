@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "support/detoured.h"
 #include "support/direct.h"
 
@@ -11,6 +13,12 @@ namespace djprobe::test {
 
 inline constexpr x86::Live kAllLive = {x86::kCallerSaved, true, false};
 inline constexpr x86::Live kNothingLive = {0, false, false};
+
+/// Flags and some registers, by chance.
+inline x86::Live random_live(std::mt19937_64& random) {
+    return {static_cast<x86::RegisterSet>(random() & random() & x86::kCallerSaved),
+            random() % 2 == 0, false};
+}
 
 /// A function whose only site is its start; it does nothing.
 inline const Bytes& plain() {
@@ -25,6 +33,13 @@ class CountFixture : public testing::TestWithParam<Arena::Place> {
         x86::DirectConfig direct = direct_.config(0, 0);
         if (far) direct_.move_hits_away(direct);
         return {direct.hits, lahf, 0};
+    }
+    /// A call of a program that changes some registers, and reads nothing, all or some of them.
+    x86::DirectConfig random_call(std::mt19937_64& random) {
+        const x86::FieldSet kinds[] = {0, x86::kAllFields,
+                                       static_cast<x86::FieldSet>(random() & x86::kAllFields)};
+        return direct_.config(static_cast<x86::RegisterSet>(random() & x86::kCallerSaved),
+                              kinds[random() % 3]);
     }
     u64 counted() const { return DirectBench::per_cpu().hits + DirectBench::far_hits(); }
 
