@@ -59,7 +59,7 @@ int run_functions_verb(const FunctionsOptions& options) {
         const std::string module = missing_module(kallsyms, options.glob);
         if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", options.glob, module);
         fail(ExitCode::kNoSuchSite, "no function is named like '{}'{}", options.glob,
-             did_you_mean(kallsyms, options.glob));
+             hint_at(kallsyms, options.glob));
     }
     Prototypes prototypes;
     Output output(STDOUT_FILENO);

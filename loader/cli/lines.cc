@@ -75,9 +75,11 @@ std::string find_lines(const LinesOptions& options, const std::string& module) {
     } catch (const Error&) {
         const std::string& symbol = options.function.symbol;
         const Kallsyms kallsyms = Kallsyms::read();
-        const std::string meant = did_you_mean(kallsyms, symbol);
-        if (meant.empty() || !functions_like(kallsyms, symbol).empty()) throw;
-        fail(ExitCode::kNoSuchSite, "{}: no such function{}", symbol, meant);
+        const std::string unloaded = missing_module(kallsyms, symbol);
+        if (!unloaded.empty()) fail(ExitCode::kNoSuchSite, "{}: {}", symbol, unloaded);
+        const std::string hint = hint_at(kallsyms, symbol);
+        if (hint.empty() || !functions_like(kallsyms, symbol).empty()) throw;
+        fail(ExitCode::kNoSuchSite, "{}: no such function{}", symbol, hint);
     }
 }
 

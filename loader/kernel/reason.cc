@@ -122,18 +122,13 @@ ExitCode exit_code(std::uint32_t number, int error) {
     }
 }
 
-bool is_data(const Kallsyms& kallsyms, std::string_view name) {
-    return kallsyms.has_data_symbol(name) && kallsyms.find(name).empty();
-}
-
 std::string no_such_symbol(const SiteSpec& site, Symbolizer& symbolizer) {
     const Kallsyms& kallsyms = symbolizer.kallsyms();
     if (const std::string module = missing_module(kallsyms, site.symbol); !module.empty())
         return fmt::format("{}: {}", site.symbol, module);
     std::string message = fmt::format("{}: no such function", site.symbol);
-    if (is_data(kallsyms, site.symbol)) return message + "; the symbol is data";
-    const std::string meant = did_you_mean(kallsyms, site.symbol);
-    if (!meant.empty()) return message + meant;
+    const std::string hint = hint_at(kallsyms, site.symbol);
+    if (!hint.empty()) return message + hint;
     return fmt::format("{} among the symbols of {} (inlined everywhere, or of a module?)", message,
                        symbolizer.kernel());
 }

@@ -82,9 +82,14 @@ std::vector<std::string> similar_names(const Kallsyms& kallsyms, std::string_vie
     return names;
 }
 
-std::string did_you_mean(const Kallsyms& kallsyms, std::string_view wanted) {
+bool is_data(const Kallsyms& kallsyms, std::string_view name) {
+    return kallsyms.has_data_symbol(name) && kallsyms.find(name).empty();
+}
+
+std::string hint_at(const Kallsyms& kallsyms, std::string_view wanted) {
     constexpr std::size_t kMost = 3;
     if (wanted.find_first_of("*?[") != wanted.npos) return "";
+    if (is_data(kallsyms, wanted)) return "; the symbol is data";
     const std::vector<std::string> names = similar_names(kallsyms, wanted, kMost);
     return names.empty() ? "" : fmt::format("; did you mean {}?", fmt::join(names, ", "));
 }

@@ -21,7 +21,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
 std::vector<std::string> similar_names(const Kallsyms& kallsyms, std::string_view wanted,
                                        std::size_t count);
 
-/// "; did you mean vfs_read, vfs_readv?", or "". Of a pattern there is none.
-std::string did_you_mean(const Kallsyms& kallsyms, std::string_view wanted);
+/// Whether only data has this name.
+bool is_data(const Kallsyms& kallsyms, std::string_view name);
+
+/// Of a name that no function has: "; the symbol is data", "; did you mean vfs_read, vfs_readv?",
+/// or "". Of a pattern there is none.
+std::string hint_at(const Kallsyms& kallsyms, std::string_view wanted);
 
 }  // namespace djprobe::loader

@@ -204,6 +204,9 @@ TEST(App, a_misspelt_function_is_told_before_what_it_would_need) {
     EXPECT_EQ(lines.status, 9);
     EXPECT_THAT(lines.err,
                 StartsWith("probeload: vfs_raed: no such function; did you mean vfs_read"));
+    const AppResult module = run_app({"lines", "nosuch:f", "--debuginfo", "/no/such/folder"});
+    EXPECT_EQ(module.status, 9);
+    EXPECT_EQ(module.err, "probeload: nosuch:f: no module nosuch is loaded: modprobe nosuch\n");
 }
 
 TEST(App, unknown_mode) {
