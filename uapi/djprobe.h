@@ -535,4 +535,22 @@ struct djprobe_keep {
 };
 #define DJPROBE_IOC_KEEP _IO('j', 13)
 
+/*
+ * Control fd: read text of the kernel or of a module as it is without djprobe's patches. What
+ * others have patched, kprobes too, is told as it is.
+ *
+ * The bytes are those of one moment. There are fewer than asked for where the text ends. EACCES:
+ * `address` is in no text, or its module comes or goes. EINVAL: `length` is 0 or more than
+ * DJPROBE_TEXT_MAX. EPERM: the caller may not see addresses, or lockdown forbids kprobes. ENOMEM:
+ * out of memory. May sleep, for as long as another task writes text.
+ */
+struct djprobe_text {
+	__u32 size;    /* in */
+	__u32 length;  /* in: how many bytes; out: how many there are */
+	__u64 address; /* in */
+	__u64 bytes;   /* in: user pointer to room for them */
+};
+#define DJPROBE_TEXT_MAX 65536
+#define DJPROBE_IOC_TEXT _IO('j', 14)
+
 #endif

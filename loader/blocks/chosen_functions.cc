@@ -17,9 +17,7 @@ namespace {
 [[noreturn]] void refuse(const SiteSpec& site, const Refusal& why, Symbolizer& symbolizer) {
     const Error error = refusal(site, "", reason_of(why), 0, symbolizer);
     if (why.reason != Reason::FOREIGN_PATCH) throw error;
-    // The text does not tell whose it is.
-    fail(error.code(),
-         "{}: blocks are counted where no probe stands; 'probeload list' shows those of djprobe",
+    fail(error.code(), "{}: blocks are counted where nothing but djprobe has patched the text",
          error.what());
 }
 

@@ -150,7 +150,10 @@ Probe Device::attach_acting(const SiteSpec& site, const AttachRequest& request,
     if (UniqueFd fd = attach_sites(sites, attach)) return Probe(std::move(fd));
     const int error = errno;
     check_actions_known(error, attach);
-    throw refusal(site, request.prog_name, reason_of(attach), error, symbolizer);
+    AbiReason reason = reason_of(attach);
+    if (reason.detail[0] < request.actions.size())
+        reason.action = request.actions[reason.detail[0]];
+    throw refusal(site, request.prog_name, reason, error, symbolizer);
 }
 
 Probe Device::attach(const SiteSpec& site, const AttachRequest& request,
@@ -234,6 +237,20 @@ djprobe_explain Device::explain(const SiteSpec& site, Symbolizer& symbolizer,
     djprobe_explain explain = {};
     if (!ask(site, flags, explain)) throw refusal(site, "", reason_of(explain), errno, symbolizer);
     return explain;
+}
+
+std::size_t Device::read_text(std::uint64_t address, std::span<std::uint8_t> bytes) const {
+    std::size_t done = 0;
+    while (done < bytes.size()) {
+        djprobe_text text = {};
+        text.size = sizeof text;
+        text.length = std::min<std::size_t>(bytes.size() - done, DJPROBE_TEXT_MAX);
+        text.address = address + done;
+        text.bytes = reinterpret_cast<std::uintptr_t>(bytes.data() + done);
+        if (ioctl(fd_.get(), DJPROBE_IOC_TEXT, &text) < 0) break;
+        done += text.length;
+    }
+    return done;
 }
 
 std::uint32_t Device::set_switches(std::uint32_t change, std::uint32_t on) const {

@@ -121,6 +121,10 @@ class Device {
     [[nodiscard]] djprobe_explain explain(const SiteSpec& site, Symbolizer& symbolizer,
                                           std::uint32_t flags = 0) const;
 
+    /// Puts the text at `address` as it is without djprobe's patches into `bytes`, and returns how
+    /// many bytes there are of it: none where that is no text, or the module cannot tell.
+    [[nodiscard]] std::size_t read_text(std::uint64_t address, std::span<std::uint8_t> bytes) const;
+
     /// Sets those of `change` (enum djprobe_switches) to be on that are in `on`, the others off;
     /// returns all that are on then. Throws Error where lockdown forbids it.
     std::uint32_t set_switches(std::uint32_t change, std::uint32_t on) const;

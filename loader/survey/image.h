@@ -17,6 +17,11 @@ struct Elf;
 
 namespace djprobe::loader {
 
+/// What a user can do where the running kernel cannot be read.
+inline constexpr const char* kImageInstead =
+    "explain and survey take an image instead, with --vmlinux and a copy of /proc/kallsyms with "
+    "--symbols";
+
 /// Loaded parts of a kernel by virtual address, with its symbols at the same addresses.
 class KernelImage {
   public:
@@ -33,7 +38,8 @@ class KernelImage {
     [[nodiscard]] bool add(LoadedModule& module, const std::optional<ModuleStruct>& told);
 
     [[nodiscard]] const Kallsyms& symbols() const noexcept { return symbols_; }
-    /// Live text: boot-time patching (alternatives, ftrace, retpolines) has been done.
+    /// Live text: boot-time patching (alternatives, ftrace, retpolines) has been done. It is what
+    /// it is without djprobe's own patches, as far as the loaded module tells that.
     [[nodiscard]] bool is_live() const noexcept { return live_; }
 
     /// The bytes at [begin, end), or an empty span when not all of them are there.

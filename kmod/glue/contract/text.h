@@ -41,6 +41,9 @@ struct djk_patch {
 };
 void djk_show_patch(struct djk_patch *patch);
 void djk_hide_patch(struct djk_patch *patch);
+/* `bytes` are a copy of the text at `address`: replace in it what may differ from the original by
+ * the original. Under djk_text_lock() since the text was copied. */
+void djk_undo_patches(unsigned char *bytes, unsigned long address, size_t size);
 
 /* Wait until no task is preempted, interrupted or running in any text or handler that was
  * unreachable when the call began. It takes tens of milliseconds. The caller holds neither the

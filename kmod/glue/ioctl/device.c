@@ -16,6 +16,7 @@
 #include "../kernel.h"
 #include "request.h"
 #include "switch.h"
+#include "tell_text.h"
 
 static int info(void __user *argument)
 {
@@ -93,6 +94,8 @@ static long control_ioctl(struct file *file, unsigned int command, unsigned long
 		return djk_switch((void __user *)argument);
 	case DJPROBE_IOC_EVENT:
 		return djk_event(argument);
+	case DJPROBE_IOC_TEXT:
+		return djk_tell_text((void __user *)argument, djk_may_see_addresses(file));
 	default:
 		return -ENOTTY;
 	}

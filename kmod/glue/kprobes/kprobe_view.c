@@ -96,6 +96,27 @@ static struct djk_patch *find_ours(unsigned long begin, unsigned long end)
 	return NULL;
 }
 
+/* Into `bytes`, which begin at `address`: what the patch hides in [begin, end), as far as both have
+ * it. */
+static void undo(unsigned char *bytes, unsigned long address, const struct djk_patch *patch,
+		 unsigned long begin, unsigned long end)
+{
+	begin = max(begin, patch->address);
+	end = min(end, patch->address + patch->length);
+	memcpy(bytes + (begin - address), patch->original + (begin - patch->address), end - begin);
+}
+
+void djk_undo_patches(unsigned char *bytes, unsigned long address, size_t size)
+{
+	const unsigned long end = address + size;
+	struct djk_patch *patch = NULL;
+
+	while ((patch = next_patch(patch, address, end)))
+		if (patch->ours.begin < end && patch->ours.end > address)
+			undo(bytes, address, patch, max(address, patch->ours.begin),
+			     min(end, patch->ours.end));
+}
+
 /* ---- The kprobes that have come. Under djk_text_lock(). ---- */
 
 static unsigned long came[DJK_NEW_KPROBES];
@@ -130,14 +151,6 @@ static unsigned long call_original(enum hooked hooked, unsigned long a, unsigned
 	return djk_call(originals[hooked], a, b, 0, 0, 0);
 }
 
-static void undo(kprobe_opcode_t *bytes, unsigned long address, const struct djk_patch *patch)
-{
-	const unsigned long begin = max(address, patch->address);
-	const unsigned long end = min(address + MAX_INSN_SIZE, patch->address + patch->length);
-
-	memcpy(bytes + (begin - address), patch->original + (begin - patch->address), end - begin);
-}
-
 /* Returns where to read the bytes at `address` without any probes: in `bytes`, or in the text. 0:
  * they cannot be read. As __recover_optprobed_insn() does, which it calls first. */
 static unsigned long recover(kprobe_opcode_t *bytes, unsigned long address)
@@ -159,7 +172,7 @@ static unsigned long recover(kprobe_opcode_t *bytes, unsigned long address)
 		preempt_enable();
 	}
 	for (; patch; patch = next_patch(patch, address, address + MAX_INSN_SIZE))
-		undo(bytes, address, patch);
+		undo(bytes, address, patch, address, address + MAX_INSN_SIZE);
 	return (unsigned long)bytes;
 }
 

@@ -47,7 +47,10 @@ enum class FieldKind : uint8_t {
     SiteList,   ///< pointer to djprobe_site, then a __u32 count
     ProbeFd,    ///< a probe fd, else EBADF; EBUSY where an event holds it
     KernelFd,   ///< a perf event or a BPF link, else EBADF; ENXIO where the event has been closed
-    Answers,    ///< __u32 count and bytes of each, then a pointer to where they go
+    TextLength,   ///< 1 to DJPROBE_TEXT_MAX, else EINVAL
+    TextAddress,  ///< of text, else EACCES
+    TextRoom,     ///< pointer to where text goes
+    Answers,      ///< __u32 count and bytes of each, then a pointer to where they go
 };
 
 struct Field {

@@ -61,6 +61,11 @@ constexpr Field kSwitch[] = {
     {FieldKind::Switches, offsetof(djprobe_switch, change), 8},
     FIELD(Any, djprobe_switch, reason),
 };
+constexpr Field kText[] = {
+    FIELD(TextLength, djprobe_text, length),
+    FIELD(TextAddress, djprobe_text, address),
+    FIELD(TextRoom, djprobe_text, bytes),
+};
 constexpr Field kInfo[] = {FIELD(Any, djprobe_info, abi_version)};
 #undef FIELD
 
@@ -118,6 +123,15 @@ const Command kCommands[] = {
     {"EVENT", DJPROBE_IOC_EVENT, Side::Control, 0, 10, false, true, {}, {}},
     {"HOLD", DJPROBE_IOC_HOLD, Side::Event, sizeof(djprobe_hold), 10, false, false, kHold, {EBUSY}},
     {"KEEP", DJPROBE_IOC_KEEP, Side::Probe, sizeof(djprobe_keep), 10, false, false, kKeep, {ENXIO}},
+    {"TEXT",
+     DJPROBE_IOC_TEXT,
+     Side::Control,
+     sizeof(djprobe_text),
+     10,
+     true,
+     false,
+     kText,
+     {EACCES, ENOMEM}},
     {"number 99", _IO('j', 99), Side::Neither, 8, 2, false, false, {}, {}},
     {"another driver's", 0x5401, Side::Neither, 64, 2, false, false, {}, {}},
     {"with a direction",
@@ -442,6 +456,21 @@ void fill_field(const Field& field, uint8_t* bytes, bool mistake, const Surround
             value = static_cast<uint32_t>(
                 mistake ? around.other_files[dice.below(around.other_files.size())] : around.probe);
             if (mistake || around.probe < 0) model.must_fail(EBADF);
+            break;
+        case FieldKind::TextLength:
+            value = mistake ? (dice.one_in(3) ? 0 : DJPROBE_TEXT_MAX + 1 + dice.below(1u << 31))
+                            : 1 + dice.below(kPage - kLists);
+            if (mistake) model.must_fail(EINVAL);
+            break;
+        case FieldKind::TextAddress:
+            value = dice.one_in(4)
+                        ? dice.below(~uint64_t{0})
+                        : around.addresses[dice.below(around.addresses.size())] + dice.below(300);
+            break;
+        case FieldKind::TextRoom:
+            value = mistake ? around.bad_pointers[dice.below(around.bad_pointers.size())]
+                            : reinterpret_cast<uintptr_t>(bytes + kLists);
+            if (mistake) model.must_fail(EFAULT), model.errors.insert(EACCES);
             break;
         case FieldKind::KernelFd: {
             const int strange = dice.one_in(4)
