@@ -94,7 +94,7 @@ enum djprobe_detail {
 	  "an operand in memory that the probed instruction itself does not read or write: "       \
 	  "reading it might fault", ACTION)                                                        \
 	/* 64..127: int3 stays, the jump is refused. */                                            \
-	X(64, MODE_INT3, "mode-int3", "int3 was asked for", NONE)                                  \
+	X(64, MODE_INT3, "mode-int3", "a probe at this site asked for int3", NONE)                 \
 	X(65, SHORT_REGION, "short-region",                                                        \
 	  "fewer than 5 bytes up to the end of the function", AT /* the end of the function */)    \
 	X(66, BRANCH_INTO_REGION, "branch-into-region",                                            \

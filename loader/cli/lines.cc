@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "base/output.h"
@@ -68,6 +70,16 @@ std::optional<Device> open_device() {
     }
 }
 
+// The module that is named or, where only a module has such a function, that one; "" is the kernel.
+std::string module_of(const std::string& symbol) {
+    if (names_module(symbol)) return symbol.substr(0, symbol.find(':'));
+    const Kallsyms kallsyms = Kallsyms::read();
+    const std::vector<Symbol> found = kallsyms.find(symbol);
+    const auto differs = [&](const Symbol& one) { return one.module != found.front().module; };
+    const bool is_one = !found.empty() && std::ranges::none_of(found, differs);
+    return is_one ? std::string(found.front().module) : "";
+}
+
 // The file, or why there is none. What is misspelt needs none.
 std::string find_lines(const LinesOptions& options, const std::string& module) {
     try {
@@ -100,8 +112,8 @@ int run_lines_verb(const LinesOptions& options) {
         fail(ExitCode::kUsage, "--source: -j shows no text of the source");
     SourceText source(options.source);
     const std::string& symbol = options.function.symbol;
-    const std::string module = names_module(symbol) ? symbol.substr(0, symbol.find(':')) : "";
-    const std::string function = module.empty() ? symbol : symbol.substr(module.size() + 1);
+    const std::string module = module_of(symbol);
+    const std::string function = names_module(symbol) ? symbol.substr(module.size() + 1) : symbol;
     const DwarfFile debug = DwarfFile::open(find_lines(options, module));
     std::vector<StatementSite> statements = sites_of(debug, function);
     if (statements.empty()) fail_without_lines(debug, options.function, function);
@@ -130,7 +142,10 @@ Command add_lines(CLI::App& app) {
             [options](const std::string& text) {
                 options->function = parse_one_function(text, "lines", "count --lines");
                 if (options->function.offset != 0)
-                    fail(ExitCode::kUsage, "{}: the lines are those of a whole function", text);
+                    fail(ExitCode::kUsage,
+                         "{0}: lines takes a whole function, {1}; 'probeload explain {0}' shows "
+                         "one place",
+                         text, options->function.symbol);
             },
             "SYM or MODULE:SYM")
         ->type_name("")

@@ -101,10 +101,14 @@ djprobe_action action_of(djprobe_action_operation operation, const Operand& oper
 std::vector<djprobe_action> parse_conditions(std::string_view text, const SiteSpec& site,
                                              Prototypes& prototypes) {
     std::vector<djprobe_action> actions;
+    const std::string_view whole = text;
     for (std::size_t end = 0; end != text.npos;
          text.remove_prefix(end == text.npos ? 0 : end + 2)) {
         end = text.find("&&");
-        actions.push_back(parse_condition(trim(text.substr(0, end)), site, prototypes));
+        const std::string_view one = trim(text.substr(0, end));
+        if (one.empty() && whole.find("&&") != whole.npos)
+            fail(ExitCode::kUsage, "--if: '{}': a comparison is missing beside '&&'", whole);
+        actions.push_back(parse_condition(one, site, prototypes));
     }
     if (actions.size() > kMostConditions)
         fail(ExitCode::kUsage, "--if: {} comparisons, more than {}", actions.size(),

@@ -14,28 +14,22 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/plural.h"
+#include "kernel/pt_regs.h"
 
 namespace djprobe::loader {
 namespace {
 
-// In the order of their numbers.
-constexpr std::array<std::string_view, 16> kWhole = {"rax", "rcx", "rdx", "rbx", "rsp", "rbp",
-                                                     "rsi", "rdi", "r8",  "r9",  "r10", "r11",
-                                                     "r12", "r13", "r14", "r15"};
-constexpr std::array<std::string_view, 16> kHalf = {"eax",  "ecx",  "edx",  "ebx", "esp",  "ebp",
-                                                    "esi",  "edi",  "r8d",  "r9d", "r10d", "r11d",
-                                                    "r12d", "r13d", "r14d", "r15d"};
 // By the C convention: di, si, dx, cx, r8, r9.
 constexpr std::array<std::uint8_t, 6> kArguments = {7, 6, 2, 1, 8, 9};
 
 std::optional<Operand> find_register(std::string_view text) {
-    const auto number = [&](const auto& names) {
-        return static_cast<std::uint8_t>(std::ranges::find(names, text) - names.begin());
-    };
-    if (const std::uint8_t reg = number(kWhole); reg < kWhole.size())
-        return Operand{reg, 8, false, {}};
-    if (const std::uint8_t reg = number(kHalf); reg < kHalf.size())
-        return Operand{reg, 4, false, {}};
+    for (std::size_t i = 0; i < kPtRegs.size(); ++i) {
+        const PtReg& reg = pt_reg_of_instructions(i);
+        const auto number = static_cast<std::uint8_t>(i);
+        if (text == reg.whole) return Operand{number, 8, false, {}};
+        if (text == reg.half) return Operand{number, 4, false, {}};
+    }
     return std::nullopt;
 }
 
@@ -46,7 +40,7 @@ bool is_part_of_register(std::string_view text) {
         "dh", "dx", "si", "di", "bp", "sil", "sp", "dil", "bpl", "spl"};
     if (std::ranges::count(kParts, text) != 0) return true;
     return (text.ends_with('b') || text.ends_with('w')) &&
-           std::ranges::count(kWhole, text.substr(0, text.size() - 1)) != 0;
+           std::ranges::count(kPtRegs, text.substr(0, text.size() - 1), &PtReg::whole) != 0;
 }
 
 // "-0x18" is -24.
@@ -71,7 +65,8 @@ std::optional<Operand> find_memory(std::string_view text) {
     if (!base || base->width != 8 || !displacement || !known ||
         (!width.empty() && !width.starts_with(':')))
         fail(ExitCode::kUsage,
-             "'{}': memory is written as in 0x18(%rdi):4, with a register and 1, 2, 4 or 8 bytes",
+             "'{}': memory is written as in 0x18(%rdi):4: a displacement of 32 bits, a whole "
+             "register, and 1, 2, 4 or 8 bytes",
              text);
     return Operand{base->reg, static_cast<std::uint8_t>(*bytes), false, displacement};
 }
@@ -145,12 +140,16 @@ Operand find_argument(std::string_view text, const SiteSpec& site, Prototypes& p
     return {kArguments.at(index), found->size, found->is_signed, {}};
 }
 
-// Some functions call their third parameter arg2.
-void refuse_namesake(std::string_view text, std::size_t index, const SiteSpec& site,
-                     Prototypes& prototypes) {
+// Some functions call their third parameter arg2, and most have fewer than six.
+void check_known(std::string_view text, std::size_t index, const SiteSpec& site,
+                 Prototypes& prototypes) {
     if (site.is_glob() || site.symbol.empty()) return;
     const auto known = find_parameters(site, prototypes);
     if (!known) return;
+    const bool has_more = !known->empty() && known->back().name.empty();  // "..."
+    if (index >= known->size() && !has_more)
+        fail(ExitCode::kUsage, "'{}': {} has {}", text, site.str(),
+             plural(known->size(), "argument"));
     const auto found = std::ranges::find(*known, text, &Parameter::name);
     if (found == known->end() || found == known->begin() + static_cast<std::ptrdiff_t>(index))
         return;
@@ -175,7 +174,7 @@ Operand find_operand(std::string_view text, const SiteSpec& site, Prototypes& pr
              text, site.str());
     }
     if (const auto index = argument_index(text)) {
-        refuse_namesake(text, *index, site, prototypes);
+        check_known(text, *index, site, prototypes);
         return {kArguments.at(*index), 8, false, {}};
     }
     if (site.is_glob()) {

@@ -63,6 +63,20 @@ std::string advice() {
         release());
 }
 
+/// What a user has named is a folder, or a file that can be the right one.
+void check_named(const std::optional<std::string>& folder) {
+    std::error_code error;
+    const fs::file_status status = folder ? fs::status(*folder, error) : fs::file_status();
+    if (!folder || fs::is_directory(status)) return;
+    if (!fs::exists(status))
+        fail(ExitCode::kBadFile, "--debuginfo {}: {}", *folder, error.message());
+    if (!fs::is_regular_file(status) || file_build_id(*folder).empty())
+        fail(ExitCode::kBadFile,
+             "--debuginfo {}: neither a folder nor an ELF file with a build id: a vmlinux, or a "
+             "module's .ko or .ko.debug",
+             *folder);
+}
+
 }  // namespace
 
 std::optional<std::string> installed_debug_file(const std::string& module) {
@@ -73,6 +87,7 @@ std::optional<std::string> installed_debug_file(const std::string& module) {
 }
 
 std::string find_debug_file(const std::string& module, const std::optional<std::string>& folder) {
+    check_named(folder);
     const std::string what = module.empty() ? "the running kernel" : "the module " + module;
     const BuildId running = running_build_id(module);
     const std::vector<fs::path> found = candidates(module, folder);

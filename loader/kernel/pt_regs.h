@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace djprobe::loader {
@@ -12,7 +14,6 @@ struct PtReg {
     std::string_view member;       ///< of struct pt_regs
 };
 
-/// Instructions number them otherwise.
 inline constexpr std::array<PtReg, 16> kPtRegs = {{{"rax", "eax", "ax"},
                                                    {"rdx", "edx", "dx"},
                                                    {"rcx", "ecx", "cx"},
@@ -29,5 +30,11 @@ inline constexpr std::array<PtReg, 16> kPtRegs = {{{"rax", "eax", "ax"},
                                                    {"r13", "r13d", "r13"},
                                                    {"r14", "r14d", "r14"},
                                                    {"r15", "r15d", "r15"}}};
+
+/// By its number in instructions, which is another one for the first eight.
+constexpr const PtReg& pt_reg_of_instructions(std::size_t number) {
+    constexpr std::array<std::uint8_t, 8> kByDwarf = {0, 2, 1, 3, 7, 6, 4, 5};
+    return kPtRegs.at(number < kByDwarf.size() ? kByDwarf.at(number) : number);
+}
 
 }  // namespace djprobe::loader

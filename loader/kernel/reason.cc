@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/glob.h"
+#include "kernel/pt_regs.h"
 #include "kernel/rights.h"
 #include "kernel/similar_names.h"
 
@@ -61,6 +62,35 @@ std::string operation_name(std::uint64_t operation) {
     return is_known ? kNames[operation] : fmt::format("operation {}", operation);
 }
 
+/// "0x44(%rdi):4", as a user names it.
+std::string memory_operand(const djprobe_action& action) {
+    const bool compares =
+        action.operation >= DJPROBE_ACTION_IF_EQ && action.operation <= DJPROBE_ACTION_IF_GE;
+    const auto displacement = static_cast<std::int32_t>(
+        compares ? action.offset : static_cast<std::uint32_t>(action.value));
+    const auto distance = std::int64_t{displacement};
+    std::string text =
+        distance < 0 ? fmt::format("-{:#x}", -distance) : fmt::format("{:#x}", distance);
+    if (distance == 0) text.clear();
+    text += fmt::format("(%{})", pt_reg_of_instructions(action.reg).whole);
+    if (action.width != 8) text += fmt::format(":{}", action.width);
+    return text;
+}
+
+/// Which action, or where it is known what the user has named, that; and what to do.
+std::string describe_action(const AbiReason& reason) {
+    const auto& [index, operation] = reason.detail;
+    const bool is_memory = reason.action && reason.action->flags & DJPROBE_ACTION_MEMORY;
+    std::string text = is_memory ? fmt::format(" ({})", memory_operand(*reason.action))
+                                 : fmt::format(" (action {} of the list, {})", index + 1,
+                                               operation_name(operation));
+    if (reason.number == DJPROBE_REASON_OPERAND_MAY_FAULT)
+        text +=
+            ": 'probeload count --blocks' shows what instructions read, 'probeload trace' reads "
+            "such memory by a program";
+    return text;
+}
+
 /// What detail[] adds to the sentence.
 std::string describe_detail(const AbiReason& reason, Symbolizer& symbolizer) {
     const auto& [first, second] = reason.detail;
@@ -85,10 +115,7 @@ std::string describe_detail(const AbiReason& reason, Symbolizer& symbolizer) {
         case DJPROBE_DETAIL_ATTACH_TYPE:
             return fmt::format(" (expected attach type {})", first);
         case DJPROBE_DETAIL_ACTION:
-            return fmt::format(" (action {} of the list, {}){}", first + 1, operation_name(second),
-                               reason.number == DJPROBE_REASON_OPERAND_MAY_FAULT
-                                   ? ": 'probeload trace' reads such memory by a program"
-                                   : "");
+            return describe_action(reason);
     }
     return "";
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,8 @@ namespace djprobe::loader {
 struct AbiReason {
     std::uint32_t number = DJPROBE_REASON_NONE;
     std::uint64_t detail[2] = {};
+    /// What is at fault in a list of actions, where the caller knows the list.
+    std::optional<djprobe_action> action{};
 };
 
 /// The reason in an answer of the module, or of the analysis.

@@ -11,22 +11,10 @@
 namespace djprobe::loader {
 namespace {
 
-// Instructions and DWARF number these registers otherwise.
-constexpr std::array<std::size_t, 4> kFirstByInstructions = {0, 2, 1, 3};
-constexpr std::array<std::size_t, 4> kNextByInstructions = {7, 6, 4, 5};
-
-std::string member_of(std::size_t number) {
-    if (number < 4)
-        number = kFirstByInstructions[number];
-    else if (number < 8)
-        number = kNextByInstructions[number - 4];
-    return std::string(kPtRegs[number].member);
-}
-
 std::set<std::string> members_of(x86::RegisterSet registers) {
     std::set<std::string> members;
     for (std::size_t i = 0; i < kPtRegs.size(); ++i)
-        if (registers >> i & 1) members.insert(member_of(i));
+        if (registers >> i & 1) members.emplace(pt_reg_of_instructions(i).member);
     return members;
 }
 

@@ -114,6 +114,10 @@ TEST_F(Condition, that_cannot_be_is_one_line_that_says_why) {
                                      "register (edi, rdi) or memory (0x18(%rdi):4)"),
                   std::string::npos)
             << text;
+    for (const char* text : {"count > 1 &&", "&& count > 1", "count > 1 && && by > 2", "&&"})
+        EXPECT_EQ(refused(text),
+                  "--if: '" + std::string(text) + "': a comparison is missing beside '&&'");
+    EXPECT_EQ(refused("arg6 > 1"), "'arg6': read has 5 arguments");
     for (const char* text : {"al > 1", "dx > 1", "r8b > 1", "rdiw > 1"})
         EXPECT_NE(refused(text).find("': a register is named whole or by its lower half: rdi, edi"),
                   std::string::npos)

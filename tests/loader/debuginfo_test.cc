@@ -42,8 +42,26 @@ TEST(BuildId, IsFoundAmongOtherNotes) {
 }
 
 TEST(DebugFile, WhatIsMissingNamesThePackage) {
-    EXPECT_THAT([] { (void)find_debug_file("no_such_module", "/no/folder"); },
+    EXPECT_THAT([] { (void)find_debug_file("no_such_module", "/proc/self/fdinfo"); },
                 ThrowsMessage<Error>(HasSubstr("install the package linux-image-")));
+}
+
+TEST(DebugFile, WhatIsNamedIsAFolderOrAnElfFile) {
+    const auto refused = [](const char* named) {
+        try {
+            (void)find_debug_file("", named);
+        } catch (const Error& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    EXPECT_EQ(refused("/no/folder"), "--debuginfo /no/folder: No such file or directory");
+    for (const char* other : {"/etc/passwd", "/dev/null"})
+        EXPECT_EQ(refused(other),
+                  "--debuginfo " + std::string(other) +
+                      ": neither a folder nor an ELF file with a build id: a vmlinux, or a "
+                      "module's .ko or .ko.debug");
+    EXPECT_THAT(refused("/proc/self/exe"), HasSubstr("belongs to another build"));
 }
 
 TEST(SourceText, TheBuildsFoldersGiveWayToTheUsers) {

@@ -84,7 +84,7 @@ TEST(Reason, addresses_are_named_by_what_they_are) {
               "vfs_read+0x5");
     EXPECT_EQ(describe(DJPROBE_REASON_PAST_END, 0xffffffff81001000, 0xffffffff810010c2),
               "past the end of the function, which is 0xc2 bytes long");
-    EXPECT_EQ(describe(DJPROBE_REASON_MODE_INT3), "int3 was asked for");
+    EXPECT_EQ(describe(DJPROBE_REASON_MODE_INT3), "a probe at this site asked for int3");
 }
 
 TEST(Reason, reserved_instruction_tells_its_own_reason) {
@@ -98,8 +98,23 @@ TEST(Reason, memory_that_may_fault_leaves_a_way) {
     const auto number = DJPROBE_REASON_OPERAND_MAY_FAULT;
     EXPECT_EQ(describe(number, 0, DJPROBE_ACTION_IF_GT),
               "an operand in memory that the probed instruction itself does not read or write: "
-              "reading it might fault (action 1 of the list, IF_GT): 'probeload trace' reads such "
-              "memory by a program");
+              "reading it might fault (action 1 of the list, IF_GT): 'probeload count --blocks' "
+              "shows what instructions read, 'probeload trace' reads such memory by a program");
+}
+
+TEST(Reason, memory_that_may_fault_is_named_as_the_user_names_it) {
+    const auto operand = [](djprobe_action action) {
+        Symbolizer names = symbolizer();
+        const std::string text = describe_reason(
+            {DJPROBE_REASON_OPERAND_MAY_FAULT, {0, action.operation}, action}, names);
+        const std::size_t open = text.find(" (") + 2;
+        return text.substr(open, text.find("): ") - open);
+    };
+    constexpr auto kMemory = DJPROBE_ACTION_MEMORY;
+    EXPECT_EQ(operand({DJPROBE_ACTION_LOG2, 7, 4, kMemory, 0, 0x44}), "0x44(%rdi):4");
+    EXPECT_EQ(operand({DJPROBE_ACTION_ADD, 12, 8, kMemory, 0, ~7ULL}), "-0x8(%r12)");
+    EXPECT_EQ(operand({DJPROBE_ACTION_IF_GT, 4, 8, kMemory, 0, 3}), "(%rsp)");
+    EXPECT_EQ(operand({DJPROBE_ACTION_IF_EQ, 1, 1, kMemory, 0xfffffff0, 3}), "-0x10(%rcx):1");
 }
 
 TEST(Reason, newer_than_the_loader) {
