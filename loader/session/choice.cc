@@ -54,6 +54,18 @@ std::set<std::string_view> places_of(const std::vector<Program>& programs,
     return places;
 }
 
+// Where a tool's user names the function, sections name none: "fentry/dummy_fentry" stands for what
+// "kprobe/dummy_kprobe" does.
+bool stand_for(std::string_view place, const std::set<std::string_view>& probed) {
+    if (probed.contains(place)) return true;
+    for (const std::string_view kind : {"_fentry", "_fexit"}) {
+        if (!place.ends_with(kind)) continue;
+        const std::string stem(place.substr(0, place.size() - kind.size()));
+        return probed.contains(stem + "_kprobe") || probed.contains(stem + "_kretprobe");
+    }
+    return false;
+}
+
 // Tools have programs of two kinds for the same places, and take what the kernel can. A probe costs
 // less than fentry, and a typed tracepoint less than a raw one.
 void leave_out_alternatives(const AttachOptions& options, Choice& choice) {
@@ -62,7 +74,7 @@ void leave_out_alternatives(const AttachOptions& options, Choice& choice) {
         const std::string_view type = type_of_section(program.section);
         const std::string_view place = place_of_section(program.section);
         if (is_named(options, program)) return false;
-        if (type == "fentry" || type == "fexit") return probed.contains(place);
+        if (type == "fentry" || type == "fexit") return stand_for(place, probed);
         const bool is_raw = type == "raw_tp" || type == "raw_tracepoint";
         return is_raw && typed.contains(place);
     });

@@ -79,6 +79,20 @@ TEST_F(ChoiceOf, mixed_object_goes_to_djprobe_and_to_libbpf) {
     EXPECT_EQ(choice.left_out[0], "2 programs left out: the object has others for the same places");
 }
 
+TEST_F(ChoiceOf, alternative_that_names_no_function_is_left_out) {
+    const Object object = open(R"(
+        #define SEC(name) __attribute__((section(name), used))
+        SEC("fentry/dummy_fentry") int typed_entry(void *ctx) { return 0; }
+        SEC("fexit/dummy_fexit") int typed_return(void *ctx) { return 0; }
+        SEC("fentry/other_fentry") int other(void *ctx) { return 0; }
+        SEC("kprobe/dummy_kprobe") int entry(void *ctx) { return 0; }
+        SEC("kretprobe/dummy_kretprobe") int at_return(void *ctx) { return 0; }
+    )");
+    const Choice choice = choose_programs(options_, object);
+    EXPECT_EQ(names(choice.probes), "entry at_return");
+    EXPECT_EQ(names(choice.others), "other");
+}
+
 TEST_F(ChoiceOf, alternative_is_taken_by_its_name) {
     options_.programs = {"typed", "entry"};
     const Object object = open(kMixed);
