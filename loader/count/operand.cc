@@ -146,8 +146,9 @@ void check_known(std::string_view text, std::size_t index, const SiteSpec& site,
     if (site.is_glob() || site.symbol.empty()) return;
     const auto known = find_parameters(site, prototypes);
     if (!known) return;
-    const bool has_more = !known->empty() && known->back().name.empty();  // "..."
-    if (index >= known->size() && !has_more)
+    // A struct may take two, and "..." any number.
+    const bool takes_one_each = std::ranges::all_of(*known, &Parameter::size);
+    if (index >= known->size() && takes_one_each)
         fail(ExitCode::kUsage, "'{}': {} has {}", text, site.str(),
              plural(known->size(), "argument"));
     const auto found = std::ranges::find(*known, text, &Parameter::name);
