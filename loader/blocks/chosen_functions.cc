@@ -17,7 +17,9 @@ namespace {
 [[noreturn]] void refuse(const SiteSpec& site, const Refusal& why, Symbolizer& symbolizer) {
     const Error error = refusal(site, "", reason_of(why), 0, symbolizer);
     if (why.reason != Reason::FOREIGN_PATCH) throw error;
-    fail(error.code(), "{}: blocks are counted where nothing but djprobe has patched the text",
+    fail(error.code(),
+         "{}: blocks are counted where nothing but djprobe has patched the text: take that away "
+         "first; /sys/kernel/debug/kprobes/list shows kprobes",
          error.what());
 }
 

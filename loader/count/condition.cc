@@ -61,6 +61,8 @@ djprobe_action parse_condition(std::string_view text, const SiteSpec& site,
         if (at == text.npos || !text.substr(at).starts_with(word)) continue;
         const std::string_view name = trim(text.substr(0, at));
         std::string_view number = trim(text.substr(at + word.size()));
+        if (number.empty())
+            fail(ExitCode::kUsage, "--if: '{}': a number is missing behind '{}'", text, word);
         refuse_number_first(text, name, word, number);
         Operand operand = find_operand(name, site, prototypes);
         const bool negative = number.starts_with('-');

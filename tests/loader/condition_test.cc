@@ -117,6 +117,9 @@ TEST_F(Condition, that_cannot_be_is_one_line_that_says_why) {
     for (const char* text : {"count > 1 &&", "&& count > 1", "count > 1 && && by > 2", "&&"})
         EXPECT_EQ(refused(text),
                   "--if: '" + std::string(text) + "': a comparison is missing beside '&&'");
+    EXPECT_EQ(refused("count >"), "--if: 'count >': a number is missing behind '>'");
+    EXPECT_EQ(refused("count > 1 && count <="),
+              "--if: 'count <=': a number is missing behind '<='");
     EXPECT_EQ(refused("arg4 > 1", "seek"), "'arg4': seek has 3 arguments");
     for (const char* text : {"al > 1", "dx > 1", "r8b > 1", "rdiw > 1"})
         EXPECT_NE(refused(text).find("': a register is named whole or by its lower half: rdi, edi"),
@@ -151,7 +154,7 @@ TEST_F(Condition, that_cannot_be_is_one_line_that_says_why) {
     EXPECT_EQ(refused("-1 == flags"),
               "--if: '-1 == flags': the operand comes first: write 'flags == -1'");
     EXPECT_NE(refused("0x10 >= count").find("write 'count <= 0x10'"), std::string::npos);
-    for (const char* text : {"rdi >", "rdi > x", "rdi >> 3", "rdi > -9223372036854775809"})
+    for (const char* text : {"rdi > x", "rdi >> 3", "rdi > -9223372036854775809"})
         EXPECT_NE(refused(text).find("is no number"), std::string::npos) << text;
     for (const char* text : {"", "rdi", "rdi = 1", "rdi ! 1"})
         EXPECT_NE(refused(text).find("is no comparison"), std::string::npos) << text;
