@@ -537,7 +537,8 @@ struct djprobe_keep {
 
 /*
  * Control fd: read text of the kernel or of a module as it is without djprobe's patches. What
- * others have patched, kprobes too, is told as it is.
+ * others have patched is told as it is, kprobes too; but where a kprobe has come onto the first
+ * byte of a jump of djprobe's, the original is told.
  *
  * The bytes are those of one moment. There are fewer than asked for where the text ends. EACCES:
  * `address` is in no text, or its module comes or goes. EINVAL: `length` is 0 or more than

@@ -106,6 +106,18 @@ TEST_F(Text, ShowsWhatOthersHavePatched) {
               TextBytes(expected.begin(), expected.begin() + (site + 1 - start)));
 }
 
+TEST_F(Text, ShowsTheOriginalUnderAKprobeOnOurJump) {
+    const uint64_t start = start_of("vfs_read");
+    const TextBytes before = live(start, kOfEach);
+    const Probe probe = device_.must_attach(at("vfs_read"));
+    expect_mechanism(probe, DJPROBE_MODE_AUTO);
+    KprobeEvent kprobe("text_later");
+    ASSERT_EQ(kprobe.add(probe.query().address), 0);
+    ASSERT_EQ(kprobe.enable(true), 0);
+    EXPECT_EQ(live(probe.query().address, 1)[0], 0xcc) << "there is no kprobe";
+    EXPECT_EQ(original(start, kOfEach), before);
+}
+
 TEST_F(Text, EndsWhereTheTextEnds) {
     const uint64_t end = start_of("_etext");
     EXPECT_EQ(tell(end - 16, 64).bytes.size(), 16u);
