@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <limits>
 #include <string_view>
 
@@ -16,8 +15,10 @@ namespace djprobe::loader {
 
 std::string positive(const std::string& text) {
     double value = 0;
-    const bool ok = CLI::detail::lexical_cast(text, value) && value > 0 && std::isfinite(value);
-    return ok ? "" : fmt::format("'{}' is not a number of seconds above 0", text);
+    constexpr double kMost = 1e9;  // 31 years: clocks can still be added to
+    if (!CLI::detail::lexical_cast(text, value) || !(value > 0))
+        return fmt::format("'{}' is not a number of seconds above 0", text);
+    return value <= kMost ? "" : fmt::format("'{}' is more than {:.0f} seconds", text, kMost);
 }
 
 std::string not_empty(const std::string& text) {

@@ -10,7 +10,7 @@
 
 namespace djprobe::loader {
 
-/// Seconds: a finite number above 0, with or without decimals.
+/// Seconds: a number above 0, at most 10^9, with or without decimals.
 std::string positive(const std::string& text);
 /// For options of which none means something else than "".
 std::string not_empty(const std::string& text);

@@ -31,6 +31,13 @@ inline constexpr std::array<PtReg, 16> kPtRegs = {{{"rax", "eax", "ax"},
                                                    {"r14", "r14d", "r14"},
                                                    {"r15", "r15d", "r15"}}};
 
+/// Whether it is the name of one, or of its lower half.
+constexpr bool names_pt_reg(std::string_view word) {
+    for (const PtReg& reg : kPtRegs)
+        if (word == reg.whole || word == reg.half) return true;
+    return false;
+}
+
 /// By its number in instructions, which is another one for the first eight.
 constexpr const PtReg& pt_reg_of_instructions(std::size_t number) {
     constexpr std::array<std::uint8_t, 8> kByDwarf = {0, 2, 1, 3, 7, 6, 4, 5};

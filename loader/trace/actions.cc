@@ -58,8 +58,7 @@ std::vector<djprobe_action> c_conditions(const Question& question, Prototypes& p
 
 bool is_name_of_register(std::string_view name) {
     if (name.size() == 4 && name.starts_with("arg")) return true;
-    return std::ranges::any_of(
-        kPtRegs, [&](const PtReg& reg) { return name == reg.whole || name == reg.half; });
+    return names_pt_reg(name);
 }
 
 // In C an argument hides the register that is called so.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "kernel/pt_regs.h"
+
 namespace djprobe::loader {
 namespace {
 
@@ -50,6 +52,11 @@ std::string hint_for(std::string_view word, const Scope& scope) {
             "at {}: name a register (rdi, edi), or where debug information is that tells "
             "(--debuginfo)",
             word, scope.place);
+    if (scope.at_returns && names_pt_reg(word))
+        return fmt::format(
+            "registers are not named at a return: `retval` is, and the arguments as they were at "
+            "the entry; trace {}+OFFSET takes registers",
+            scope.place);
     if (word == "NULL") return "NULL is a macro: write 0";
     if (is_macro(word))
         return fmt::format(

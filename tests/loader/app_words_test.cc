@@ -157,6 +157,10 @@ TEST(App, numbers_that_are_none) {
                        "--duration: 'soon' is not a number of seconds above 0 (see --help)");
     expect_usage_error({"attach", "-d", "0", "f.o"},
                        "--duration: '0' is not a number of seconds above 0 (see --help)");
+    for (const char* const most : {"1e10", "1e99", "inf"})
+        expect_usage_error(
+            {"attach", "-d", most, "f.o"},
+            std::string("--duration: '") + most + "' is more than 1000000000 seconds (see --help)");
     for (const char* const lines : {"abc", "1.5", "0", "-1"})
         expect_usage_error({"logs", "reads", "-n", lines},
                            std::string("--lines: '") + lines +
