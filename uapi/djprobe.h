@@ -536,9 +536,8 @@ struct djprobe_keep {
 #define DJPROBE_IOC_KEEP _IO('j', 13)
 
 /*
- * Control fd: read text of the kernel or of a module as it is without djprobe's patches. What
- * others have patched is told as it is, kprobes too; but where a kprobe has come onto the first
- * byte of a jump of djprobe's, the original is told.
+ * Control fd: read text of the kernel or of a module as it is without djprobe's patches, and
+ * without the int3s and jumps of the kernel's own kprobes. Tracers' calls are told as they are.
  *
  * The bytes are those of one moment. There are fewer than asked for where the text ends. EACCES:
  * `address` is in no text, or its module comes or goes. EINVAL: `length` is 0 or more than

@@ -15,12 +15,7 @@ namespace djprobe::loader {
 namespace {
 
 [[noreturn]] void refuse(const SiteSpec& site, const Refusal& why, Symbolizer& symbolizer) {
-    const Error error = refusal(site, "", reason_of(why), 0, symbolizer);
-    if (why.reason != Reason::FOREIGN_PATCH) throw error;
-    fail(error.code(),
-         "{}: blocks are counted where nothing but djprobe has patched the text: take that away "
-         "first; /sys/kernel/debug/kprobes/list shows kprobes",
-         error.what());
+    throw refusal(site, "", reason_of(why), 0, symbolizer);
 }
 
 Symbol find_one(const SiteSpec& site, const Kallsyms& kallsyms, Symbolizer& symbolizer) {

@@ -121,7 +121,7 @@ class Device {
     [[nodiscard]] djprobe_explain explain(const SiteSpec& site, Symbolizer& symbolizer,
                                           std::uint32_t flags = 0) const;
 
-    /// Puts the text at `address` as it is without djprobe's patches into `bytes`, and returns how
+    /// Puts the text at `address` as it is without probes into `bytes`, and returns how
     /// many bytes there are of it: none where that is no text, or the module cannot tell.
     [[nodiscard]] std::size_t read_text(std::uint64_t address, std::span<std::uint8_t> bytes) const;
 

@@ -20,6 +20,20 @@ std::string verdict_line(const Explanation& e) {
     return fmt::format("jump, by {}\n", tactic_name(e.plan.tactic));
 }
 
+/// Who else is in the text, which the local analysis does not see.
+bool is_of_the_moment(const djprobe_explain& answer) {
+    switch (answer.reason) {
+        case DJPROBE_REASON_SHARED_KPROBE:
+        case DJPROBE_REASON_FOREIGN_PATCH:
+        case DJPROBE_REASON_OVERLAP:
+            return true;
+        case DJPROBE_REASON_REGION_RESERVED:
+            return answer.detail[1] == DJPROBE_REASON_FOREIGN_PATCH;
+        default:
+            return false;
+    }
+}
+
 std::string module_lines(const Explanation& e) {
     if (!e.module) return "local analysis only: the module has not been asked\n";
     const std::uint32_t verdict = e.module->verdict;
@@ -30,6 +44,8 @@ std::string module_lines(const Explanation& e) {
     else if (!e.module_reason.empty())
         answer += ": " + e.module_reason;
     if (e.agrees()) return fmt::format("the module says the same: {}\n", answer);
+    if (is_of_the_moment(*e.module))
+        return fmt::format("beside what is in the text now the module decides: {}\n", answer);
     return fmt::format(
         "THE MODULE DECIDES OTHERWISE: {}\n"
         "its answer counts; the one above is that of the local analysis\n",

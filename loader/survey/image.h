@@ -39,8 +39,8 @@ class KernelImage {
 
     [[nodiscard]] const Kallsyms& symbols() const noexcept { return symbols_; }
     /// Live text: boot-time patching (alternatives, ftrace, retpolines) has been done. It is what
-    /// it is without djprobe's own patches, as far as the loaded module tells that, and without
-    /// tracers at the entries of functions.
+    /// it is without probes, djprobe's and the kernel's, as far as the loaded module tells that,
+    /// and without tracers at the entries of functions.
     [[nodiscard]] bool is_live() const noexcept { return live_; }
 
     /// The bytes at [begin, end), or an empty span when not all of them are there.

@@ -37,13 +37,13 @@ Kcore open_kcore() {
     }
 }
 
-/// Undoes djprobe's patches in a copy of live text. Without the module there are none.
+/// Undoes probes in a copy of live text.
 void undo_patches(std::uint64_t address, std::span<std::uint8_t> text) {
     try {
         const Device device = Device::open();
         (void)device.read_text(address, text);
     } catch (const Error&) {
-        // Who may not ask the module sees its patches.
+        // Who may not ask the module sees them. Without the module there are only the kernel's.
     }
 }
 

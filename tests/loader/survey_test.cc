@@ -282,6 +282,24 @@ TEST_F(SurveyTest, ADifferentAnswerOfTheModuleIsLoud) {
               std::string::npos);
 }
 
+TEST_F(SurveyTest, WhatOnlyTheModuleSeesIsNotLoud) {
+    Explanation e = explain("loops", 0);
+    e.module = djprobe_explain{};
+    e.module->verdict = DJPROBE_VERDICT_INT3;
+    e.module_reason = "why";
+    constexpr const char* kLine =
+        "beside what is in the text now the module decides: int3 only: why\n";
+    for (const auto reason : {DJPROBE_REASON_SHARED_KPROBE, DJPROBE_REASON_OVERLAP}) {
+        e.module->reason = reason;
+        EXPECT_NE(explain_text(e).find(kLine), std::string::npos);
+    }
+    e.module->reason = DJPROBE_REASON_REGION_RESERVED;
+    e.module->detail[1] = DJPROBE_REASON_FOREIGN_PATCH;
+    EXPECT_NE(explain_text(e).find(kLine), std::string::npos);
+    e.module->detail[1] = DJPROBE_REASON_JUMP_LABEL;
+    EXPECT_EQ(explain_text(e).find(kLine), std::string::npos);
+}
+
 TEST_F(SurveyTest, AVerdictNewerThanTheLoaderIsUnknown) {
     Explanation e = explain("loops", 0);
     e.module = djprobe_explain{};

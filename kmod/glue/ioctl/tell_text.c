@@ -1,15 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The text as it is without our patches, for who analyses it outside of the kernel. */
+/* The text as it is without our patches and without kprobes, for who analyses it outside of the
+ * kernel. */
 #include "tell_text.h"
 
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/string.h>
 #include <linux/uaccess.h>
+#include <asm/text-patching.h>
 
 #include "../../../uapi/djprobe.h"
 #include "abi.h"
 #include "../kernel.h"
+
+/* Undo kprobes in a copy of text, as djk_undo_patches() does for ours. Under djk_text_lock(). */
+static void undo_kprobes(unsigned char *bytes, unsigned long address, size_t size)
+{
+	const unsigned long end = address + size;
+	unsigned char original[DJK_KPROBE_BYTES];
+	unsigned long at;
+
+	if (!djk_has_kprobes())
+		return;
+	/* The jump of a kprobe may begin before the copy. */
+	for (at = address - (DJK_KPROBE_BYTES - 1); at < end; at++) {
+		const unsigned long begin = max(at, address);
+		const unsigned long stop = min(at + DJK_KPROBE_BYTES, end);
+
+		/* The kernel is not asked about each byte. */
+		if (at >= address && bytes[at - address] != INT3_INSN_OPCODE &&
+		    bytes[at - address] != JMP32_INSN_OPCODE)
+			continue;
+		if (djk_recover_foreign(at, original))
+			memcpy(bytes + (begin - address), original + (begin - at), stop - begin);
+	}
+}
 
 /* One moment's text. The caller has pinned its module. */
 static bool copy_text(unsigned char *bytes, unsigned long address, size_t size)
@@ -18,8 +44,10 @@ static bool copy_text(unsigned char *bytes, unsigned long address, size_t size)
 
 	djk_text_lock();
 	readable = djk_read(bytes, address, size);
-	if (readable)
+	if (readable) {
+		undo_kprobes(bytes, address, size);
 		djk_undo_patches(bytes, address, size);
+	}
 	djk_text_unlock();
 	return readable;
 }

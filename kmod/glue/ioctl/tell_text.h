@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The text as it is without our patches. */
+/* The text as it is without our patches and without kprobes. */
 #ifndef DJPROBE_KMOD_TELL_TEXT_H
 #define DJPROBE_KMOD_TELL_TEXT_H
 
