@@ -27,10 +27,15 @@ static void undo_kprobes(unsigned char *bytes, unsigned long address, size_t siz
 	for (at = address - (DJK_KPROBE_BYTES - 1); at < end; at++) {
 		const unsigned long begin = max(at, address);
 		const unsigned long stop = min(at + DJK_KPROBE_BYTES, end);
+		unsigned char first = 0;
 
-		/* The kernel is not asked about each byte. */
-		if (at >= address && bytes[at - address] != INT3_INSN_OPCODE &&
-		    bytes[at - address] != JMP32_INSN_OPCODE)
+		if (at >= address)
+			first = bytes[at - address];
+		else if (!djk_read(&first, at, 1))
+			continue;
+		/* The kernel is not asked about each byte, nor about a tracer's call, which stays
+		 * whole: of a kprobe that ftrace serves it would tell a nop. */
+		if (first != INT3_INSN_OPCODE && first != JMP32_INSN_OPCODE)
 			continue;
 		if (djk_recover_foreign(at, original))
 			memcpy(bytes + (begin - address), original + (begin - at), stop - begin);

@@ -114,6 +114,19 @@ TEST_F(Text, ShowsNoKprobes) {
     }
 }
 
+TEST_F(Text, ShowsTracersCallsFromTheirMiddle) {
+    // The kernel leaves a kprobe at a function's entry to ftrace.
+    const uint64_t start = start_of("vfs_read");
+    const TextBytes before = live(start, 16);
+    KprobeEvent kprobe("text_traced");
+    ASSERT_EQ(kprobe.add(start), 0);
+    ASSERT_EQ(kprobe.enable(true), 0);
+    const TextBytes traced = live(start, 16);
+    EXPECT_NE(traced, before) << "there is no call";
+    for (uint64_t at = 0; at < 16; ++at)
+        EXPECT_EQ(original(start + at, 1)[0], traced[at]) << at;
+}
+
 TEST_F(Text, ShowsNoKprobeOnOurJump) {
     const uint64_t start = start_of("vfs_read");
     const TextBytes before = live(start, kOfEach);
