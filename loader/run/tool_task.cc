@@ -17,6 +17,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "run/task_number.h"
+
 namespace djprobe::loader {
 namespace {
 
@@ -24,17 +26,6 @@ constexpr std::string_view kEvent = "anon_inode:[djprobe-event]";
 constexpr std::size_t kPage = 4096;
 // Since Linux 6.9: pidfd_open() of one thread, whose descriptors need not be its process's.
 constexpr unsigned kOfThread = O_EXCL;
-
-// "NAME:\tVALUE" in a file of /proc; "" where there is none.
-std::string field_of(const std::string& path, std::string_view name) {
-    std::ifstream lines(path);
-    for (std::string line; std::getline(lines, line);) {
-        if (!line.starts_with(name) || line[name.size()] != ':') continue;
-        const std::size_t value = line.find_first_not_of(" \t", name.size() + 1);
-        return value == line.npos ? "" : line.substr(value);
-    }
-    return "";
-}
 
 std::string link_of(const std::string& path) {
     std::array<char, 64> to{};

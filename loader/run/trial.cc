@@ -7,16 +7,30 @@
 
 #include <cerrno>
 
+#include "run/task_number.h"
+
 namespace djprobe::loader {
 namespace {
 
 // The last thing that a kernel runs.
 constexpr const char* kNeverRun = "kernel_halt";
 
+// Whom the tool means: in its PID namespace the number may be another task's. 0: nobody.
+pid_t task_here(pid_t asked, const ToolTask& task) {
+    if (asked == 0) return task.thread();
+    return asked > 0 ? number_here(task.thread(), asked) : asked;
+}
+
 UniqueFd open_in_group(const perf_event_attr& asked, const EventArguments& arguments,
                        const ToolTask& task, int group) {
     perf_event_attr attr = asked;  // the kernel writes its size there
-    const int pid = arguments.pid == 0 ? task.thread() : arguments.pid;
+    const bool of_cgroup = (arguments.flags & PERF_FLAG_PID_CGROUP) != 0;
+    const UniqueFd cgroup = of_cgroup ? task.copy_fd(arguments.pid) : UniqueFd();
+    const int pid = of_cgroup ? cgroup.get() : task_here(arguments.pid, task);
+    if (pid == 0) {
+        errno = ESRCH;
+        return {};
+    }
     return UniqueFd(static_cast<int>(syscall(SYS_perf_event_open, &attr, pid, arguments.cpu, group,
                                              arguments.flags | PERF_FLAG_FD_CLOEXEC)));
 }

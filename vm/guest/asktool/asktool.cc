@@ -29,6 +29,7 @@
 #include "info.h"
 #include "random.h"
 #include "seen.h"
+#include "whose.h"
 
 namespace djprobe::vm {
 namespace {
@@ -251,7 +252,7 @@ void watch(const Seen& seen) {
 /// of themselves. asktool forbidden: what --strict forbids. asktool untraced: what the kernel
 /// refuses, and djprobe takes. asktool threads: threads with descriptors of their own. asktool
 /// many: as many probes as there are descriptors for. asktool signals: how many signals come at a
-/// time.
+/// time. asktool one-task, one-cgroup: events that count for these.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
@@ -287,6 +288,14 @@ int main(int argc, char** argv) {
         }
         if (argc == 2 && std::string_view(argv[1]) == "beside") {
             unrelated(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "one-task") {
+            of_one_task(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "one-cgroup") {
+            of_one_cgroup(plain);
             return 0;
         }
         if (argc == 2) {

@@ -79,13 +79,6 @@ int pin(const Fd& link) {
     return -bpf_call(BPF_OBJ_PIN, &attr, sizeof attr);
 }
 
-/// The first place from `offset` on where an instruction begins, and before `end`.
-std::optional<uint64_t> find_offset(uint64_t offset, uint64_t end) {
-    for (; offset < end; ++offset)
-        if (open_event({kGetpgid, offset, false})) return offset;
-    return std::nullopt;
-}
-
 void beside_at(const Seen& seen, uint64_t offset) {
     const int program = seen.program("observe");
     Fd first = open_event({kGetpgid, offset, false});
@@ -160,6 +153,12 @@ void shared_at(const Seen& seen, uint64_t offset, uint64_t other) {
 }
 
 }  // namespace
+
+std::optional<uint64_t> find_offset(uint64_t offset, uint64_t end) {
+    for (; offset < end; ++offset)
+        if (open_event({kGetpgid, offset, false})) return offset;
+    return std::nullopt;
+}
 
 int number_32(const Fd& event) {
     constexpr int kIoctl = 54;

@@ -2,6 +2,9 @@
 // Descriptors used as few tools do, and probes that the kernel must place where others are.
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "../probes/harness/probe.h"
 #include "seen.h"
 
@@ -13,6 +16,9 @@ int number_32(const Fd& event);
 void count_of(const Fd& event);
 /// epoll_wait() for the event.
 void wait_for(const Fd& event);
+
+/// The first place in getpgid from `offset` on where an instruction begins, and before `end`.
+std::optional<uint64_t> find_offset(uint64_t offset, uint64_t end);
 
 /// Probes with options that only the kernel has, in groups, pinned: at one place with others.
 void beside(const Seen& seen);

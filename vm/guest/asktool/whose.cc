@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "whose.h"
+
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+
+#include "../probes/harness/load.h"
+#include "asks.h"
+#include "beside.h"
+
+namespace djprobe::vm {
+namespace {
+
+constexpr uint64_t kCalls = 20;
+
+/// Of `whose` number or descriptor, by the flags.
+Fd open_of(uint64_t offset, int whose, uint64_t flags) {
+    perf_event_attr attr = {};
+    attr.size = sizeof attr;
+    attr.type = kprobe_type();
+    attr.config1 = reinterpret_cast<uintptr_t>(kGetpgid);
+    attr.config2 = offset;
+    return Fd(static_cast<int>(
+        syscall(SYS_perf_event_open, &attr, whose, 0, -1, flags | PERF_FLAG_FD_CLOEXEC)));
+}
+
+void say_count(const Fd& event) {
+    uint64_t count = 0;
+    const bool is_read = read(event.get(), &count, sizeof count) == sizeof count;
+    std::printf("count: %lld\n", is_read ? static_cast<long long>(count) : -1);
+    std::fflush(stdout);
+}
+
+void keep_to_first_cpu() {
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    sched_setaffinity(0, sizeof first, &first);
+}
+
+/// A probe of all tasks where `ask` is to open another event.
+template <class Ask>
+void beside_one_of_all(const Seen& seen, Ask ask) {
+    const auto offset = find_offset(9, 16);
+    if (!offset) return;
+    const Fd all = open_event({kGetpgid, *offset, false});
+    say("of all", set_program(all, seen.program("observe")));
+    const Fd other = ask(*offset);
+    say("of one", other ? 0 : errno);
+    seen.count("of all", 0);
+    say_count(other);
+}
+
+}  // namespace
+
+void of_one_task(const Seen& seen) {
+    keep_to_first_cpu();
+    int gate[2];
+    if (pipe(gate)) return;
+    const pid_t child = fork();
+    if (child == 0) {
+        close(gate[1]);
+        char byte = 0;
+        (void)!read(gate[0], &byte, 1);
+        call_getpgid(kCalls);
+        _exit(0);
+    }
+    close(gate[0]);
+    beside_one_of_all(seen, [&](uint64_t offset) {
+        Fd event = open_of(offset, child, 0);
+        close(gate[1]);
+        waitpid(child, nullptr, 0);
+        return event;
+    });
+}
+
+void of_one_cgroup(const Seen& seen) {
+    keep_to_first_cpu();
+    const Fd cgroup(open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY));
+    beside_one_of_all(
+        seen, [&](uint64_t offset) { return open_of(offset, cgroup.get(), PERF_FLAG_PID_CGROUP); });
+}
+
+}  // namespace djprobe::vm

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0
+// Events that the kernel counts for one task or one cgroup.
+#pragma once
+
+#include "seen.h"
+
+namespace djprobe::vm {
+
+/// Of a child, which has another number outside of its PID namespace: beside a probe that counts
+/// for all.
+void of_one_task(const Seen& seen);
+/// The same of the root cgroup, which is named by a descriptor.
+void of_one_cgroup(const Seen& seen);
+
+}  // namespace djprobe::vm
