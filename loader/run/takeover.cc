@@ -2,9 +2,11 @@
 // Which call is what; what the kernel gets.
 #include "run/takeover.h"
 
+#include <fcntl.h>
 #include <linux/bpf.h>
 #include <sys/syscall.h>
 
+#include <array>
 #include <cerrno>
 #include <exception>
 
@@ -49,6 +51,15 @@ Answer Takeover::dispatch(const Notification& call, const ToolTask& task) {
         default:
             return tell_link(call, task);
     }
+}
+
+bool Takeover::has_descriptors() const {
+    // Two, and as many as a call takes at most while it is answered.
+    constexpr std::size_t kWanted = 12;
+    std::array<UniqueFd, kWanted> copies;
+    for (UniqueFd& copy : copies)
+        if (!(copy = UniqueFd(fcntl(ledger_.fd(), F_DUPFD_CLOEXEC, 0)))) return false;
+    return true;
 }
 
 bool Takeover::forbids(const Notification& call, const std::string& reason) const {

@@ -92,6 +92,9 @@ class Takeover {
                        const ToolTask& task);
     /// As open_kernel_event(), also where djprobe's bytes are in the way.
     UniqueFd open_beside_ours(const EventRequest& request);
+    /// Whether a placement, which keeps two, leaves descriptors for the answers of later calls:
+    /// without these the tool could not even be given what the kernel places.
+    [[nodiscard]] bool has_descriptors() const;
     /// Places the event's probe; "" or the reason's name.
     std::string place_event(const Event& event, const UniqueFd& program, std::uint64_t cookie,
                             std::optional<Probe>& probe) const;

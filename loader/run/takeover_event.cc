@@ -158,6 +158,8 @@ Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
     };
     if (decision.side == Side::kKernel) return to_kernel(decision.reason);
     if (!task.lends_descriptors()) return to_kernel("own-descriptors");
+    // Without them the task's rights cannot be read either.
+    if (!has_descriptors()) return leave(call, "no-descriptors");
     if (!task.may_open_events()) return leave(call, "no-permission");
     // The kernel takes a function's first byte only, djprobe also what stands for it.
     const bool inside = request->site.symbol.empty() && !names_.is_start(request->site.address);
@@ -181,6 +183,7 @@ Takeover::Event* Takeover::find_event(const ToolTask& task, int fd) {
 
 std::string Takeover::place_event(const Event& event, const UniqueFd& program, std::uint64_t cookie,
                                   std::optional<Probe>& probe) const {
+    if (!has_descriptors()) return "no-descriptors";
     Placed placed =
         placer_.place({{event.place, cookie}}, {event.way}, program, DJPROBE_ATTACH_AS_KPROBE);
     probe = std::move(placed.probe);

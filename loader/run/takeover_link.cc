@@ -61,6 +61,7 @@ Answer Takeover::create_link(const Notification& call, const ToolTask& task) {
         return leave_multi(call, task, *link, std::string(decision.reason));
     if (link->attach_type == BPF_PERF_EVENT) return link_event(call, task, *link);
     if (!task.lends_descriptors()) return leave(call, "own-descriptors", link->multi.count);
+    if (!has_descriptors()) return leave_multi(call, task, *link, "no-descriptors");
     return link_multi(call, task, *link);
 }
 
