@@ -112,11 +112,15 @@ Tool Tool::start(const std::vector<std::string>& argv, Filter filter, Stdout out
         throw std::system_error(errno, std::generic_category(), "socketpair");
     const UniqueFd ours(ends[0]);
     UniqueFd theirs(ends[1]);
-    // The parent process may ignore SIGCHLD: then the kernel keeps no child's status.
-    ::signal(SIGCHLD, SIG_DFL);
+    // The parent process may ignore SIGCHLD: then the kernel keeps no child's status. Each tool
+    // gets what the first one gets.
+    static const auto of_parent = ::signal(SIGCHLD, SIG_DFL);
     Tool tool;
     tool.pid_ = fork();
-    if (tool.pid_ == 0) become(raw.data(), filter, output, theirs.get());
+    if (tool.pid_ == 0) {
+        ::signal(SIGCHLD, of_parent);
+        become(raw.data(), filter, output, theirs.get());
+    }
     if (tool.pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
     theirs = UniqueFd();
     tool.pidfd_ = UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, tool.pid_, 0)));
