@@ -70,6 +70,8 @@ bool Takeover::forbids(const Notification& call, const std::string& reason) cons
 }
 
 Answer Takeover::leave(const Notification& call, const std::string& reason, std::size_t probes) {
+    // Of a thread that has been killed nothing can be known, and nothing is placed.
+    if (!call.is_valid()) return Answer::go_on();
     if (forbids(call, reason)) return Answer::fail(EACCES);
     ledger_.count_kernel(reason, probes);
     return Answer::go_on();

@@ -257,7 +257,8 @@ void watch(const Seen& seen) {
 /// of themselves. asktool forbidden: what --strict forbids. asktool untraced: what the kernel
 /// refuses, and djprobe takes. asktool threads: threads with descriptors of their own. asktool
 /// many: as many probes as there are descriptors for. asktool signals: how many signals come at a
-/// time. asktool one-task, one-cgroup: events that count for these.
+/// time. asktool one-task, one-cgroup: events that count for these. asktool killed: children that
+/// are killed while they ask.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
@@ -301,6 +302,10 @@ int main(int argc, char** argv) {
         }
         if (argc == 2 && std::string_view(argv[1]) == "one-cgroup") {
             of_one_cgroup(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "killed") {
+            killed(plain);
             return 0;
         }
         if (argc == 2) {

@@ -9,7 +9,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <thread>
+#include <vector>
 
 #include "../probes/harness/load.h"
 #include "asks.h"
@@ -58,6 +61,19 @@ void beside_one_of_all(const Seen& seen, Ask ask) {
     say_count(other);
 }
 
+/// Threads that open events until they are killed.
+[[noreturn]] void ask_for_ever() {
+    constexpr int kThreads = 4;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < kThreads; ++i)
+        threads.emplace_back([] {
+            for (;;)
+                open_event({kGetpgid, 0, false});
+        });
+    for (;;)
+        pause();
+}
+
 }  // namespace
 
 void of_one_task(const Seen& seen) {
@@ -86,6 +102,20 @@ void of_one_cgroup(const Seen& seen) {
     const Fd cgroup(open("/sys/fs/cgroup", O_RDONLY | O_DIRECTORY));
     beside_one_of_all(
         seen, [&](uint64_t offset) { return open_of(offset, cgroup.get(), PERF_FLAG_PID_CGROUP); });
+}
+
+void killed(const Seen& seen) {
+    constexpr unsigned kTimes = 100, kLongest = 15'000;
+    for (unsigned i = 0; i < kTimes; ++i) {
+        const pid_t child = fork();
+        if (child == 0) ask_for_ever();
+        usleep(2000 + i * 37 % kLongest);
+        kill(child, SIGKILL);
+        waitpid(child, nullptr, 0);
+    }
+    const Fd event = open_event({kGetpgid, 0, false});
+    say("program", set_program(event, seen.program("observe")));
+    seen.count("one", 0);
 }
 
 }  // namespace djprobe::vm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Events that the kernel counts for one task or one cgroup.
+// Events that the kernel counts for one task or one cgroup, and callers that are killed.
 #pragma once
 
 #include "seen.h"
@@ -11,5 +11,7 @@ namespace djprobe::vm {
 void of_one_task(const Seen& seen);
 /// The same of the root cgroup, which is named by a descriptor.
 void of_one_cgroup(const Seen& seen);
+/// Children that are killed while their threads ask.
+void killed(const Seen& seen);
 
 }  // namespace djprobe::vm
