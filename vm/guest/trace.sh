@@ -88,7 +88,7 @@ begin_numbered() {
         rm -f /tmp/other
         {
             echo 29999 >/proc/sys/kernel/ns_last_pid
-            sh -c '[ $$ = 30000 ] || exit; : >/tmp/numbered; read -r _ </tmp/begin
+            sh -c '[ $$ = 30000 ] || exit 0; : >/tmp/numbered; read -r _ </tmp/begin
                 exec /tmp/busybox_letters dd if=/dev/zero of=/dev/null bs=4321 count=100'
             if [ -e /tmp/numbered ]; then echo >/tmp/end; else : >/tmp/other; fi
         } &
