@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "blocks/block_session.h"
 #include "cli/checks.h"
+#include "cli/modes.h"
 #include "cli/number_option.h"
 #include "cli/source_options.h"
 #include "cli/task_options.h"
@@ -39,6 +40,10 @@ from, also from NMIs and from within BPF programs, and none is missed; only at
 instructions where the kernel has a kprobe of its own it may skip some. Recursive
 and interrupted calls count like all others.
 
+Where the module is not loaded, a BPF program counts at the kernel's own probes
+(kprobe, and kprobe.multi for a GLOB), with --pid, --tid and --comm, but without
+--if. What it misses is in the summary.
+
 With --blocks a counter stands only in the blocks from which the others follow:
 what goes into a junction of the flow comes out of it. Calls that are under way
 at the beginning or at the end may make a computed count wrong by as many, which
@@ -59,7 +64,7 @@ void add_block_options(CLI::App& command, BlockOptions& options, bool& blocks) {
             .add_flag("--lines", options.lines,
                       "Count the source lines of the functions, by debug information")
             ->excludes(by_block);
-    for (const char* const option : {"--top", "--if"})
+    for (const char* const option : {"--top", "--if", "--backend"})
         command.get_option(option)->excludes(by_block)->excludes(by_line);
     command.add_flag("--check", options.check,
                      "With --blocks or --lines: count each block, and tell which do not balance");
@@ -94,6 +99,8 @@ void add_options(CLI::App& command, CountOptions& options) {
     add_number(command, "--top", options.top, "Show so many, the highest counts (default 20)", 1,
                1'000'000);
     command.add_flag("-j,--json", options.json, "Counts and summary as NDJSON");
+    options.backend = Backend::kAuto;
+    add_backend(command, options.backend);
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ pair. What probeload itself does is left out.
 
 No program runs: the code that a hit leads to reads the CPU's clock itself. Where
 it cannot, as with --by comm, two BPF programs do, which are part of probeload;
-stderr says which, and why. Both find a task's time at its number in an array of 8
+stderr says which, and why. Where the module is not loaded they do so at the
+kernel's own kprobes, and what those miss is in the summary. Both find a task's time at its number in an array of 8
 bytes for each number up to kernel.pid_max: that is 32 MiB where it is 4194304. No
 hit takes memory, a lock, or the time of other CPUs.
 
@@ -94,6 +95,7 @@ void add_modes(CLI::App& command, LatencyOptions& options) {
             [&options](const std::string& text) { options.return_mode = parse_return_mode(text); },
             "How returns are seen, as in attach")
         ->type_name("auto|exact|shadow");
+    add_backend(command, options.backend);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <memory>
 #include <optional>
 
 #include "base/error.h"
@@ -11,27 +12,16 @@
 #include "count/condition.h"
 #include "count/count_table.h"
 #include "count/counter_map.h"
+#include "count/kernel_counting.h"
+#include "count/module_counting.h"
 #include "count/slots.h"
-#include "kernel/glob.h"
 #include "session/attach_session.h"
-#include "session/attachment.h"
+#include "session/backend.h"
 #include "session/command.h"
 #include "session/summary.h"
 
 namespace djprobe::loader {
 namespace {
-
-// A function that is refused has one, too.
-std::size_t counters_for(const SiteSpec& site, Symbolizer& symbolizer) {
-    return site.is_glob() ? functions_like(symbolizer.kallsyms(), site.symbol).size() : 1;
-}
-
-std::size_t counters_for(const std::vector<SiteSpec>& sites, Symbolizer& symbolizer) {
-    std::size_t counters = 0;
-    for (const SiteSpec& site : sites)
-        counters += counters_for(site, symbolizer);
-    return counters;
-}
 
 // What each hit at the site does; none: it increments its counter.
 std::vector<djprobe_action> actions_at(const SiteSpec& site, const CountOptions& options,
@@ -57,29 +47,6 @@ std::vector<std::vector<djprobe_action>> actions_of(const CountOptions& options)
     return actions;
 }
 
-// The counters of one attachment follow those of the one before.
-std::vector<Attachment> attach_all(const CountOptions& options,
-                                   const std::vector<std::vector<djprobe_action>>& actions, int map,
-                                   const Device& device, Symbolizer& symbolizer,
-                                   const StopSignals& stop) {
-    std::vector<Attachment> attachments;
-    std::size_t used = 0;
-    for (std::size_t i = 0; i < options.sites.size(); ++i) {
-        attachments.push_back(Attachment::attach_counters(options.sites[i], {map, used, actions[i]},
-                                                          options.mode, device, symbolizer, stop));
-        used += counters_for(options.sites[i], symbolizer);
-    }
-    return attachments;
-}
-
-std::vector<AttachmentReport> reports_of(const std::vector<Attachment>& attachments) {
-    std::vector<AttachmentReport> reports;
-    reports.reserve(attachments.size());
-    for (const Attachment& attachment : attachments)
-        reports.push_back(attachment.report());
-    return reports;
-}
-
 // What the counters say, as often as is wished.
 class Display {
   public:
@@ -102,9 +69,9 @@ class Display {
         else
             watch_.print(count_table(top, seconds));
     }
-    // The last time, all in all.
-    void show_end(const std::vector<AttachmentReport>& reports) {
-        if (options_.histogram_of) return show_histogram();
+    // The last time, all in all. `is_told`: the summary has the counts.
+    void show_end(const std::vector<AttachmentReport>& reports, bool is_told) {
+        if (options_.histogram_of || (options_.json && !is_told)) return show(reports, 0);
         counts_.look(reports);
         if (!options_.json) watch_.print(count_table(counts_.top(options_.top, symbolizer_), 0));
     }
@@ -127,19 +94,36 @@ class Display {
     Symbolizer& symbolizer_;
 };
 
-Summary sum_up(const CountOptions& options, const std::vector<Attachment>& attachments,
-               Symbolizer& symbolizer) {
-    Summary summary;
-    summary.attachments = reports_of(attachments);
-    for (const Attachment& attachment : attachments)
-        attachment.disable();
-    run_out();
-    for (std::size_t i = 0; i < attachments.size(); ++i) {
-        attachments[i].complete(summary.attachments[i], symbolizer);
-        // The table has them.
-        summary.attachments[i].top = options.json ? options.top : 0;
+// The kernel's own probes have no conditions.
+void check_kernel_can(const CountOptions& options) {
+    if (!options.conditions) return;
+    const char* const instead = "'probeload trace SITE --count-by func --if ...' needs no module";
+    if (options.backend == Backend::kKernel)
+        fail(ExitCode::kUsage, "--backend kernel: it has no conditions: leave --if out; {}",
+             instead);
+    fail(ExitCode::kNotLoaded,
+         "--if: conditions are the module's: load it first (modprobe djprobe); {}", instead);
+}
+
+// The kernel's own probes keep no histogram either.
+std::optional<Device> open_for(const CountOptions& options) {
+    try {
+        return open_device(options.backend, false);
+    } catch (const Error& error) {
+        if (error.code() != ExitCode::kNotLoaded || !options.histogram_of) throw;
+        fail(ExitCode::kNotLoaded, "{}; 'probeload trace {} --hist {}' needs no module",
+             error.what(), options.sites.front().str(), *options.histogram_of);
     }
-    return summary;
+}
+
+std::unique_ptr<Counting> begin_counting(const CountOptions& options,
+                                         const std::vector<std::vector<djprobe_action>>& actions,
+                                         int map, const Device* device, Symbolizer& symbolizer,
+                                         const StopSignals& stop) {
+    if (!device)
+        return std::make_unique<KernelCounting>(options.sites, options.tasks, symbolizer, stop);
+    return std::make_unique<ModuleCounting>(options.sites, actions, map, options.mode, *device,
+                                            symbolizer, stop);
 }
 
 }  // namespace
@@ -150,22 +134,24 @@ int run_count(const CountOptions& options, const Numbers& numbers) {
     Output output(STDOUT_FILENO, &stop);
     Symbolizer symbolizer;
     const std::vector<std::vector<djprobe_action>> actions = actions_of(options);
-    const Device device = Device::open();
-    note_untested_kernel();
-    const UniqueFd map = make_counter_map(
-        options.histogram_of ? kSlotCounters : counters_for(options.sites, symbolizer));
+    const std::optional<Device> device = open_for(options);
+    UniqueFd map;
+    if (device) {
+        note_untested_kernel();
+        map = make_counter_map(options.histogram_of ? kSlotCounters
+                                                    : counters_for(options.sites, symbolizer));
+    } else {
+        check_kernel_can(options);
+        note_no_module(options.backend);
+    }
     // What probeload reads for the sites' names would else be hits of its own.
     symbolizer.kallsyms();
     std::optional<Child> child;  // outlives the probes: it may take its time to end
-    const std::vector<Attachment> attachments =
-        attach_all(options, actions, map.get(), device, symbolizer, stop);
-    for (const Attachment& attachment : attachments) {
-        attachment.wait(stop);
-        stop.check();
-        say("{}\n", attached_line(attachment.report(), symbolizer));
-    }
-    for (const std::string& line : what_is_off(device.set_switches(0, 0)))
-        say("probeload: {}\n", line);
+    const std::unique_ptr<Counting> counting =
+        begin_counting(options, actions, map.get(), device ? &*device : nullptr, symbolizer, stop);
+    if (device)
+        for (const std::string& line : what_is_off(device->set_switches(0, 0)))
+            say("probeload: {}\n", line);
 
     Watch watch(options, output);
     const bool is_signed = options.histogram_of && has_sign(actions.front());
@@ -178,14 +164,18 @@ int run_count(const CountOptions& options, const Numbers& numbers) {
     };
     watch.tell(numbers, [&] {
         Summary now;
-        now.attachments = reports_of(attachments);
+        now.attachments = counting->look();
         now.distributions = distributions();
         return now;
     });
     const std::optional<int> status = watch.run(
-        stop, wish, child, [&](double seconds) { display.show(reports_of(attachments), seconds); });
-    Summary summary = sum_up(options, attachments, symbolizer);
-    display.show_end(summary.attachments);
+        stop, wish, child, [&](double seconds) { display.show(counting->look(), seconds); });
+    Summary summary;
+    const std::vector<AttachmentReport> last = counting->stop(summary, symbolizer);
+    display.show_end(last, !summary.attachments.empty());
+    // The table has them.
+    for (AttachmentReport& report : summary.attachments)
+        report.top = options.json ? options.top : 0;
     summary.command_status = status;
     if (numbers) {
         summary.distributions = distributions();

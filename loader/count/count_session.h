@@ -9,6 +9,7 @@
 #include "djprobe.h"
 #include "kernel/site_spec.h"
 #include "kernel/task_filter.h"
+#include "session/options.h"
 
 namespace djprobe::loader {
 
@@ -20,6 +21,8 @@ struct CountOptions : WatchOptions {
     std::optional<std::string> conditions;  ///< which hits count; see parse_conditions()
     /// Of which operand a histogram is wanted, in place of counts. There is one site then.
     std::optional<std::string> histogram_of;
+    /// The kernel's own probes can count, and have neither conditions nor histograms.
+    Backend backend = Backend::kDjprobe;
 };
 
 /// Returns the exit status. Throws Error. `numbers`: takes them, too.

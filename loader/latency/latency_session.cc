@@ -14,9 +14,12 @@
 #include "kernel/device.h"
 #include "latency/programs.h"
 #include "latency/tsc_clock.h"
+#include "object/libbpf_log.h"
 #include "session/attach_session.h"
 #include "session/attachment.h"
+#include "session/backend.h"
 #include "session/command.h"
+#include "session/kernel_probes.h"
 #include "session/summary.h"
 
 namespace djprobe::loader {
@@ -47,6 +50,7 @@ void check_different(const LatencyOptions& options, const AttachmentReport& from
 struct Measuring {
     LatencyPrograms programs;
     std::vector<Attachment> attachments{};
+    KernelProbes kernel{};   // without the module, in place of them
     std::string how{};       // for the user
     std::uint64_t rate = 0;  // of actions: that of their clock
 };
@@ -87,6 +91,24 @@ std::string why_no_actions(const LatencyOptions& options, std::uint64_t& rate) {
     const std::optional<std::uint64_t> known = tsc_rate(why_not);
     rate = known.value_or(0);
     return known ? "" : why_not;
+}
+
+// Two probes of the kernel's own.
+Measuring begin_at_kernel_probes(const LatencyOptions& options, Symbolizer& symbolizer,
+                                 const StopSignals& stop) {
+    if (options.return_mode)
+        fail(ExitCode::kUsage, "--ret-mode: the kernel's own probes have one way to see returns");
+    note_no_module(options.backend);
+    Measuring measuring{LatencyPrograms::load(options.style.by)};
+    const LibbpfLog quiet(false);  // what failed is said here
+    const auto add = [&](const Program& program, const Place& place) {
+        stop.check();
+        measuring.kernel.attach({program, place.site, place.at_returns}, {}, symbolizer);
+    };
+    add(measuring.programs.begin(), options.from);
+    add(measuring.programs.end(), options.to);
+    measuring.how = "measured by programs, at the kernel's own probes";
+    return measuring;
 }
 
 // By actions where they can, else by programs. A place that actions cannot have, programs may; if
@@ -140,15 +162,18 @@ class ClockWatch {
     std::int64_t asleep_ = time_asleep();
 };
 
-Summary sum_up(const std::vector<Attachment>& attachments, Symbolizer& symbolizer) {
+Summary sum_up(Measuring& measuring, Symbolizer& symbolizer) {
     Summary summary;
+    const std::vector<Attachment>& attachments = measuring.attachments;
     for (const Attachment& attachment : attachments)
         summary.attachments.push_back(attachment.report());
     for (const Attachment& attachment : attachments)
         attachment.disable();
+    measuring.kernel.detach();
     run_out();
     for (std::size_t i = 0; i < attachments.size(); ++i)
         attachments[i].complete(summary.attachments[i], symbolizer);
+    summary.kernel = measuring.kernel.reports();
     return summary;
 }
 
@@ -168,10 +193,11 @@ int run_latency(const LatencyOptions& asked, const Numbers& numbers) {
     SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
     Symbolizer symbolizer;
-    const Device device = Device::open();
-    note_untested_kernel();
+    const std::optional<Device> device = open_device(asked.backend, false);
+    if (device) note_untested_kernel();
     std::optional<Child> child;  // outlives the probes: it may take its time to end
-    Measuring measuring = begin_measuring(asked, device, symbolizer, stop);
+    Measuring measuring = device ? begin_measuring(asked, *device, symbolizer, stop)
+                                 : begin_at_kernel_probes(asked, symbolizer, stop);
     LatencyPrograms& programs = measuring.programs;
     const std::vector<Attachment>& attachments = measuring.attachments;
     LatencyOptions options = asked;
@@ -183,8 +209,9 @@ int run_latency(const LatencyOptions& asked, const Numbers& numbers) {
         say("{}\n", attached_line(attachment.report(), symbolizer));
     }
     say("{}\n", measuring.how);
-    for (const std::string& line : what_is_off(device.set_switches(0, 0)))
-        say("probeload: {}\n", line);
+    if (device)
+        for (const std::string& line : what_is_off(device->set_switches(0, 0)))
+            say("probeload: {}\n", line);
 
     const auto read = [&] {
         clock.check();
@@ -196,13 +223,14 @@ int run_latency(const LatencyOptions& asked, const Numbers& numbers) {
         Summary now;
         for (const Attachment& attachment : attachments)
             now.attachments.push_back(attachment.snapshot(symbolizer));
+        now.kernel = measuring.kernel.reports();
         now.distributions = latency_distributions(read(), options.style);
         return now;
     });
     const std::optional<int> status =
         watch.run(stop, wish, child, [&](double) { show(options, read(), watch, output); });
     programs.count(false);
-    Summary summary = sum_up(attachments, symbolizer);
+    Summary summary = sum_up(measuring, symbolizer);
     const LatencyResults results = read();
     clock.tell_of_sleep();
     show(options, results, watch, output);

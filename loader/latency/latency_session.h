@@ -9,6 +9,7 @@
 #include "kernel/place.h"
 #include "kernel/return_mode.h"
 #include "latency/table.h"
+#include "session/options.h"
 
 namespace djprobe::loader {
 
@@ -17,6 +18,7 @@ struct LatencyOptions : WatchOptions {
     LatencyStyle style;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
     std::optional<ReturnMode> return_mode;
+    Backend backend = Backend::kAuto;
 };
 
 /// Returns the exit status. Throws Error. `numbers`: takes them, too.

@@ -186,8 +186,8 @@ int run_attach(const AttachOptions& options, const Views& views) {
     const std::optional<Device> device = open_device(options.backend, options.session);
     if (device)
         note_untested_kernel();
-    else if (options.backend == Backend::kAuto)
-        say("probeload: djprobe is not loaded: the kernel's own probes take its place\n");
+    else
+        note_no_module(options.backend);
     stop.check();
     const std::vector<Program> others = aim_others(options, choice.others, symbolizer);
     object.take(programs_of(targets, others));

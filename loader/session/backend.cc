@@ -2,6 +2,7 @@
 #include "session/backend.h"
 
 #include "base/error.h"
+#include "base/say.h"
 
 namespace djprobe::loader {
 
@@ -17,6 +18,11 @@ std::optional<Device> open_device(Backend backend, bool session) {
         if (error.code() != ExitCode::kNotLoaded || backend != Backend::kAuto || session) throw;
         return std::nullopt;
     }
+}
+
+void note_no_module(Backend backend) {
+    if (backend == Backend::kAuto)
+        say("probeload: djprobe is not loaded: the kernel's own probes take its place\n");
 }
 
 // The kernel single-steps or emulates a copy there, and takes its faults to the table; at the call

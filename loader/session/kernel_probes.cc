@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
@@ -68,27 +69,8 @@ std::optional<std::uint64_t> address_of(const Target& target, Symbolizer& symbol
     return found.front().address + site.offset;
 }
 
-bpf_link* link_one(const Target& target, const AttachOptions& options,
-                   std::optional<std::uint64_t> address) {
-    const SiteSpec& site = target.site;
-    // The kernel looks for names without their module.
-    const char* const name = address ? nullptr : site.symbol.c_str();
-    LIBBPF_OPTS(bpf_kprobe_opts, opts, .bpf_cookie = options.cookie,
-                .offset = address.value_or(site.offset), .retprobe = target.at_returns);
-    return bpf_program__attach_kprobe_opts(target.program.handle, name, &opts);
-}
-
-bpf_link* link_many(const Target& target, const AttachOptions& options,
-                    const std::vector<unsigned long>& functions) {
-    const std::vector<__u64> cookies(functions.size(), options.cookie);
-    LIBBPF_OPTS(bpf_kprobe_multi_opts, opts, .addrs = functions.data(),
-                .cookies = options.cookie ? cookies.data() : nullptr, .cnt = functions.size(),
-                .retprobe = target.at_returns);
-    return bpf_program__attach_kprobe_multi_opts(target.program.handle, nullptr, &opts);
-}
-
 // One of those that a program for patterns has beside them.
-std::vector<unsigned long> whole_function(const Target& target, Symbolizer& symbolizer) {
+std::vector<std::uint64_t> whole_function(const Target& target, Symbolizer& symbolizer) {
     const auto address = address_of(target, symbolizer);
     if (target.site.offset != 0 || !address)
         fail(ExitCode::kRefusedSite,
@@ -98,9 +80,10 @@ std::vector<unsigned long> whole_function(const Target& target, Symbolizer& symb
     return {*address};
 }
 
-std::vector<unsigned long> functions_of(const Target& target, Symbolizer& symbolizer) {
-    if (target.site.is_glob()) return traceable_like(symbolizer, target.site.symbol);
-    return whole_function(target, symbolizer);
+std::vector<std::uint64_t> functions_of(const Target& target, Symbolizer& symbolizer) {
+    if (!target.site.is_glob()) return whole_function(target, symbolizer);
+    const std::vector<unsigned long> functions = traceable_like(symbolizer, target.site.symbol);
+    return {functions.begin(), functions.end()};
 }
 
 std::string place_of(const Target& target, std::size_t count) {
@@ -161,24 +144,56 @@ bool KernelProbes::is_twin(const Target& target, std::optional<std::uint64_t> ad
     return true;
 }
 
-void KernelProbes::attach(const Target& target, const AttachOptions& options,
-                          Symbolizer& symbolizer) {
+bpf_link* KernelProbes::link_one(const Target& target, const Cookies& cookies,
+                                 std::optional<std::uint64_t> address) {
+    const SiteSpec& site = target.site;
+    // The kernel looks for names without their module.
+    const char* const name = address ? nullptr : site.symbol.c_str();
+    LIBBPF_OPTS(bpf_kprobe_opts, opts, .bpf_cookie = cookies.first,
+                .offset = address.value_or(site.offset), .retprobe = target.at_returns);
+    return bpf_program__attach_kprobe_opts(target.program.handle, name, &opts);
+}
+
+bpf_link* KernelProbes::link_many(const Target& target, const Cookies& cookies,
+                                  const std::vector<std::uint64_t>& functions) {
+    const std::vector<unsigned long> addresses(functions.begin(), functions.end());
+    std::vector<__u64> each(functions.size(), cookies.first);
+    if (cookies.are_numbers) std::iota(each.begin(), each.end(), cookies.first);
+    LIBBPF_OPTS(bpf_kprobe_multi_opts, opts, .addrs = addresses.data(),
+                .cookies = cookies.first || cookies.are_numbers ? each.data() : nullptr,
+                .cnt = addresses.size(), .retprobe = target.at_returns);
+    return bpf_program__attach_kprobe_multi_opts(target.program.handle, nullptr, &opts);
+}
+
+std::vector<std::uint64_t> KernelProbes::attach_with(const Target& target, const Cookies& cookies,
+                                                     Symbolizer& symbolizer) {
     // Without it the kernel does not count the runs.
     if (!statistics_) statistics_ = UniqueFd(bpf_enable_stats(BPF_STATS_RUN_TIME));
     bpf_link* link = nullptr;
-    std::size_t probes = 1;
+    std::vector<std::uint64_t> places;
     if (is_multi(target.program)) {
-        const std::vector<unsigned long> functions = functions_of(target, symbolizer);
-        probes = functions.size();
-        link = link_many(target, options, functions);
+        places = functions_of(target, symbolizer);
+        link = link_many(target, cookies, places);
     } else {
         const auto address = address_of(target, symbolizer);
-        if (is_twin(target, address)) return;
-        link = link_one(target, options, address);
+        if (is_twin(target, address)) return {};
+        places = {address.value_or(0)};
+        link = link_one(target, cookies, address);
     }
     if (!link) fail_to_attach(target, errno);
     links_.emplace_back(link);
-    note(target, place_of(target, probes), probes);
+    note(target, place_of(target, places.size()), places.size());
+    return places;
+}
+
+void KernelProbes::attach(const Target& target, const AttachOptions& options,
+                          Symbolizer& symbolizer) {
+    attach_with(target, Cookies{options.cookie, false}, symbolizer);
+}
+
+std::vector<std::uint64_t> KernelProbes::attach_numbered(const Target& target, std::uint64_t first,
+                                                         Symbolizer& symbolizer) {
+    return attach_with(target, Cookies{first, true}, symbolizer);
 }
 
 std::vector<KernelReport> KernelProbes::reports() const {

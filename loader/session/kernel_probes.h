@@ -42,6 +42,10 @@ class KernelProbes {
   public:
     /// Attaches and says so. Throws Error: kNoSuchSite, kRefusedSite, kNoPermission.
     void attach(const Target& target, const AttachOptions& options, Symbolizer& symbolizer);
+    /// The same with a cookie of its own for each place, from `first` on. Returns where they are: 0
+    /// where the kernel hides it, nothing where the place has been attached before.
+    std::vector<std::uint64_t> attach_numbered(const Target& target, std::uint64_t first,
+                                               Symbolizer& symbolizer);
 
     [[nodiscard]] bool empty() const { return links_.empty(); }
     [[nodiscard]] std::vector<KernelReport> reports() const;
@@ -49,6 +53,17 @@ class KernelProbes {
     void detach() { links_.clear(); }
 
   private:
+    struct Cookies {
+        std::uint64_t first;
+        bool are_numbers;  // each is one more than the one before
+    };
+
+    static bpf_link* link_one(const Target& target, const Cookies& cookies,
+                              std::optional<std::uint64_t> address);
+    static bpf_link* link_many(const Target& target, const Cookies& cookies,
+                               const std::vector<std::uint64_t>& functions);
+    std::vector<std::uint64_t> attach_with(const Target& target, const Cookies& cookies,
+                                           Symbolizer& symbolizer);
     bool is_twin(const Target& target, std::optional<std::uint64_t> address);
     void note(const Target& target, const std::string& place, std::size_t probes);
 
