@@ -205,6 +205,10 @@ static const char* const djprobe_fragile_never[] = {
     "task_work_add",
     /* It looks for one CPU of many, for callers that do not say which. A CPU that goes says it. */
     "sched_numa_find_nth_cpu",
+    /* 6.1's loader of microcode: it keeps what boot finds, where a CPU that comes up only looks for
+     * it; and it makes a file's name of numbers, which takes snprintf(), but no "%p". */
+    "save_microcode_patch",
+    "pointer",
     /* It runs once, at boot, and finds out how to call Xen. */
     "__xen_hypercall_setfunc",
     /* Boot makes nops of the calls to it. */

@@ -65,6 +65,7 @@ void beside_one_of_all(const Seen& seen, Ask ask) {
 [[noreturn]] void ask_for_ever() {
     constexpr int kThreads = 4;
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (int i = 0; i < kThreads; ++i)
         threads.emplace_back([] {
             for (;;)
