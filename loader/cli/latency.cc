@@ -40,9 +40,11 @@ pair. What probeload itself does is left out.
 No program runs: the code that a hit leads to reads the CPU's clock itself. Where
 it cannot, as with --by comm, two BPF programs do, which are part of probeload;
 stderr says which, and why. Where the module is not loaded they do so at the
-kernel's own kprobes, and what those miss is in the summary. Both find a task's time at its number in an array of 8
-bytes for each number up to kernel.pid_max: that is 32 MiB where it is 4194304. No
-hit takes memory, a lock, or the time of other CPUs.
+kernel's own kprobes, and what those miss is in the summary: a kretprobe follows
+few calls at a time, twice as many as there are CPUs, or ten. All find a task's
+time at its number in an array of 8 bytes for each number up to kernel.pid_max:
+that is 32 MiB where it is 4194304. No hit takes memory, a lock, or the time of
+other CPUs.
 
 The table goes to stdout, all else to stderr (also the output of COMMAND).
 SIGUSR1 (kill -USR1 PID) shows it so far.

@@ -5,6 +5,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <numeric>
@@ -98,6 +99,21 @@ bpf_prog_info info_of(const Program& program) {
     return info;
 }
 
+// What a probe has missed before it came to the program: hits within another probe, and calls
+// beyond those that a kretprobe can follow at a time. Kernels up to 6.6 do not tell.
+std::uint64_t missed_before(const bpf_link& link) {
+    // struct bpf_link_info of 6.7, which the headers that we are built with may not have yet.
+    struct {
+        __u32 type, id, program, unused;
+        std::array<__u64, 12> words;
+    } info = {};
+    constexpr std::size_t kOfMulti = 2, kOfOne = 4;
+    __u32 size = sizeof info;
+    if (bpf_obj_get_info_by_fd(bpf_link__fd(&link), &info, &size) != 0) return 0;
+    if (info.type == BPF_LINK_TYPE_KPROBE_MULTI) return info.words[kOfMulti];
+    return info.type == BPF_LINK_TYPE_PERF_EVENT ? info.words[kOfOne] : 0;
+}
+
 }  // namespace
 
 std::string kernel_report_text(const KernelReport& report) {
@@ -124,17 +140,28 @@ void aim_at_kernel(const std::vector<Target>& targets) {
             bpf_program__set_expected_attach_type(target.program.handle, BPF_TRACE_KPROBE_MULTI);
 }
 
-void KernelProbes::note(const Target& target, const std::string& place, std::size_t probes) {
+void KernelProbes::note(const Target& target, const std::string& place, std::size_t probes,
+                        bpf_link* link) {
     const std::string mechanism = mechanism_of(target);
-    say("attached {} by {}\n", place, mechanism);
-    const auto known = std::ranges::find_if(
+    auto known = std::ranges::find_if(
         entries_, [&](const Entry& entry) { return entry.report.program == target.program.name; });
-    if (known == entries_.end())
-        return entries_.push_back(
-            {target.program,
-             {target.program.name, place, mechanism, target.at_returns, probes, {}}});
-    known->report.places += ", " + place;
+    if (known == entries_.end()) {
+        const KernelReport none{target.program.name, place, mechanism, target.at_returns, 0, {}};
+        known = entries_.insert(known, Entry{target.program, none, {}});
+    } else {
+        known->report.places += ", " + place;
+    }
+    known->links.emplace_back(link);
     known->report.probes += probes;
+    say("attached {} by {}\n", place, mechanism);
+}
+
+void KernelProbes::detach() {
+    for (Entry& entry : entries_)
+        for (std::unique_ptr<bpf_link, Unlink>& link : std::exchange(entry.links, {})) {
+            entry.report.missed += missed_before(*link);
+            link.reset();
+        }
 }
 
 // By its name and by its address it is one place, and each hit would count twice.
@@ -181,8 +208,7 @@ std::vector<std::uint64_t> KernelProbes::attach_with(const Target& target, const
         link = link_one(target, cookies, address);
     }
     if (!link) fail_to_attach(target, errno);
-    links_.emplace_back(link);
-    note(target, place_of(target, places.size()), places.size());
+    note(target, place_of(target, places.size()), places.size(), link);
     return places;
 }
 
@@ -202,7 +228,9 @@ std::vector<KernelReport> KernelProbes::reports() const {
         const bpf_prog_info info = info_of(entry.program);
         reports.push_back(entry.report);
         if (statistics_) reports.back().hits = info.run_cnt;
-        reports.back().missed = info.recursion_misses;
+        reports.back().missed += info.recursion_misses;
+        for (const std::unique_ptr<bpf_link, Unlink>& link : entry.links)
+            reports.back().missed += missed_before(*link);
     }
     return reports;
 }

@@ -47,10 +47,10 @@ class KernelProbes {
     std::vector<std::uint64_t> attach_numbered(const Target& target, std::uint64_t first,
                                                Symbolizer& symbolizer);
 
-    [[nodiscard]] bool empty() const { return links_.empty(); }
+    [[nodiscard]] bool empty() const { return entries_.empty(); }
     [[nodiscard]] std::vector<KernelReport> reports() const;
     /// A program that has begun may still run, see run_out().
-    void detach() { links_.clear(); }
+    void detach();
 
   private:
     struct Cookies {
@@ -65,17 +65,17 @@ class KernelProbes {
     std::vector<std::uint64_t> attach_with(const Target& target, const Cookies& cookies,
                                            Symbolizer& symbolizer);
     bool is_twin(const Target& target, std::optional<std::uint64_t> address);
-    void note(const Target& target, const std::string& place, std::size_t probes);
+    void note(const Target& target, const std::string& place, std::size_t probes, bpf_link* link);
 
     struct Entry {
         Program program;
         KernelReport report;
+        std::vector<std::unique_ptr<bpf_link, Unlink>> links;
     };
 
     UniqueFd statistics_;  // the kernel counts as long as it is open
     std::vector<Entry> entries_;
     std::set<std::pair<std::string, std::uint64_t>> known_;  // programs and addresses
-    std::vector<std::unique_ptr<bpf_link, Unlink>> links_;
 };
 
 }  // namespace djprobe::loader
