@@ -98,6 +98,8 @@ KernelCounting::KernelCounting(const std::vector<SiteSpec>& sites, const TaskFil
         stop.check();
         attach(site, symbolizer);
     }
+    // All functions take seconds.
+    stop.check();
 }
 
 // Of all CPUs, by number.

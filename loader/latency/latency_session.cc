@@ -36,14 +36,18 @@ void check_places(const LatencyOptions& options) {
         fail(ExitCode::kUsage, "--ret-mode: neither A nor B is FUNC:return");
 }
 
-// One place has many names: FUNC and FUNC+0x5 are one, if a call of ftrace is between them.
+// One place has many names: FUNC and FUNC+0x5 are one, if a call of ftrace is between them. An
+// address is 0 where the kernel hides it.
+void check_different(const LatencyOptions& options, std::uint64_t from, std::uint64_t to) {
+    if (from == 0 || from != to) return;
+    fail(ExitCode::kUsage, "{} and {} are the same place, {:#x}: give two", options.from.str(),
+         options.to.str(), from);
+}
+
 void check_different(const LatencyOptions& options, const AttachmentReport& from,
                      const AttachmentReport& to) {
     if (from.covers != Covers::kSite || to.covers != Covers::kSite) return;
-    const std::uint64_t address = from.probes.front().address;
-    if (address == 0 || address != to.probes.front().address) return;
-    fail(ExitCode::kUsage, "{} and {} are the same place, {:#x}: give two", options.from.str(),
-         options.to.str(), address);
+    check_different(options, from.probes.front().address, to.probes.front().address);
 }
 
 // What measures, and where.
@@ -93,20 +97,33 @@ std::string why_no_actions(const LatencyOptions& options, std::uint64_t& rate) {
     return known ? "" : why_not;
 }
 
+// The kernel's own probes see returns in one way.
+void check_kernel_can(const LatencyOptions& options) {
+    if (options.return_mode.value_or(ReturnMode::kAuto) == ReturnMode::kAuto) return;
+    if (options.backend == Backend::kKernel)
+        fail(ExitCode::kUsage,
+             "--backend kernel: it has one way to see returns: leave --ret-mode out");
+    fail(ExitCode::kNotLoaded,
+         "--ret-mode: the ways to see returns are the module's: load it first (modprobe djprobe)");
+}
+
 // Two probes of the kernel's own.
 Measuring begin_at_kernel_probes(const LatencyOptions& options, Symbolizer& symbolizer,
                                  const StopSignals& stop) {
-    if (options.return_mode)
-        fail(ExitCode::kUsage, "--ret-mode: the kernel's own probes have one way to see returns");
+    check_kernel_can(options);
     note_no_module(options.backend);
     Measuring measuring{LatencyPrograms::load(options.style.by)};
     const LibbpfLog quiet(false);  // what failed is said here
+    // The programs are two, so no place has been attached before.
     const auto add = [&](const Program& program, const Place& place) {
         stop.check();
-        measuring.kernel.attach({program, place.site, place.at_returns}, {}, symbolizer);
+        return measuring.kernel.attach({program, place.site, place.at_returns}, {}, symbolizer)
+            .front();
     };
-    add(measuring.programs.begin(), options.from);
-    add(measuring.programs.end(), options.to);
+    const std::uint64_t from = add(measuring.programs.begin(), options.from);
+    const std::uint64_t to = add(measuring.programs.end(), options.to);
+    stop.check();
+    if (options.from.at_returns == options.to.at_returns) check_different(options, from, to);
     measuring.how = "measured by programs, at the kernel's own probes";
     return measuring;
 }

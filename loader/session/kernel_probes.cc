@@ -212,9 +212,9 @@ std::vector<std::uint64_t> KernelProbes::attach_with(const Target& target, const
     return places;
 }
 
-void KernelProbes::attach(const Target& target, const AttachOptions& options,
-                          Symbolizer& symbolizer) {
-    attach_with(target, Cookies{options.cookie, false}, symbolizer);
+std::vector<std::uint64_t> KernelProbes::attach(const Target& target, const AttachOptions& options,
+                                                Symbolizer& symbolizer) {
+    return attach_with(target, Cookies{options.cookie, false}, symbolizer);
 }
 
 std::vector<std::uint64_t> KernelProbes::attach_numbered(const Target& target, std::uint64_t first,

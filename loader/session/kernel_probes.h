@@ -40,10 +40,11 @@ void aim_at_kernel(const std::vector<Target>& targets);
 /// Attached as long as it lives.
 class KernelProbes {
   public:
-    /// Attaches and says so. Throws Error: kNoSuchSite, kRefusedSite, kNoPermission.
-    void attach(const Target& target, const AttachOptions& options, Symbolizer& symbolizer);
-    /// The same with a cookie of its own for each place, from `first` on. Returns where they are: 0
-    /// where the kernel hides it, nothing where the place has been attached before.
+    /// Attaches and says so. Returns where: 0 where the kernel hides it, nothing where the place
+    /// has been attached before. Throws Error: kNoSuchSite, kRefusedSite, kNoPermission.
+    std::vector<std::uint64_t> attach(const Target& target, const AttachOptions& options,
+                                      Symbolizer& symbolizer);
+    /// The same with a cookie of its own for each place, from `first` on.
     std::vector<std::uint64_t> attach_numbered(const Target& target, std::uint64_t first,
                                                Symbolizer& symbolizer);
 
