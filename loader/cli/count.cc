@@ -145,8 +145,9 @@ Command add_count(CLI::App& app) {
         check_block_options(*options, *blocks);
         return *blocks || options->lines ? run_count_blocks(*options) : run_count(*options);
     });
-    // Of debug information.
-    count.codes.insert(std::ranges::find(count.codes, ExitCode::kNotLoaded), ExitCode::kBadFile);
+    // Of debug information; of the program for the kernel's own probes.
+    count.codes.insert(std::ranges::find(count.codes, ExitCode::kNotLoaded),
+                       {ExitCode::kBadFile, ExitCode::kRejected});
     return count;
 }
 

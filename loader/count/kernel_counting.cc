@@ -66,7 +66,7 @@ void KernelCounting::load(const std::vector<SiteSpec>& sites, const TaskFilter& 
     calls* const object = object_.get();
     if (object == nullptr) fail_load(log, errno);
     object->rodata->wanted = filter_of(tasks);
-    bpf_map__set_max_entries(object->maps.calls,
+    bpf_map__set_max_entries(object->maps.djprobe_count,
                              static_cast<__u32>(std::max<std::size_t>(counters, 1)));
     // A kernel may have no probes of the one kind.
     bpf_program__set_autoload(object->progs.count_functions, std::ranges::any_of(sites, is_glob));
@@ -111,7 +111,7 @@ std::vector<std::uint64_t> KernelCounting::read() const {
     std::uint32_t next = 0;
     // It says that this was all by ENOENT.
     if (used_ != 0 &&
-        bpf_map_lookup_batch(bpf_map__fd(object_->maps.calls), nullptr, &next, keys.data(),
+        bpf_map_lookup_batch(bpf_map__fd(object_->maps.djprobe_count), nullptr, &next, keys.data(),
                              values.data(), &count, nullptr) != 0 &&
         errno != ENOENT)
         fail(ExitCode::kFailure, "reading the counters: {}", std::strerror(errno));

@@ -194,8 +194,9 @@ bpf_link* KernelProbes::link_many(const Target& target, const Cookies& cookies,
 
 std::vector<std::uint64_t> KernelProbes::attach_with(const Target& target, const Cookies& cookies,
                                                      Symbolizer& symbolizer) {
-    // Without it the kernel does not count the runs.
-    if (!statistics_) statistics_ = UniqueFd(bpf_enable_stats(BPF_STATS_RUN_TIME));
+    // Without it the kernel does not count the runs. It costs at each run of any program.
+    if (!cookies.are_numbers && !statistics_)
+        statistics_ = UniqueFd(bpf_enable_stats(BPF_STATS_RUN_TIME));
     bpf_link* link = nullptr;
     std::vector<std::uint64_t> places;
     if (is_multi(target.program)) {

@@ -44,7 +44,8 @@ class KernelProbes {
     /// has been attached before. Throws Error: kNoSuchSite, kRefusedSite, kNoPermission.
     std::vector<std::uint64_t> attach(const Target& target, const AttachOptions& options,
                                       Symbolizer& symbolizer);
-    /// The same with a cookie of its own for each place, from `first` on.
+    /// The same with a cookie of its own for each place, from `first` on, for a program that counts
+    /// its hits itself.
     std::vector<std::uint64_t> attach_numbered(const Target& target, std::uint64_t first,
                                                Symbolizer& symbolizer);
 

@@ -20,7 +20,7 @@ struct {
     __uint(max_entries, 1);
     __type(key, __u32);
     __type(value, __u64);
-} calls SEC(".maps");
+} djprobe_count SEC(".maps");
 
 static __always_inline bool is_wanted(void) {
     const __u64 task = bpf_get_current_pid_tgid();
@@ -42,7 +42,7 @@ static __always_inline int count(void* ctx) {
     __u64* counter;
 
     if (!is_wanted()) return 0;
-    counter = bpf_map_lookup_elem(&calls, &number);
+    counter = bpf_map_lookup_elem(&djprobe_count, &number);
     if (counter) ++*counter;
     return 0;
 }
