@@ -105,12 +105,20 @@ void check_kernel_can(const CountOptions& options) {
          "--if: conditions are the module's: load it first (modprobe djprobe); {}", instead);
 }
 
+// Whether a trace takes the operand as well: it has no arguments by number, and no memory.
+bool is_for_trace(const SiteSpec& site, const std::string& operand) {
+    return !site.symbol.empty() && operand.find('(') == operand.npos &&
+           !(operand.size() == 4 && operand.starts_with("arg"));
+}
+
 // The kernel's own probes keep no histogram either.
 std::optional<Device> open_for(const CountOptions& options) {
     try {
         return open_device(options.backend, false);
     } catch (const Error& error) {
-        if (error.code() != ExitCode::kNotLoaded || !options.histogram_of) throw;
+        if (error.code() != ExitCode::kNotLoaded || !options.histogram_of ||
+            !is_for_trace(options.sites.front(), *options.histogram_of))
+            throw;
         fail(ExitCode::kNotLoaded, "{}; 'probeload trace {} --hist {}' needs no module",
              error.what(), options.sites.front().str(), *options.histogram_of);
     }
