@@ -314,8 +314,9 @@ TEST_F(Many, AKilledCallerIsGoneSoonAndLeavesNothing) {
         close(ends[0]);
         std::printf("killed after %.2f of %.2f s%s: gone in %.1f ms\n", attached * part, attached,
                     was_through ? ", when all were attached" : "", gone * 1e3);
-        // What it has armed goes as in a detach.
-        EXPECT_LT(gone, most_seconds(attached + detached) + detached);
+        // What it has armed goes as in a detach, which may take longer now than it did before.
+        const double armed_goes = was_through ? attached + detached : detached;
+        EXPECT_LT(gone, most_seconds(attached + detached) + armed_goes);
         std::ifstream list("/sys/kernel/debug/djprobe/list");
         std::string line;
         EXPECT_FALSE(std::getline(list, line)) << line;
