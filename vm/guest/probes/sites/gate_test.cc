@@ -23,7 +23,8 @@ using x86::Insn;
 /// Prints; ends all; does nothing with preemption off; says itself what RCU is to know; does not
 /// run in the idle task (task_work_add); is a weak function that another one stands for
 /// (__fentry__); chooses a CPU for who has named none (sched_numa_find_nth_cpu); has not got the
-/// FPU yet (kernel_fpu_begin_mask, kernel_fpu_end).
+/// FPU yet (kernel_fpu_begin_mask, kernel_fpu_end); is called at boot only, or not for what this
+/// code prints (save_microcode_patch, pointer; see fragile_names.h).
 constexpr std::string_view kLeaves[] = {"start_secondary",
                                         "_printk",
                                         "__warn_printk",
