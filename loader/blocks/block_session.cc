@@ -101,8 +101,7 @@ int run_count_blocks(const BlockOptions& options) {
     const BlockCounters counters(functions, {counting, options.mode, options.tasks}, device,
                                  symbolizer, stop);
     say("{}\n", attached_blocks_line(chosen, counters.total()));
-    for (const std::string& line : what_is_off(device.set_switches(0, 0)))
-        say("probeload: {}\n", line);
+    tell_what_is_off(device);
 
     Watch watch(options, output);
     const bool all = options.json || functions.size() == 1;

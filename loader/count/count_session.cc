@@ -8,7 +8,6 @@
 
 #include "base/error.h"
 #include "base/output.h"
-#include "base/say.h"
 #include "count/condition.h"
 #include "count/count_table.h"
 #include "count/counter_map.h"
@@ -157,9 +156,7 @@ int run_count(const CountOptions& options, const Numbers& numbers) {
     std::optional<Child> child;  // outlives the probes: it may take its time to end
     const std::unique_ptr<Counting> counting =
         begin_counting(options, actions, map.get(), device ? &*device : nullptr, symbolizer, stop);
-    if (device)
-        for (const std::string& line : what_is_off(device->set_switches(0, 0)))
-            say("probeload: {}\n", line);
+    if (device) tell_what_is_off(*device);
 
     Watch watch(options, output);
     const bool is_signed = options.histogram_of && has_sign(actions.front());

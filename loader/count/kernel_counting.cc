@@ -15,6 +15,7 @@
 #include "base/stop_signals.h"
 #include "object/load_error.h"
 #include "session/command.h"
+#include "session/site_names.h"
 
 namespace djprobe::loader {
 namespace {
@@ -35,21 +36,12 @@ calls_filter filter_of(const TaskFilter& tasks) {
     return filter;
 }
 
-template <std::size_t N>
-void assign(char (&to)[N], const std::string& name) {
-    std::memcpy(to, name.data(), std::min(name.size(), N - 1));
-}
-
 // What has no name has that of its address.
 djprobe_query place_at(const SiteSpec& site, std::uint64_t address, std::uint64_t number) {
     djprobe_query place = {};
     place.address = address;
     place.cookie = number;
-    if (site.is_glob()) return place;
-    const std::size_t colon = site.symbol.find(':');
-    assign(place.symbol, colon == site.symbol.npos ? site.symbol : site.symbol.substr(colon + 1));
-    if (colon != site.symbol.npos) assign(place.module, site.symbol.substr(0, colon));
-    place.offset = site.offset;
+    if (!site.is_glob()) name_as_asked(site, place);
     return place;
 }
 

@@ -90,8 +90,7 @@ int run_cover(const CoverOptions& options) {
     const BlockCounters counters(chosen.flows, {counting, options.mode, options.tasks}, device,
                                  symbolizer, stop);
     say("{}\n", attached_blocks_line(chosen, counters.total()));
-    for (const std::string& line : what_is_off(device.set_switches(0, 0)))
-        say("probeload: {}\n", line);
+    tell_what_is_off(device);
 
     Watch watch(options, output);
     Display display(options, output);

@@ -226,9 +226,7 @@ int run_latency(const LatencyOptions& asked, const Numbers& numbers) {
         say("{}\n", attached_line(attachment.report(), symbolizer));
     }
     say("{}\n", measuring.how);
-    if (device)
-        for (const std::string& line : what_is_off(device->set_switches(0, 0)))
-            say("probeload: {}\n", line);
+    if (device) tell_what_is_off(*device);
 
     const auto read = [&] {
         clock.check();

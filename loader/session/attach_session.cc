@@ -118,11 +118,6 @@ UniqueFd keep_module_names(const std::vector<Attachment>& attachments, Symbolize
     return keep_names(names);
 }
 
-void tell_what_is_off(const Device& device) {
-    for (const std::string& line : what_is_off(device.set_switches(0, 0)))
-        say("probeload: {}\n", line);
-}
-
 std::optional<int> end_of(std::optional<Child>& child, bool ended, EventReader& events) {
     if (!child) return std::nullopt;
     return ended ? child->wait() : child->end([&events] { events.drain(); });
@@ -153,6 +148,11 @@ int exit_status(const AttachOptions& options, const Summary& summary) {
 }
 
 }  // namespace
+
+void tell_what_is_off(const Device& device) {
+    for (const std::string& line : what_is_off(device.set_switches(0, 0)))
+        say("probeload: {}\n", line);
+}
 
 void note_untested_kernel() {
     utsname name;

@@ -2,6 +2,7 @@
 // One run of `probeload attach`, from the file to the summary.
 #pragma once
 
+#include "kernel/device.h"
 #include "session/options.h"
 #include "session/views.h"
 
@@ -12,5 +13,7 @@ int run_attach(const AttachOptions& options, const Views& views = {});
 
 /// Says so where no test has run on this kernel.
 void note_untested_kernel();
+/// Says which of the module's switches are off.
+void tell_what_is_off(const Device& device);
 
 }  // namespace djprobe::loader

@@ -26,6 +26,14 @@ void copy_names(const std::vector<djprobe_query>& named, std::vector<djprobe_que
     }
 }
 
+void name_as_asked(const SiteSpec& site, djprobe_query& probe) {
+    const std::string_view name = site.symbol;
+    const std::size_t colon = name.find(':');
+    assign(probe.module, colon == name.npos ? "" : name.substr(0, colon));
+    assign(probe.symbol, colon == name.npos ? name : name.substr(colon + 1));
+    probe.offset = site.offset;
+}
+
 void name_gone(const Kallsyms& when_attached, std::vector<djprobe_query>& probes) {
     for (djprobe_query& probe : probes) {
         if (probe.state != DJPROBE_STATE_GONE && probe.symbol[0]) continue;

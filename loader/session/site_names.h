@@ -6,12 +6,16 @@
 
 #include "djprobe.h"
 #include "kernel/kept_names.h"
+#include "kernel/site_spec.h"
 #include "kernel/symbolizer.h"
 
 namespace djprobe::loader {
 
 /// Gives each probe the name that its twin in `named` has; one without a twin keeps its own.
 void copy_names(const std::vector<djprobe_query>& named, std::vector<djprobe_query>& probes);
+
+/// Gives a probe the name by which the user has asked for it.
+void name_as_asked(const SiteSpec& site, djprobe_query& probe);
 
 /// Gives probes that are gone, or have no name, the names of the time when they were attached.
 void name_gone(const Kallsyms& when_attached, std::vector<djprobe_query>& probes);

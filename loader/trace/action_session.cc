@@ -147,8 +147,7 @@ int run_actions(const Question& question, const std::vector<djprobe_action>& act
     attachment.wait(stop);
     stop.check();
     say("{}\n", attached_line(attachment.report(), symbolizer));
-    for (const std::string& line : what_is_off(device.set_switches(0, 0)))
-        say("probeload: {}\n", line);
+    tell_what_is_off(device);
     const WatchOptions watched = watch_options(options);
     Watch watch(watched, output);
     DetourResults counted(question, actions, map.get());

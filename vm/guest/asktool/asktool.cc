@@ -26,6 +26,7 @@
 #include "../probes/harness/load.h"
 #include "asks.h"
 #include "beside.h"
+#include "child.h"
 #include "info.h"
 #include "random.h"
 #include "seen.h"
@@ -146,20 +147,10 @@ void lives(const Seen& seen) {
     Fd copy(dup(event.get()));
     event.reset();
     seen.show("a copy is left", 0);
-    int gate[2];
-    if (pipe(gate)) return;
-    const pid_t child = fork();
-    if (child == 0) {
-        close(gate[1]);
-        char byte = 0;
-        (void)!read(gate[0], &byte, 1);
-        _exit(0);
-    }
+    WaitingChild child([] {});
     copy.reset();
     seen.show("a child has it", 0);
-    close(gate[1]);
-    close(gate[0]);
-    waitpid(child, nullptr, 0);
+    child.run_to_its_end();
     seen.show("the child has ended", 0);
     Fd of_thread;
     std::thread([&] {

@@ -17,6 +17,7 @@
 #include "../probes/harness/load.h"
 #include "asks.h"
 #include "beside.h"
+#include "child.h"
 
 namespace djprobe::vm {
 namespace {
@@ -79,21 +80,10 @@ void beside_one_of_all(const Seen& seen, Ask ask) {
 
 void of_one_task(const Seen& seen) {
     keep_to_first_cpu();
-    int gate[2];
-    if (pipe(gate)) return;
-    const pid_t child = fork();
-    if (child == 0) {
-        close(gate[1]);
-        char byte = 0;
-        (void)!read(gate[0], &byte, 1);
-        call_getpgid(kCalls);
-        _exit(0);
-    }
-    close(gate[0]);
+    WaitingChild child([] { call_getpgid(kCalls); });
     beside_one_of_all(seen, [&](uint64_t offset) {
-        Fd event = open_of(offset, child, 0);
-        close(gate[1]);
-        waitpid(child, nullptr, 0);
+        Fd event = open_of(offset, child.number(), 0);
+        child.run_to_its_end();
         return event;
     });
 }
