@@ -11,7 +11,7 @@
  * So ftrace leads four functions of the kernel through here, as it does for a live patch:
  *
  *   __recover_optprobed_insn       undoes a kprobe's jump for every decoder; here it also undoes
- *                                  what we have written
+ *                                  what we have written, and nothing for a kprobe that is gone
  *   arch_prepare_kprobe            copies the probed instruction; refused (-EBUSY) on our bytes
  *   arch_prepare_optimized_kprobe  copies what a jump will overwrite; refused on our bytes
  *   arch_check_optimized_kprobe    the last look before a kprobe that was prepared earlier becomes
@@ -151,25 +151,50 @@ static unsigned long call_original(enum hooked hooked, unsigned long a, unsigned
 	return djk_call(originals[hooked], a, b, 0, 0, 0);
 }
 
+/* What the kernel knows of the first byte at an address, by a kprobe that is there. */
+struct first_byte {
+	bool is_hidden; /* or may be: a kprobe has written its int3, or soon will */
+	/* The kprobe went with its module, and stays listed. Another module's text may be there
+	 * now, but the kernel would recover the old one's byte. */
+	bool is_stale;
+	kprobe_opcode_t original;
+};
+
+static struct first_byte first_byte_at(unsigned long address)
+{
+	struct first_byte byte = {};
+	const struct kprobe *kprobe;
+
+	preempt_disable();
+	kprobe = (const struct kprobe *)djk_call1(get_kprobe, address);
+	if (kprobe) {
+		byte.is_stale = kprobe->flags & KPROBE_FLAG_GONE;
+		byte.is_hidden = !(kprobe->flags & (KPROBE_FLAG_GONE | KPROBE_FLAG_FTRACE));
+		byte.original = kprobe->opcode;
+	}
+	preempt_enable();
+	return byte;
+}
+
 /* Returns where to read the bytes at `address` without any probes: in `bytes`, or in the text. 0:
  * they cannot be read. As __recover_optprobed_insn() does, which it calls first. */
 static unsigned long recover(kprobe_opcode_t *bytes, unsigned long address)
 {
 	const unsigned long recovered = call_original(RECOVER, (unsigned long)bytes, address);
 	struct djk_patch *patch = next_patch(NULL, address, address + MAX_INSN_SIZE);
-	const struct kprobe *kprobe;
+	struct first_byte first;
 
-	if (!patch || !recovered || address == copied_as_is)
+	if (!recovered || address == copied_as_is)
 		return recovered;
 	if (recovered == address) {
+		first = first_byte_at(address);
+		if (!patch && !first.is_stale)
+			return recovered;
 		if (copy_from_kernel_nofault(bytes, (void *)address, MAX_INSN_SIZE))
 			return 0;
 		/* The caller undoes a kprobe's int3 only where this function has undone nothing. */
-		preempt_disable();
-		kprobe = (const struct kprobe *)djk_call1(get_kprobe, address);
-		if (kprobe && !(kprobe->flags & KPROBE_FLAG_FTRACE))
-			bytes[0] = kprobe->opcode;
-		preempt_enable();
+		if (first.is_hidden)
+			bytes[0] = first.original;
 	}
 	for (; patch; patch = next_patch(patch, address, address + MAX_INSN_SIZE))
 		undo(bytes, address, patch, address, address + MAX_INSN_SIZE);

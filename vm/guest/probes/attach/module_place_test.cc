@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+// A module's text lies where another's was that took kprobes with it. The script has brought both.
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "../harness/fixture.h"
+#include "../harness/kprobe_event.h"
+#include "kernel/kcore.h"
+
+namespace djprobe::vm {
+namespace {
+
+class ModulePlace : public ProbeTest {
+  protected:
+    using Bytes = std::vector<uint8_t>;
+    /// A module while it is loaded.
+    class Loaded {
+      public:
+        explicit Loaded(const std::string& name) : name_(name) {
+            const Fd file(open((name + ".ko").c_str(), O_RDONLY | O_CLOEXEC));
+            EXPECT_EQ(syscall(SYS_finit_module, file.get(), "", 0), 0) << name << ": " << errno;
+            std::ifstream section("/sys/module/" + name + "/sections/.text");
+            section >> std::hex >> text_;
+        }
+        ~Loaded() {
+            EXPECT_EQ(syscall(SYS_delete_module, name_.c_str(), 0), 0) << name_ << ": " << errno;
+        }
+        Loaded(const Loaded&) = delete;
+        Loaded& operator=(const Loaded&) = delete;
+        uint64_t text() const { return text_; }
+
+      private:
+        const std::string name_;
+        uint64_t text_ = 0;
+    };
+    Bytes tell(uint64_t address) const {
+        Bytes bytes(4096);
+        djprobe_text text = {};
+        text.size = sizeof text;
+        text.length = static_cast<uint32_t>(bytes.size());
+        text.address = address;
+        text.bytes = reinterpret_cast<uintptr_t>(bytes.data());
+        EXPECT_EQ(call_ioctl(device_.fd(), DJPROBE_IOC_TEXT, &text), 0);
+        bytes.resize(text.length);
+        return bytes;
+    }
+    void try_place(const std::string& first, const std::string& later);
+
+    /// Each takes grace periods of RCU.
+    static constexpr size_t kMost = 8;
+    const loader::Kcore kcore_;
+    int kprobes_ = 0;
+};
+
+void ModulePlace::try_place(const std::string& first, const std::string& later) {
+    Bytes truth;
+    uint64_t text = 0;
+    {
+        const Loaded module(later);
+        text = module.text();
+        truth = tell(text);
+    }
+    KprobeEvent kprobes("of_" + first);
+    {
+        const Loaded module(first);
+        if (module.text() != text) return;
+        const Bytes others = tell(text);
+        for (size_t i = 0; i < truth.size() && i < others.size(); ++i)
+            if (kprobes.addresses().size() < kMost && (truth[i] == 0xe9 || truth[i] == 0xcc) &&
+                others[i] != truth[i])
+                kprobes.add(text + i);
+    }
+    const Loaded module(later);
+    if (module.text() != text) return;
+    EXPECT_TRUE(tell(text) == truth) << first << ", then " << later;
+    for (const uint64_t address : kprobes.addresses()) {
+        // It is the kernel's kprobe, and has to know the new byte: it writes that back.
+        device_.attach(at_address(address)).probe.detach();
+        ++kprobes_;
+    }
+    EXPECT_TRUE(tell(text) == truth) << "after probes: " << first << ", then " << later;
+    EXPECT_TRUE(kcore_.read(text, static_cast<uint32_t>(truth.size())) == truth)
+        << "written: " << first << ", then " << later;
+}
+
+TEST_F(ModulePlace, KprobesThatWentWithAnotherModuleHideNothing) {
+    static constexpr const char* kModules[] = {"binfmt_misc", "hostile", "known"};
+    for (const char* first : kModules)
+        for (const char* later : kModules)
+            if (first != later) try_place(first, later);
+    EXPECT_GT(kprobes_, 0) << "no module has come where another was";
+}
+
+}  // namespace
+}  // namespace djprobe::vm
