@@ -129,9 +129,13 @@ class RandomActions : public ObserverTest {
 
 TEST_F(RandomActions, AtRandomInstructionsMeanWhatAProgramSees) {
     std::vector<std::pair<std::string, uint64_t>> places;
-    for (const char* symbol : {"vfs_read", "seq_read_iter", "vsnprintf", "_copy_to_iter"})
+    for (const char* symbol : {"vfs_read", "seq_read_iter", "vsnprintf", "_copy_to_iter"}) {
+        // A kernel that loads microcode formats its file's name by vsnprintf on a CPU that comes.
+        if (!device_.explain(at(symbol)).is_site()) continue;
         for (const Probe& probe : attach_everywhere(device_, counter(), symbol, 100))
             places.emplace_back(symbol, probe.query().offset);
+    }
+    ASSERT_FALSE(places.empty());
     const uint64_t lists = number_of("LISTS", 10);
     for (uint64_t done = 0; done < lists;) {
         const auto& [symbol, offset] = places[random_() % places.size()];
