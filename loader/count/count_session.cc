@@ -176,7 +176,7 @@ int run_count(const CountOptions& options, const Numbers& numbers) {
     const std::optional<int> status = watch.run(
         stop, wish, child, [&](double seconds) { display.show(counting->look(), seconds); });
     Summary summary;
-    const std::vector<AttachmentReport> last = counting->stop(summary, symbolizer);
+    const std::vector<AttachmentReport>& last = counting->stop(summary, symbolizer);
     display.show_end(last, !summary.attachments.empty());
     // The table has them.
     for (AttachmentReport& report : summary.attachments)

@@ -22,8 +22,9 @@ class Counting {
 
     /// All counters now; see Counts. Throws Error.
     [[nodiscard]] virtual std::vector<AttachmentReport> look() const = 0;
-    /// Ends it, and adds to the summary how it was done. Returns the last counters. Throws Error.
-    virtual std::vector<AttachmentReport> stop(Summary& summary, Symbolizer& symbolizer) = 0;
+    /// Ends it, and adds to the summary how it was done. Returns the last counters, which may be
+    /// the summary's own: of many places they are much to copy. Throws Error.
+    virtual const std::vector<AttachmentReport>& stop(Summary& summary, Symbolizer& symbolizer) = 0;
 };
 
 }  // namespace djprobe::loader

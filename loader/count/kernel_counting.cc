@@ -123,19 +123,20 @@ std::vector<AttachmentReport> KernelCounting::look() const {
     return reports;
 }
 
-std::vector<AttachmentReport> KernelCounting::stop(Summary& summary, Symbolizer& /*symbolizer*/) {
+const std::vector<AttachmentReport>& KernelCounting::stop(Summary& summary,
+                                                          Symbolizer& /*symbolizer*/) {
     probes_.detach();
     run_out();
-    std::vector<AttachmentReport> last = look();
+    last_ = look();
     summary.kernel = probes_.reports();
     for (KernelReport& report : summary.kernel) {
         // The program also runs where the task is not one of those that are wanted.
         report.hits = 0;
-        for (const AttachmentReport& places : last)
+        for (const AttachmentReport& places : last_)
             for (const djprobe_query& place : places.probes)
                 if (places.program == report.program) *report.hits += place.hits;
     }
-    return last;
+    return last_;
 }
 
 }  // namespace djprobe::loader

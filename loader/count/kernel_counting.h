@@ -25,7 +25,7 @@ class KernelCounting : public Counting {
                    Symbolizer& symbolizer, const StopSignals& stop);
 
     [[nodiscard]] std::vector<AttachmentReport> look() const override;
-    std::vector<AttachmentReport> stop(Summary& summary, Symbolizer& symbolizer) override;
+    const std::vector<AttachmentReport>& stop(Summary& summary, Symbolizer& symbolizer) override;
 
   private:
     struct Close {
@@ -38,6 +38,7 @@ class KernelCounting : public Counting {
 
     std::unique_ptr<calls, Close> object_;
     std::vector<AttachmentReport> places_;  // a counter each, in the order of the cookies
+    std::vector<AttachmentReport> last_;    // what stop() has read
     std::size_t used_ = 0;
     KernelProbes probes_;  // before its programs are gone
 };

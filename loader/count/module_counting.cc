@@ -31,7 +31,8 @@ std::vector<AttachmentReport> ModuleCounting::look() const {
     return reports;
 }
 
-std::vector<AttachmentReport> ModuleCounting::stop(Summary& summary, Symbolizer& symbolizer) {
+const std::vector<AttachmentReport>& ModuleCounting::stop(Summary& summary,
+                                                          Symbolizer& symbolizer) {
     summary.attachments = look();
     for (const Attachment& attachment : attachments_)
         attachment.disable();

@@ -20,7 +20,7 @@ class ModuleCounting : public Counting {
                    const Device& device, Symbolizer& symbolizer, const StopSignals& stop);
 
     [[nodiscard]] std::vector<AttachmentReport> look() const override;
-    std::vector<AttachmentReport> stop(Summary& summary, Symbolizer& symbolizer) override;
+    const std::vector<AttachmentReport>& stop(Summary& summary, Symbolizer& symbolizer) override;
 
   private:
     std::vector<Attachment> attachments_;
