@@ -101,7 +101,8 @@ TextMap::TextMap(const KernelImage& image, const TextFacts& facts, std::vector<R
     std::sort(landings_.begin(), landings_.end(),
               [](const Landing& a, const Landing& b) { return a.target < b.target; });
     for (const Reserved& reserved : facts.reserved)
-        longest_reserved_ = std::max(longest_reserved_, reserved.range.size());
+        reserved_until_.push_back(
+            std::max(reserved_until_.empty() ? 0 : reserved_until_.back(), reserved.range.end));
     find_trap_path(image);
 }
 
@@ -314,12 +315,14 @@ Refusal TextMap::Surroundings::boundary(u64 address, x86::Boundary& out) const {
 
 const Reserved* TextMap::Surroundings::reserved(Range range) const {
     const auto& all = map_.facts_.reserved;
-    auto at = std::lower_bound(
-        all.begin(), all.end(), range.begin - std::min(range.begin, map_.longest_reserved_),
-        [](const Reserved& reserved, u64 begin) { return reserved.range.begin < begin; });
-    for (; at != all.end() && at->range.begin < range.end; ++at)
-        if (at->range.overlaps(range)) return &*at;
-    return nullptr;
+    const auto behind = std::lower_bound(
+        all.begin(), all.end(), range.end,
+        [](const Reserved& reserved, u64 end) { return reserved.range.begin < end; });
+    const Reserved* found = nullptr;
+    for (auto at = static_cast<std::size_t>(behind - all.begin());
+         at-- > 0 && map_.reserved_until_[at] > range.begin;)
+        if (all[at].range.overlaps(range)) found = &all[at];
+    return found;
 }
 
 Refusal TextMap::Surroundings::arrival(Range range) const {

@@ -109,7 +109,7 @@ class TextMap {
     std::vector<Function> functions_;
     std::vector<std::uint64_t> starts_;
     std::vector<x86::Landing> landings_;  ///< sorted by target
-    std::uint64_t longest_reserved_ = 0;
+    std::vector<u64> reserved_until_;     ///< how far facts_.reserved reach up to each of them
 };
 
 }  // namespace djprobe::loader
