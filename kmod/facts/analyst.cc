@@ -142,7 +142,8 @@ struct Analyst::Scratch {
     DecodedFunction cold;      ///< its part elsewhere
     DecodedFunction source;    ///< another one, from which control may come
     SourceFunctions sources{function, source};
-    Range text;  ///< all that may branch into it
+    Range text;     ///< all that may branch into it
+    Range allowed;  ///< a function of the core kernel: check_function(), and not BLACKLISTED
     Snapshot snapshot;
     Neighbours neighbours;
     ReservedBytes reserved;
@@ -157,6 +158,7 @@ struct Analyst::Scratch {
         function.forget();
         cold.forget();
         source.forget();
+        allowed = {};
     }
 };
 
@@ -178,20 +180,28 @@ Refusal Analyst::start() {
     return trap_path_.compute();
 }
 
+/// TRAP_PATH for a function on it. Calls run through the pad before a function, which is a symbol of
+/// its own: what forbids the function forbids its pad.
+Refusal Analyst::check_function(Range function) const {
+    if (trap_path_.contains(function.begin)) return Refusal{Reason::TRAP_PATH};
+    if (function.size() != machine_.pad) return {};
+    if (const unsigned int reason = djk_forbidden(function.end))
+        return Refusal{static_cast<Reason>(reason)};
+    return trap_path_.contains(function.end) ? Refusal{Reason::TRAP_PATH} : Refusal{};
+}
+
 Refusal Analyst::analyse(u64 site, const OwnText& ours, Plan& plan) {
-    if (const unsigned int reason = djk_forbidden(site))
+    const bool is_allowed = scratch_->allowed.contains(site);
+    if (const unsigned int reason =
+            is_allowed ? djk_forbidden_in_unlisted(site) : djk_forbidden(site))
         return Refusal{static_cast<Reason>(reason)};
     if (const Refusal refusal = scratch_->function.read(site, ours)) return refusal;
     // Further sites of a function share what takes the whole of it.
     if (scratch_->function.is_again()) scratch_->function.decode();
     const Code& function = scratch_->function.code();
-    if (trap_path_.contains(function.address)) return Refusal{Reason::TRAP_PATH};
-    // Calls run through the pad before a function, which is a symbol of its own: what forbids the
-    // function forbids its pad.
-    if (const u64 behind = function.range().end; function.range().size() == machine_.pad) {
-        if (const unsigned int reason = djk_forbidden(behind))
-            return Refusal{static_cast<Reason>(reason)};
-        if (trap_path_.contains(behind)) return Refusal{Reason::TRAP_PATH};
+    if (!is_allowed) {
+        if (const Refusal refusal = check_function(function.range())) return refusal;
+        scratch_->allowed = core_text().contains(site) ? function.range() : Range{};
     }
 
     djk_extent extent;

@@ -55,6 +55,9 @@ class Analyst {
     /// The room that one analysis needs, and the next one uses again.
     struct Scratch;
 
+    /// Why no site of this function may be, whatever is there.
+    Refusal check_function(Range function) const;
+
     /// Plan the site of scratch_->snapshot with the facts about `known`, which is enough for
     /// `tactics`.
     Refusal decide_within(Range known, u8 tactics, const OwnText& ours, x86::Plan& plan);

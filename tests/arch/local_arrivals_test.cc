@@ -34,5 +34,21 @@ TEST(ArrivalBranchTest, BranchInPaddingBehindTheEndCounts) {
               Refusal(Reason::BRANCH_INTO_REGION, kText + 2, kText));
 }
 
+TEST(ArrivalBranchTest, ShortBranchIsSeenFromEachPlaceToEachTarget) {
+    for (const Range targets : {Range{kText + 150, kText + 155}, Range{kText - 3, kText + 1},
+                                Range{kText + 300, kText + 304}})
+        for (const u8 opcode : {0x70, 0x7f, 0xe0, 0xe3, 0xeb})
+            for (const std::size_t at : {0, 1, 25, 148, 153, 280, 298})
+                for (int displacement = -128; displacement < 128; ++displacement) {
+                    Bytes bytes(300, 0x90);
+                    bytes[at] = opcode;
+                    bytes[at + 1] = static_cast<u8>(displacement);
+                    const u64 target = kText + at + 2 + static_cast<u64>(displacement);
+                    EXPECT_EQ(may_branch_short(code_at_text(bytes), targets),
+                              targets.contains(target))
+                        << "opcode " << int{opcode} << " at " << at << " by " << displacement;
+                }
+}
+
 }  // namespace
 }  // namespace djprobe::x86

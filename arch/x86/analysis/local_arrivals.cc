@@ -72,10 +72,14 @@ size_t find_last_short(const Code& code, Range targets) {
     const Range range = code.range();
     const u64 low = targets.begin - kShortReach, high = targets.end + kShortReach;
     const u64 from = low > range.begin ? low : range.begin;
-    for (u64 at = high < range.end ? high : range.end; at > from + 1; --at) {
+    const u64 until = high < range.end ? high : range.end;
+    // As above.
+    const u32 distance = static_cast<u32>(targets.begin - code.address - 2);
+    const u32 size = static_cast<u32>(targets.size());
+    for (u64 at = until; at > from + 1; --at) {
         const size_t i = at - range.begin - 2;
-        const u64 target = at + static_cast<u64>(static_cast<i64>(static_cast<i8>(bytes[i + 1])));
-        if (is_short_branch(bytes[i]) && targets.contains(target)) return i + 1;
+        const u64 offset = i + static_cast<u64>(static_cast<i64>(static_cast<i8>(bytes[i + 1])));
+        if (static_cast<u32>(offset) - distance < size && is_short_branch(bytes[i])) return i + 1;
     }
     return 0;
 }

@@ -34,6 +34,9 @@ unsigned long djk_function_entry(unsigned long function);
 /* Why no probe may be at `address`, whatever is there: NOT_TEXT, INIT_TEXT, OWN_TEXT, IDLE_TEXT,
  * STATIC_CALL (a trampoline), BLACKLISTED, FRAGILE_TEXT, MODULE_LEAVING; else NONE. */
 unsigned int djk_forbidden(unsigned long address);
+/* The same for a further address in a function of the core kernel of which djk_forbidden() has not
+ * said BLACKLISTED. The kernel's list has whole functions, and takes long to search. */
+unsigned int djk_forbidden_in_unlisted(unsigned long address);
 
 /* What the kernel has at each of the `count` bytes from `address` on: FTRACE_SITE, ALTERNATIVE,
  * JUMP_LABEL, STATIC_CALL, BUG_SITE, EXTABLE_INSN, FOREIGN_PATCH (a kprobe), else NONE. On entry
@@ -88,9 +91,9 @@ size_t djk_list_rewritten(struct djk_rewrite *list, size_t max);
  * djk_text_lock(). */
 bool djk_read(void *to, unsigned long address, size_t size);
 
-/* From now on djk_forbidden() says FRAGILE_TEXT in these ranges. The caller keeps the array until
- * it sets another one. Only while the module loads or unloads. */
-void djk_set_fragile(const struct djk_extent *ranges, size_t count);
+/* From now on djk_forbidden() says FRAGILE_TEXT in these ranges, which it sorts and joins. The caller
+ * keeps the array until it sets another one. Only while the module loads or unloads. */
+void djk_set_fragile(struct djk_extent *ranges, size_t count);
 /* Tell the log why the module does not load: this kernel has no symbol `name` (`of` what, or ""),
  * or the function of that name calls neither of the two callees. */
 void djk_lacks(const char *name, const char *of);

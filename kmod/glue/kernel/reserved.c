@@ -61,7 +61,8 @@ static unsigned int forbidden_in_live_patch(struct module *module)
 	return reason;
 }
 
-unsigned int djk_forbidden(unsigned long address)
+/* Why no probe may be at this place, but for what is decided function by function. */
+static unsigned int forbidden_place(unsigned long address)
 {
 	unsigned int reason = DJPROBE_REASON_NONE;
 	struct module *module;
@@ -93,9 +94,30 @@ unsigned int djk_forbidden(unsigned long address)
 	if (within(address, djk_imports.__static_call_text_start,
 		   djk_imports.__static_call_text_end))
 		return DJPROBE_REASON_STATIC_CALL;
+	return DJPROBE_REASON_NONE;
+}
+
+static unsigned int fragile_reason(unsigned long address)
+{
+	return djk_is_fragile(address) ? DJPROBE_REASON_FRAGILE_TEXT : DJPROBE_REASON_NONE;
+}
+
+unsigned int djk_forbidden(unsigned long address)
+{
+	const unsigned int reason = forbidden_place(address);
+
+	if (reason)
+		return reason;
 	if (djk_bool(djk_call1(within_kprobe_blacklist, address)))
 		return DJPROBE_REASON_BLACKLISTED;
-	return djk_is_fragile(address) ? DJPROBE_REASON_FRAGILE_TEXT : DJPROBE_REASON_NONE;
+	return fragile_reason(address);
+}
+
+unsigned int djk_forbidden_in_unlisted(unsigned long address)
+{
+	const unsigned int reason = forbidden_place(address);
+
+	return reason ? reason : fragile_reason(address);
 }
 
 /* The reason why the kernel itself may patch these bytes at any time, or NONE. */

@@ -111,6 +111,12 @@ unsigned int djk_forbidden(unsigned long address) {
     return function->blacklisted ? DJPROBE_REASON_BLACKLISTED : DJPROBE_REASON_NONE;
 }
 
+unsigned int djk_forbidden_in_unlisted(unsigned long address) {
+    const unsigned int reason = djk_forbidden(address);
+    if (reason == DJPROBE_REASON_BLACKLISTED) fail("what the kernel lists is taken for unlisted");
+    return reason;
+}
+
 void djk_reserved(unsigned long address, unsigned char* reasons, size_t count) {
     if (kernel->text_locked) fail("who owns text is asked for with the text lock held");
     for (size_t i = 0; i < count; ++i) {
@@ -294,7 +300,7 @@ size_t djk_find_symbols(const char* name, unsigned long* addresses, size_t) {
     return 1;
 }
 
-void djk_set_fragile(const djk_extent* ranges, size_t count) {
+void djk_set_fragile(djk_extent* ranges, size_t count) {
     kernel->fragile = {ranges, ranges + count};
 }
 
