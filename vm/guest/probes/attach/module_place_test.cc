@@ -4,8 +4,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <iterator>
 #include <string>
 #include <vector>
 
@@ -52,29 +54,47 @@ class ModulePlace : public ProbeTest {
     }
     void try_place(const std::string& first, const std::string& later);
 
+    /// A function's first byte may stand for its entry.
+    bool is_site_itself(uint64_t address) const {
+        const Explained there = device_.explain(at_address(address));
+        return there.is_site() && there.answer.address == address;
+    }
+    /// Whether ftrace's call may be there: the nop that stands for one in a module's text.
+    static bool is_call(const Bytes& bytes, size_t at) {
+        static constexpr uint8_t kNop[] = {0x0f, 0x1f, 0x44, 0x00, 0x00};
+        return at + sizeof kNop <= bytes.size() &&
+               std::equal(std::begin(kNop), std::end(kNop), bytes.begin() + static_cast<long>(at));
+    }
+
     /// Each takes grace periods of RCU.
     static constexpr size_t kMost = 8;
     const loader::Kcore kcore_;
-    int kprobes_ = 0;
+    int kprobes_ = 0, at_calls_ = 0;
 };
 
 void ModulePlace::try_place(const std::string& first, const std::string& later) {
     Bytes truth;
+    std::vector<bool> sites;
     uint64_t text = 0;
     {
         const Loaded module(later);
         text = module.text();
         truth = tell(text);
+        for (size_t i = 0; i < truth.size(); ++i)
+            sites.push_back(is_site_itself(text + i));
     }
-    KprobeEvent kprobes("of_" + first);
+    KprobeEvent kprobes("of_" + first), calls("calls_" + first);
     {
         const Loaded module(first);
         if (module.text() != text) return;
         const Bytes others = tell(text);
-        for (size_t i = 0; i < truth.size() && i < others.size(); ++i)
+        for (size_t i = 0; i < truth.size() && i < others.size(); ++i) {
+            if (calls.addresses().size() < kMost && sites[i] && is_call(others, i))
+                calls.add(text + i);
             if (kprobes.addresses().size() < kMost && (truth[i] == 0xe9 || truth[i] == 0xcc) &&
                 others[i] != truth[i])
                 kprobes.add(text + i);
+        }
     }
     const Loaded module(later);
     if (module.text() != text) return;
@@ -83,6 +103,11 @@ void ModulePlace::try_place(const std::string& first, const std::string& later) 
         // It is the kernel's kprobe, and has to know the new byte: it writes that back.
         device_.attach(at_address(address)).probe.detach();
         ++kprobes_;
+    }
+    // The kernel takes these for calls of ftrace's still, and cannot enable one more there.
+    for (const uint64_t address : calls.addresses()) {
+        EXPECT_EQ(device_.attach(at_address(address)).reason, DJPROBE_REASON_FOREIGN_PATCH);
+        ++at_calls_;
     }
     EXPECT_TRUE(tell(text) == truth) << "after probes: " << first << ", then " << later;
     EXPECT_TRUE(kcore_.read(text, static_cast<uint32_t>(truth.size())) == truth)
@@ -95,6 +120,7 @@ TEST_F(ModulePlace, KprobesThatWentWithAnotherModuleHideNothing) {
         for (const char* later : kModules)
             if (first != later) try_place(first, later);
     EXPECT_GT(kprobes_, 0) << "no module has come where another was";
+    EXPECT_GT(at_calls_, 0) << "no site was where another module had a call";
 }
 
 }  // namespace
