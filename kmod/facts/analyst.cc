@@ -180,8 +180,8 @@ Refusal Analyst::start() {
     return trap_path_.compute();
 }
 
-/// TRAP_PATH for a function on it. Calls run through the pad before a function, which is a symbol of
-/// its own: what forbids the function forbids its pad.
+/// TRAP_PATH for a function on it. Calls run through the pad before a function, which is a symbol
+/// of its own: what forbids the function forbids its pad.
 Refusal Analyst::check_function(Range function) const {
     if (trap_path_.contains(function.begin)) return Refusal{Reason::TRAP_PATH};
     if (function.size() != machine_.pad) return {};

@@ -91,8 +91,8 @@ size_t djk_list_rewritten(struct djk_rewrite *list, size_t max);
  * djk_text_lock(). */
 bool djk_read(void *to, unsigned long address, size_t size);
 
-/* From now on djk_forbidden() says FRAGILE_TEXT in these ranges, which it sorts and joins. The caller
- * keeps the array until it sets another one. Only while the module loads or unloads. */
+/* From now on djk_forbidden() says FRAGILE_TEXT in these ranges, which it sorts and joins. The
+ * caller keeps the array until it sets another one. Only while the module loads or unloads. */
 void djk_set_fragile(struct djk_extent *ranges, size_t count);
 /* Tell the log why the module does not load: this kernel has no symbol `name` (`of` what, or ""),
  * or the function of that name calls neither of the two callees. */
