@@ -27,6 +27,8 @@ bool is_of_site(std::uint32_t reason) {
 
 Way Placer::choose(const SiteSpec& site, bool at_returns) const {
     head_start_.await_module();
+    // djprobe may have been switched off meanwhile: the kernel's probes count.
+    if (!(device_.set_switches(0, 0) & DJPROBE_SWITCH_PROBES)) return {0, "switched-off"};
     return at_returns ? choose_return(site) : choose_entry(site);
 }
 

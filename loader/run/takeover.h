@@ -125,6 +125,8 @@ class Takeover {
                        const std::string& reason);
     /// The call goes on to the kernel, which places the probe; with --strict it is an error.
     Answer leave(const Notification& call, const std::string& reason, std::size_t probes = 1);
+    /// The same for an event of a task that may not open it, or has no program for it.
+    Answer leave_unpermitted(const Notification& call, const ToolTask& task);
     std::optional<Answer> forbid_member(const Notification& call, const ToolTask& task,
                                         const perf_event_attr& attr,
                                         const EventArguments& arguments);

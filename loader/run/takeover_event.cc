@@ -104,13 +104,17 @@ void Takeover::hand_back(const Notification& call, const ToolTask& task, int fd)
         ledger_.count_kernel("event-group");
 }
 
+Answer Takeover::leave_unpermitted(const Notification& call, const ToolTask& task) {
+    return task.is_refused_events() ? Answer::go_on() : leave(call, "no-permission");
+}
+
 // What the kernel refuses, it says itself; but where djprobe's bytes would be in its way again, it
 // is told for the kernel. There the tool gets the event that has been tried: until the call had
 // gone on, another thread's probe could be there.
 Answer Takeover::leave_event(const Notification& call, const ToolTask& task,
                              const EventRequest& request, const EventArguments& arguments,
                              const std::string& reason) {
-    if (!task.may_open_events()) return leave(call, "no-permission");
+    if (!task.may_open_events()) return leave_unpermitted(call, task);
     const UniqueFd trial = open_as_asked(request, arguments, task);
     if (trial) return leave(call, reason);
     if (errno != EBUSY) return Answer::go_on();
@@ -160,7 +164,7 @@ Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
     if (!task.lends_descriptors()) return to_kernel("own-descriptors");
     // Without them the task's rights cannot be read either.
     if (!has_descriptors()) return leave(call, "no-descriptors");
-    if (!task.may_open_events()) return leave(call, "no-permission");
+    if (!task.may_open_events()) return leave_unpermitted(call, task);
     // The kernel takes a function's first byte only, djprobe also what stands for it.
     const bool inside = request->site.symbol.empty() && !names_.is_start(request->site.address);
     if (request->at_returns && inside) return to_kernel("return-at-offset");

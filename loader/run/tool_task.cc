@@ -81,9 +81,14 @@ bool ToolTask::may_probe() const {
     return rights().has(kToProbe);
 }
 
-// kernel.perf_event_paranoid above 2 is Debian's own: it leaves perf events to CAP_SYS_ADMIN.
 bool ToolTask::may_open_events() const {
-    return may_probe() && (perf_event_paranoid() <= 2 || rights().has(Capability::kSysAdmin));
+    return may_probe() && !is_refused_events();
+}
+
+// kernel.perf_event_paranoid above 2 is Debian's own: it leaves perf events to CAP_SYS_ADMIN.
+bool ToolTask::is_refused_events() const {
+    return !rights().has(Capability::kPerfmon) ||
+           (perf_event_paranoid() > 2 && !rights().has(Capability::kSysAdmin));
 }
 
 bool ToolTask::may_see_addresses() const {
