@@ -106,7 +106,10 @@ Object Object::open(const std::filesystem::path& file, bool verbose, Process pro
         const int error = errno;
         const std::string warning = first_warning(log.text());
         fail(ExitCode::kBadFile, "{}: not a loadable BPF object: {}", object.name_,
-             warning.empty() ? libbpf_error(-error) : warning);
+             warning.empty()
+                 ? fmt::format("libbpf gives no reason but '{}' (-v shows what it has read)",
+                               libbpf_error(-error))
+                 : warning);
     }
     return object;
 }

@@ -32,9 +32,9 @@ std::string no_return_selected(const std::string& at_entry, const std::string& a
                                std::uint64_t runs, std::uint64_t returns) {
     if (runs == 0 || returns != 0) return "";
     return fmt::format(
-        "--session: '{}' ran at {} entries, and '{}' at no return: the former must return another "
+        "--session: '{}' ran at {}, and '{}' at no return: the former must return another "
         "value than 0 for each call whose return is wanted (or all those calls still run)",
-        at_entry, runs, at_return);
+        at_entry, runs == 1 ? "1 entry" : fmt::format("{} entries", runs), at_return);
 }
 
 SessionWatch::SessionWatch(bool on) {

@@ -35,9 +35,19 @@ void add_target(const AttachOptions& options, const Program& program, const Site
     targets.push_back({program, site, at_returns, by_section});
 }
 
+// The words of the section alone would not tell which of many programs has it.
+std::optional<SiteSpec> site_by_section(const Program& program) {
+    try {
+        return site_of_section(program.section);
+    } catch (const Error& error) {
+        fail(error.code(), "program '{}', SEC(\"{}\"): {}", program.name, program.section,
+             error.what());
+    }
+}
+
 void add_by_section(const AttachOptions& options, const Program& program,
                     std::vector<Target>& targets) {
-    if (const auto site = site_of_section(program.section))
+    if (const auto site = site_by_section(program))
         return add_target(options, program, *site, true, targets);
     const std::string why = fmt::format("program '{}': its SEC(\"{}\") names no function",
                                         program.name, program.section);

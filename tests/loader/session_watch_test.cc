@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace djprobe::loader {
 namespace {
 
@@ -11,6 +13,8 @@ TEST(SessionWatch, entry_program_that_selects_no_return_is_told) {
               "--session: 'on_entry' ran at 7 entries, and 'on_return' at no return: the former "
               "must return another value than 0 for each call whose return is wanted (or all those "
               "calls still run)");
+    EXPECT_EQ(no_return_selected("on_entry", "on_return", 1, 0).find("1 entry, and"),
+              std::string("--session: 'on_entry' ran at ").size());
 }
 
 TEST(SessionWatch, function_that_is_not_called_or_a_return_that_is_seen_is_no_mistake) {

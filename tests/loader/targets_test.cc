@@ -45,6 +45,12 @@ TEST(Targets, bare_section_needs_a_function) {
         "bare_return=SYM, or write SEC(\"kretprobe/SYM\")");
 }
 
+TEST(Targets, section_with_a_wrong_place_names_its_program) {
+    EXPECT_EQ(error({}, {nullptr, "on_hit", "kprobe/vfs_read+zz"}),
+              "program 'on_hit', SEC(\"kprobe/vfs_read+zz\"): 'vfs_read+zz': the offset 'zz' is no "
+              "number of 64 bits, decimal or 0x-hexadecimal");
+}
+
 TEST(Targets, returns_are_those_of_one_whole_function) {
     AttachOptions options;
     options.sites = {parse_function("vfs_read+0x10")};
