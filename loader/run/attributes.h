@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "run/notifications.h"
@@ -27,12 +28,16 @@ inline std::optional<std::vector<std::byte>> read_attributes(const Notification&
 
 /// Their first ones, zero-filled, whatever follows.
 template <class Struct>
+Struct first_of(std::span<const std::byte> bytes) {
+    Struct read = {};
+    std::memcpy(&read, bytes.data(), std::min(bytes.size(), sizeof read));
+    return read;
+}
+template <class Struct>
 std::optional<Struct> read_first(const Notification& call, const ToolTask& task) {
     const auto bytes = read_attributes(call, task);
     if (!bytes) return std::nullopt;
-    Struct read = {};
-    std::memcpy(&read, bytes->data(), std::min(bytes->size(), sizeof read));
-    return read;
+    return first_of<Struct>(*bytes);
 }
 
 /// The same of a command that has no others: none where one of these is not 0, which is an error of

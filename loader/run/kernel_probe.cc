@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "run/placement.h"
 
@@ -65,6 +66,16 @@ std::uint32_t program_id(const UniqueFd& program) {
     bpf_prog_info info = {};
     __u32 size = sizeof info;
     return bpf_obj_get_info_by_fd(program.get(), &info, &size) == 0 ? info.id : 0;
+}
+
+std::uint32_t link_id(const UniqueFd& link) {
+    bpf_link_info info = {};
+    __u32 size = sizeof info;
+    return bpf_obj_get_info_by_fd(link.get(), &info, &size) == 0 ? info.id : 0;
+}
+
+bool link_lives(std::uint32_t link_id) {
+    return UniqueFd(bpf_link_get_fd_by_id(link_id)) || errno != ENOENT;
 }
 
 }  // namespace djprobe::loader

@@ -62,5 +62,9 @@ UniqueFd link_kernel_multi(const MultiRequest& request, const UniqueFd& program)
 
 /// 0: the fd is no program's.
 std::uint32_t program_id(const UniqueFd& program);
+/// 0: the fd is no link's.
+std::uint32_t link_id(const UniqueFd& link);
+/// True also where only CAP_SYS_ADMIN may know.
+bool link_lives(std::uint32_t link_id);
 
 }  // namespace djprobe::loader

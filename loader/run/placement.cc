@@ -2,6 +2,7 @@
 #include "run/placement.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -81,14 +82,18 @@ std::optional<LinkAttributes> parse_link(std::span<const std::byte> bytes) {
     return parse<LinkAttributes>(bytes);
 }
 
-Decision decide_link(const LinkAttributes& link, bool on_event) {
-    if (link.attach_type == BPF_PERF_EVENT && on_event) {
-        LinkAttributes rest = link;
-        rest.cookie = 0;
-        if (link.flags || rest.multi.symbols || rest.multi.addresses || rest.multi.cookies)
-            return {Side::kOther};  // an error
-        return {Side::kOurs};
-    }
+bool is_odd_link(std::span<const std::byte> bytes) {
+    constexpr std::size_t kFlags = offsetof(LinkAttributes, flags);
+    constexpr std::size_t kCookie = offsetof(LinkAttributes, cookie);
+    const auto is_set = [&](std::size_t from, std::size_t to) {
+        to = std::min(to, bytes.size());
+        return from < to && std::ranges::any_of(bytes.subspan(from, to - from),
+                                                [](std::byte byte) { return byte != std::byte{}; });
+    };
+    return is_set(kFlags, kCookie) || is_set(kCookie + sizeof(std::uint64_t), bytes.size());
+}
+
+Decision decide_link(const LinkAttributes& link) {
     // What the program returns at the entry decides about the return, and it may ask its link.
     if (link.attach_type == kKprobeSession) return {Side::kKernel, "session"};
     if (link.attach_type != BPF_TRACE_KPROBE_MULTI) return {Side::kOther};

@@ -66,7 +66,9 @@ inline constexpr std::uint32_t kKprobeSession = 56;
 
 /// As parse_attr().
 std::optional<LinkAttributes> parse_link(std::span<const std::byte> bytes);
-/// `on_event`: the target is an event fd of the module's.
-Decision decide_link(const LinkAttributes& link, bool on_event);
+/// Of a link whose target is no event fd of the module's.
+Decision decide_link(const LinkAttributes& link);
+/// Whether a link on an event says more than the kernel reads of such a link.
+bool is_odd_link(std::span<const std::byte> bytes);
 
 }  // namespace djprobe::loader

@@ -9,11 +9,11 @@
 namespace djprobe::loader {
 namespace {
 
-/// The kernel's own probes for those of a placement, none with errno. A link keeps its event.
-UniqueFd place_by_kernel(const Placement& placement) {
+/// The kernel's own probes for those of a placement, none with errno. A link keeps its `event`.
+UniqueFd place_by_kernel(const Placement& placement, UniqueFd& event) {
     if (!placement.multi.targets.empty())
         return link_kernel_multi(placement.multi, placement.program);
-    UniqueFd event = open_kernel_event(placement.event);
+    event = open_kernel_event(placement.event);
     if (!event) return {};
     if (placement.is_link) return link_kernel_event(event, placement.program, placement.cookie);
     return set_kernel_program(event, placement.program) ? std::move(event) : UniqueFd();
@@ -55,9 +55,11 @@ std::size_t Room::probes() const {
 bool Room::place_all() {
     for (const std::uint64_t number : numbers_) {
         const Placement* const placement = ledger_.find(number);
-        UniqueFd file = placement ? place_by_kernel(*placement) : UniqueFd();
+        UniqueFd event;
+        UniqueFd file = placement ? place_by_kernel(*placement, event) : UniqueFd();
         if (!file) return false;
         files_.insert_or_assign(number, std::move(file));
+        if (event) events_.insert_or_assign(number, std::move(event));
     }
     return true;
 }
@@ -66,6 +68,7 @@ bool Room::fill() {
     if (!place_all()) {
         const int error = errno;
         files_.clear();
+        events_.clear();
         errno = error;
         return false;
     }
@@ -80,6 +83,11 @@ bool Room::fill() {
         placement->by_kernel |= kept;
     }
     return true;
+}
+
+UniqueFd Room::take_event(std::uint64_t number) {
+    const auto event = events_.find(number);
+    return event == events_.end() ? take(number) : std::move(event->second);
 }
 
 UniqueFd Room::take(std::uint64_t number) {

@@ -31,6 +31,8 @@ class Room {
     bool fill();
     /// After fill(): the kernel's file for a placement.
     [[nodiscard]] UniqueFd take(std::uint64_t number);
+    /// The same: the kernel's event, also of a link. Not of a link of many functions.
+    [[nodiscard]] UniqueFd take_event(std::uint64_t number);
 
   private:
     bool place_all();
@@ -38,6 +40,7 @@ class Room {
     Ledger& ledger_;
     std::vector<std::uint64_t> numbers_, out_;
     std::map<std::uint64_t, UniqueFd> files_;
+    std::map<std::uint64_t, UniqueFd> events_;  // of links
 };
 
 }  // namespace djprobe::loader

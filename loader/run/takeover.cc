@@ -30,8 +30,10 @@ Answer Takeover::choose_answer(const Notification& call) {
         const auto task = ToolTask::of(call.thread());
         return task ? dispatch(call, *task) : Answer::go_on();
     } catch (const std::exception& error) {
-        // The tool is not to suffer from what we lack.
-        return leave(call, printable(error.what()));
+        // The tool is not to suffer from what we lack. Other calls place no probe.
+        const bool places = call.number() == SYS_perf_event_open ||
+                            (call.number() == SYS_bpf && call.argument(0) == BPF_LINK_CREATE);
+        return places ? leave(call, printable(error.what())) : Answer::go_on();
     }
 }
 

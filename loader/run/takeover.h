@@ -50,6 +50,7 @@ class Takeover {
         SiteSpec place;  ///< of the request, by address where that saves time
         Way way;
         std::uint64_t placement = 0;  ///< of the ledger's; 0: none yet
+        std::uint32_t pinned = 0;     ///< the kernel's link that was its placement; 0: none
     };
     /// The functions of a link that djprobe takes, and the others.
     struct Shares {
@@ -66,7 +67,9 @@ class Takeover {
     Answer open_event(const Notification& call, const ToolTask& task);
     Answer set_program(const Notification& call, const ToolTask& task);
     Answer create_link(const Notification& call, const ToolTask& task);
-    Answer link_event(const Notification& call, const ToolTask& task, const LinkAttributes& link);
+    /// `bytes`: all of its attributes.
+    Answer link_event(const Notification& call, const ToolTask& task, const LinkAttributes& link,
+                      const std::vector<std::byte>& bytes);
     Answer link_multi(const Notification& call, const ToolTask& task, const LinkAttributes& link);
     Answer pin_link(const Notification& call, const ToolTask& task);
     Answer tell_link(const Notification& call, const ToolTask& task);
@@ -82,6 +85,10 @@ class Takeover {
     /// Lets the kernel's own probes take the place of a placement's, and end with the tool's event
     /// fd. A copy of their file; none with errno: all is as before.
     UniqueFd yield(std::uint64_t number);
+    /// The same for one event: the kernel's event. A link's stays with the link.
+    UniqueFd yield_event(std::uint64_t number);
+    /// Whether a program is on it, of a link in a file system, too.
+    [[nodiscard]] bool has_program(const Event& event) const;
     /// The bytes around the place, without djprobe's probes.
     Room room_at(const SiteSpec& site);
     /// Room::fill(). All but the `named` probes, for which the caller has a reason, are counted.

@@ -65,6 +65,12 @@ UniqueFd Takeover::yield(std::uint64_t number) {
     return placement && fill(room, placement->probes()) ? room.take(number) : UniqueFd();
 }
 
+UniqueFd Takeover::yield_event(std::uint64_t number) {
+    const Placement* const placement = ledger_.find(number);
+    Room room(ledger_, ledger_.around_placement(number));
+    return placement && fill(room, placement->probes()) ? room.take_event(number) : UniqueFd();
+}
+
 UniqueFd Takeover::open_beside_ours(const EventRequest& request) {
     UniqueFd event = open_kernel_event(request);
     if (event || errno != EBUSY) return event;
@@ -96,10 +102,8 @@ UniqueFd Takeover::make_room(const EventRequest& request, const EventArguments& 
 void Takeover::hand_back(const Notification& call, const ToolTask& task, int fd) {
     Event* const known = find_event(task, fd);
     if (!known) return;
-    const Placement* const placement = ledger_.find(known->placement);
-    const bool has_program = placement && !placement->is_link;
-    const UniqueFd kernels =
-        has_program ? yield(known->placement) : open_beside_ours(known->request);
+    const UniqueFd kernels = ledger_.find(known->placement) ? yield_event(known->placement)
+                                                            : open_beside_ours(known->request);
     if (kernels && call.replace(fd, kernels, task.closes_on_exec(fd)))
         ledger_.count_kernel("event-group");
 }
@@ -194,6 +198,10 @@ std::string Takeover::place_event(const Event& event, const UniqueFd& program, s
     return placed.refused;
 }
 
+bool Takeover::has_program(const Event& event) const {
+    return ledger_.find(event.placement) || (event.pinned && link_lives(event.pinned));
+}
+
 // A program that is refused because of the first one must see no hits.
 int Takeover::busy_error(const Event& event, const UniqueFd& program, bool by_link) {
     const int error = try_program(open_stand_in(event.request), program, by_link);
@@ -221,7 +229,7 @@ Answer Takeover::set_program(const Notification& call, const ToolTask& task) {
     UniqueFd program = task.copy_fd(static_cast<int>(call.argument(2)));
     if (!call.is_valid()) return Answer::go_on();
     if (!program) return Answer::fail(EBADF);
-    if (ledger_.find(known->placement)) return Answer::fail(busy_error(*known, program, false));
+    if (has_program(*known)) return Answer::fail(busy_error(*known, program, false));
     std::optional<Probe> probe;
     std::string refused = place_event(*known, program, 0, probe);
     if (probe && hold(task.copy_fd(fd), *probe)) {
@@ -246,14 +254,18 @@ Answer Takeover::set_program(const Notification& call, const ToolTask& task) {
 }
 
 Answer Takeover::link_event(const Notification& call, const ToolTask& task,
-                            const LinkAttributes& link) {
+                            const LinkAttributes& link, const std::vector<std::byte>& bytes) {
     const auto fd = static_cast<int>(link.target_fd);
     Event* const known = find_event(task, fd);
     UniqueFd program = task.copy_fd(static_cast<int>(link.prog_fd));
     if (!call.is_valid()) return Answer::go_on();
     // The kernel looks at the program before it looks at the event, and has an error for each.
     if (!known || !program) return Answer::go_on();
-    if (ledger_.find(known->placement)) return Answer::fail(busy_error(*known, program, true));
+    // What one kernel does not look at is wrong to another one.
+    if (is_odd_link(bytes))
+        if (const int error = try_link(bytes, open_stand_in(known->request), program))
+            return Answer::fail(error);
+    if (has_program(*known)) return Answer::fail(busy_error(*known, program, true));
     std::optional<Probe> probe;
     const std::string refused = place_event(*known, program, link.cookie, probe);
     if (probe) {

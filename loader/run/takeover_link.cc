@@ -53,13 +53,16 @@ bool has_twins(const MultiRequest& request) {
 Answer Takeover::create_link(const Notification& call, const ToolTask& task) {
     if (!task.lends_memory(call.argument(1))) return leave(call, "unreadable");
     const auto bytes = read_attributes(call, task);
-    const auto link = bytes ? parse_link(*bytes) : std::nullopt;
+    if (!bytes) return Answer::go_on();
+    const auto first = first_of<LinkAttributes>(*bytes);
+    if (first.attach_type == BPF_PERF_EVENT && task.has_event(static_cast<int>(first.target_fd)))
+        return link_event(call, task, first, *bytes);
+    const auto link = parse_link(*bytes);
     if (!link) return Answer::go_on();
-    const Decision decision = decide_link(*link, task.has_event(static_cast<int>(link->target_fd)));
+    const Decision decision = decide_link(*link);
     if (decision.side == Side::kOther) return Answer::go_on();
     if (decision.side == Side::kKernel)
         return leave_multi(call, task, *link, std::string(decision.reason));
-    if (link->attach_type == BPF_PERF_EVENT) return link_event(call, task, *link);
     if (!task.lends_descriptors()) return leave(call, "own-descriptors", link->multi.count);
     if (!has_descriptors()) return leave_multi(call, task, *link, "no-descriptors");
     return link_multi(call, task, *link);
@@ -192,6 +195,9 @@ Answer Takeover::pin_link(const Notification& call, const ToolTask& task) {
     const UniqueFd kernels = yield(link->placement);
     if (!kernels || !call.replace(fd, kernels, task.closes_on_exec(fd))) return Answer::fail(errno);
     ledger_.count_kernel("pinned", probes);
+    // Its event is the tool's still, and takes no program as long as the link lives.
+    for (auto& [number, event] : events_)
+        if (event.placement == link->placement) event.pinned = link_id(kernels);
     return Answer::go_on();
 }
 

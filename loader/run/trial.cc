@@ -5,7 +5,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstring>
 
 #include "run/task_number.h"
 
@@ -58,6 +61,16 @@ UniqueFd open_as_asked(const EventRequest& request, const EventArguments& argume
 int try_member(const perf_event_attr& attr, const EventArguments& arguments, const ToolTask& task,
                const UniqueFd& leader) {
     return open_in_group(attr, arguments, task, leader.get()) ? 0 : errno;
+}
+
+int try_link(std::vector<std::byte> attributes, const UniqueFd& event, const UniqueFd& program) {
+    if (!event) return 0;
+    const std::array<int, 2> descriptors = {program.get(), event.get()};
+    std::memcpy(attributes.data(), descriptors.data(),
+                std::min(attributes.size(), sizeof descriptors));
+    const UniqueFd made(
+        static_cast<int>(syscall(SYS_bpf, BPF_LINK_CREATE, attributes.data(), attributes.size())));
+    return made ? 0 : errno;
 }
 
 int try_multi(const LinkAttributes& link, const MultiRequest& request, const UniqueFd& program) {

@@ -2,6 +2,9 @@
 // Would the kernel take what the tool asks for? Asked by doing it, and undoing it at once.
 #pragma once
 
+#include <cstddef>
+#include <vector>
+
 #include "base/unique_fd.h"
 #include "run/kernel_probe.h"
 #include "run/placement.h"
@@ -21,6 +24,9 @@ UniqueFd open_as_asked(const EventRequest& request, const EventArguments& argume
 /// attr are this process's.
 int try_member(const perf_event_attr& attr, const EventArguments& arguments, const ToolTask& task,
                const UniqueFd& leader);
+/// 0, or the errno of the kernel's refusal of a link on the event, with these attributes but for
+/// the two descriptors. 0 where there is no event.
+int try_link(std::vector<std::byte> attributes, const UniqueFd& event, const UniqueFd& program);
 /// 0, or the errno of the kernel's refusal.
 int try_multi(const LinkAttributes& link, const MultiRequest& request, const UniqueFd& program);
 

@@ -2,10 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -104,7 +107,7 @@ LinkAttributes multi_link() {
 Decision multi_with(const std::function<void(LinkAttributes&)>& change) {
     LinkAttributes link = multi_link();
     change(link);
-    return decide_link(link, false);
+    return decide_link(link);
 }
 
 TEST(RunPlacement, links_of_kprobe_multi_are_ours) {
@@ -136,12 +139,22 @@ TEST(RunPlacement, links_of_other_kinds_or_on_other_events_are_not) {
     LinkAttributes link = {};
     link.attach_type = BPF_PERF_EVENT;
     link.cookie = 5;
-    EXPECT_EQ(decide_link(link, true), Decision{Side::kOurs});
-    EXPECT_EQ(decide_link(link, false), Decision{Side::kOther});
-    link.flags = 1;
-    EXPECT_EQ(decide_link(link, true), Decision{Side::kOther});
+    EXPECT_EQ(decide_link(link), Decision{Side::kOther});
     link.attach_type = BPF_TRACE_FENTRY;
-    EXPECT_EQ(decide_link(link, true), Decision{Side::kOther});
+    EXPECT_EQ(decide_link(link), Decision{Side::kOther});
+}
+
+TEST(RunPlacement, link_on_an_event_has_descriptors_type_and_cookie) {
+    std::vector<std::byte> bytes(64);
+    for (std::size_t i = 0; i < bytes.size(); ++i) {
+        bytes[i] = std::byte{1};
+        const bool known = i < offsetof(LinkAttributes, flags) ||
+                           (i >= offsetof(LinkAttributes, cookie) &&
+                            i < offsetof(LinkAttributes, cookie) + sizeof(std::uint64_t));
+        EXPECT_EQ(is_odd_link(bytes), !known) << i;
+        bytes[i] = {};
+    }
+    EXPECT_FALSE(is_odd_link(std::span(bytes).first(8)));
 }
 
 TEST(RunPlacement, the_pmu_is_as_sysfs_says) {

@@ -245,11 +245,11 @@ void watch(const Seen& seen) {
 /// asktool [CALLS SEED]: so many random calls. asktool watch: one probe, and nothing else. asktool
 /// refused: a link that the kernel refuses, and an event. asktool beside: only the probes that the
 /// kernel must place where others are, and one that is far from them. asktool info: what links tell
-/// of themselves. asktool forbidden: what --strict forbids. asktool untraced: what the kernel
-/// refuses, and djprobe takes. asktool threads: threads with descriptors of their own. asktool
-/// many: as many probes as there are descriptors for. asktool signals: how many signals come at a
-/// time. asktool one-task, one-cgroup: events that count for these. asktool killed: children that
-/// are killed while they ask.
+/// of themselves. asktool forbidden: what --strict forbids. asktool linked: second links of an
+/// event. asktool untraced: what the kernel refuses, and djprobe takes. asktool threads: threads
+/// with descriptors of their own. asktool many: as many probes as there are descriptors for.
+/// asktool signals: how many signals come at a time. asktool one-task, one-cgroup: events that
+/// count for these. asktool killed: children that are killed while they ask.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
@@ -265,6 +265,10 @@ int main(int argc, char** argv) {
         }
         if (argc == 2 && std::string_view(argv[1]) == "forbidden") {
             forbidden(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "linked") {
+            linked_twice(plain);
             return 0;
         }
         if (argc == 2 && std::string_view(argv[1]) == "untraced") {

@@ -133,6 +133,32 @@ void pinned_at(const Seen& seen, uint64_t offset) {
     seen.count("unpinned", kCookie);
 }
 
+/// What has a link takes no other program, wherever that link is.
+void linked_twice_at(const Seen& seen, uint64_t offset) {
+    const int program = seen.program("observe");
+    const auto refuses = [&](const char* what, const Fd& event) {
+        say(what, link_event(event, program, kCookie) ? 0 : errno);
+        say("its program", set_program(event, program));
+    };
+    const Fd event = open_event({kGetpgid, offset, false});
+    Fd link = link_event(event, program, kCookie);
+    say("pin", pin(link));
+    refuses("second link, one is pinned", event);
+    say("unpin", unlink(kPin) ? errno : 0);
+    refuses("second link, one was pinned", event);
+    link.reset();
+    usleep(100'000);
+    say("link again", link_event(event, program, kCookie) ? 0 : errno);
+    const Fd leader = open_event({kGetpgid, offset, false});
+    Fd of_leader = link_event(leader, program, kCookie);
+    const Fd member = open_member(leader);
+    say("member of a linked one", member ? 0 : errno);
+    refuses("second link of a leader", leader);
+    seen.count("linked leader", kCookie);
+    of_leader.reset();
+    seen.count("no link", kCookie);
+}
+
 /// Two probes that have one jump under djprobe, when an event of the kernel's alone comes to
 /// another instruction of its bytes.
 void shared_at(const Seen& seen, uint64_t offset, uint64_t other) {
@@ -202,6 +228,11 @@ void beside(const Seen& seen) {
     if (!inside) return;
     const auto other = find_offset(*inside + 1, *inside + kJumpLength);
     if (other) shared_at(seen, *inside, *other);
+}
+
+void linked_twice(const Seen& seen) {
+    linked_twice_at(seen, 0);
+    if (const auto inside = find_offset(9, 16)) linked_twice_at(seen, *inside);
 }
 
 void forbidden(const Seen& seen) {

@@ -24,6 +24,8 @@ std::optional<uint64_t> find_offset(uint64_t offset, uint64_t end);
 void beside(const Seen& seen);
 /// What --strict forbids, and beside each what the kernel refuses anyway.
 void forbidden(const Seen& seen);
+/// Second links of an event that has one, which is pinned, or whose event leads a group.
+void linked_twice(const Seen& seen);
 /// A probe of a function that ftrace does not trace: of perf's events it can have none.
 void untraced(const Seen& seen);
 /// A probe, and an event of the kernel's alone within its bytes that the kernel refuses.
