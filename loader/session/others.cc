@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <utility>
 
@@ -82,6 +83,13 @@ bpf_link* attach_in_user_space(const Program& program, const std::string& place)
     return bpf_program__attach_uprobe_opts(program.handle, -1, file.c_str(), 0, &options);
 }
 
+// libbpf says of a function what it would say of a file.
+std::string why_not(const std::string& place, int error) {
+    const bool no_function = error == ENOENT && is_user_place(place) &&
+                             std::filesystem::exists(place.substr(0, place.rfind(':')));
+    return no_function ? "its symbols have no such function" : std::strerror(error);
+}
+
 void attach_at(const AttachOptions& options, const Program& program, const std::string& place,
                std::vector<OtherProgram>& attached) {
     bpf_link* const link = is_user_place(place) ? attach_in_user_space(program, place)
@@ -96,7 +104,7 @@ void attach_at(const AttachOptions& options, const Program& program, const std::
         const bool is_missing = error == ENOENT || error == ESRCH;
         leave_out(options, is_missing ? ExitCode::kNoSuchSite : ExitCode::kRejected,
                   fmt::format("{}: libbpf cannot attach it{}{}: {}", title(program),
-                              place.empty() ? "" : " to ", place, std::strerror(error)));
+                              place.empty() ? "" : " to ", place, why_not(place, error)));
     }
 }
 
