@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -105,7 +106,9 @@ void ModulePlace::try_place(const std::string& first, const std::string& later) 
         ++kprobes_;
     }
     // The kernel takes these for calls of ftrace's still, and cannot enable one more there.
+    const std::set<uint64_t> on_calls = kprobes_on_calls();
     for (const uint64_t address : calls.addresses()) {
+        if (!on_calls.contains(address)) continue;
         EXPECT_EQ(device_.attach(at_address(address)).reason, DJPROBE_REASON_FOREIGN_PATCH);
         ++at_calls_;
     }

@@ -28,6 +28,14 @@ int write_to(const std::string& path, const std::string& text) {
     return write(file.get(), text.data(), text.size()) < 0 ? errno : 0;
 }
 
+std::set<uint64_t> kprobes_that_are(const char* mark) {
+    std::set<uint64_t> addresses;
+    std::ifstream list("/sys/kernel/debug/kprobes/list");
+    for (std::string line; std::getline(list, line);)
+        if (line.find(mark) != std::string::npos) addresses.insert(std::stoull(line, nullptr, 16));
+    return addresses;
+}
+
 }  // namespace
 
 KprobeEvent::KprobeEvent(KprobeEvent&& other) noexcept
@@ -83,12 +91,11 @@ void KprobeEvent::remove_all() {
 }
 
 std::set<uint64_t> optimized_kprobes() {
-    std::set<uint64_t> addresses;
-    std::ifstream list("/sys/kernel/debug/kprobes/list");
-    for (std::string line; std::getline(list, line);)
-        if (line.find("[OPTIMIZED]") != std::string::npos)
-            addresses.insert(std::stoull(line, nullptr, 16));
-    return addresses;
+    return kprobes_that_are("[OPTIMIZED]");
+}
+
+std::set<uint64_t> kprobes_on_calls() {
+    return kprobes_that_are("[FTRACE]");
 }
 
 }  // namespace djprobe::vm

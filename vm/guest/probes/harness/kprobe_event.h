@@ -45,5 +45,7 @@ class KprobeEvent {
 
 /// Where the kernel's kprobes are, or are about to become, jumps.
 std::set<uint64_t> optimized_kprobes();
+/// Where the kernel's kprobes are on calls of ftrace's.
+std::set<uint64_t> kprobes_on_calls();
 
 }  // namespace djprobe::vm
