@@ -60,6 +60,12 @@ bool set_kernel_program(const UniqueFd& event, const UniqueFd& program);
 UniqueFd link_kernel_event(const UniqueFd& event, const UniqueFd& program, std::uint64_t cookie);
 UniqueFd link_kernel_multi(const MultiRequest& request, const UniqueFd& program);
 
+/// The kernel's own probes for those of a placement.
+struct KernelProbe {
+    UniqueFd file;   ///< which they end with: an event with its program, or a link
+    UniqueFd event;  ///< of a link on one event: that one, which the link keeps, too
+};
+
 /// 0: the fd is no program's.
 std::uint32_t program_id(const UniqueFd& program);
 /// 0: the fd is no link's.

@@ -9,14 +9,18 @@
 namespace djprobe::loader {
 namespace {
 
-/// The kernel's own probes for those of a placement, none with errno. A link keeps its `event`.
-UniqueFd place_by_kernel(const Placement& placement, UniqueFd& event) {
+/// No file: with errno.
+KernelProbe place_by_kernel(const Placement& placement) {
     if (!placement.multi.targets.empty())
-        return link_kernel_multi(placement.multi, placement.program);
-    event = open_kernel_event(placement.event);
+        return {link_kernel_multi(placement.multi, placement.program), {}};
+    UniqueFd event = open_kernel_event(placement.event);
     if (!event) return {};
-    if (placement.is_link) return link_kernel_event(event, placement.program, placement.cookie);
-    return set_kernel_program(event, placement.program) ? std::move(event) : UniqueFd();
+    if (placement.is_link) {
+        UniqueFd link = link_kernel_event(event, placement.program, placement.cookie);
+        return {std::move(link), std::move(event)};
+    }
+    if (!set_kernel_program(event, placement.program)) return {};
+    return {std::move(event), {}};
 }
 
 // Where one cannot come back, or the tool has closed its event, none is in the text.
@@ -55,11 +59,9 @@ std::size_t Room::probes() const {
 bool Room::place_all() {
     for (const std::uint64_t number : numbers_) {
         const Placement* const placement = ledger_.find(number);
-        UniqueFd event;
-        UniqueFd file = placement ? place_by_kernel(*placement, event) : UniqueFd();
-        if (!file) return false;
-        files_.insert_or_assign(number, std::move(file));
-        if (event) events_.insert_or_assign(number, std::move(event));
+        KernelProbe theirs = placement ? place_by_kernel(*placement) : KernelProbe();
+        if (!theirs.file) return false;
+        theirs_.insert_or_assign(number, std::move(theirs));
     }
     return true;
 }
@@ -67,17 +69,16 @@ bool Room::place_all() {
 bool Room::fill() {
     if (!place_all()) {
         const int error = errno;
-        files_.clear();
-        events_.clear();
+        theirs_.clear();
         errno = error;
         return false;
     }
     out_.clear();
-    for (auto& [number, file] : files_) {
+    for (auto& [number, theirs] : theirs_) {
         Placement* const placement = ledger_.find(number);
         // One that the tool has closed meanwhile keeps nothing: its file goes with this room.
-        const bool kept = keep(placement->probe, file) || errno == ENXIO;
-        if (!kept) file = {};
+        const bool kept = keep(placement->probe, theirs.file) || errno == ENXIO;
+        if (!kept) theirs = {};
         // The kernel still has one that was the kernel's before.
         if (!kept && !placement->by_kernel) out_.push_back(number);
         placement->by_kernel |= kept;
@@ -85,14 +86,9 @@ bool Room::fill() {
     return true;
 }
 
-UniqueFd Room::take_event(std::uint64_t number) {
-    const auto event = events_.find(number);
-    return event == events_.end() ? take(number) : std::move(event->second);
-}
-
-UniqueFd Room::take(std::uint64_t number) {
-    const auto file = files_.find(number);
-    return file == files_.end() ? UniqueFd() : std::move(file->second);
+KernelProbe Room::take(std::uint64_t number) {
+    const auto theirs = theirs_.find(number);
+    return theirs == theirs_.end() ? KernelProbe() : std::move(theirs->second);
 }
 
 }  // namespace djprobe::loader

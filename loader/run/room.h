@@ -29,18 +29,15 @@ class Room {
     /// Lets the kernel's own probes take the place of all of them, each to end with the tool's
     /// descriptor. All or none; false with errno.
     bool fill();
-    /// After fill(): the kernel's file for a placement.
-    [[nodiscard]] UniqueFd take(std::uint64_t number);
-    /// The same: the kernel's event, also of a link. Not of a link of many functions.
-    [[nodiscard]] UniqueFd take_event(std::uint64_t number);
+    /// After fill(): what the kernel has for a placement.
+    [[nodiscard]] KernelProbe take(std::uint64_t number);
 
   private:
     bool place_all();
 
     Ledger& ledger_;
     std::vector<std::uint64_t> numbers_, out_;
-    std::map<std::uint64_t, UniqueFd> files_;
-    std::map<std::uint64_t, UniqueFd> events_;  // of links
+    std::map<std::uint64_t, KernelProbe> theirs_;
 };
 
 }  // namespace djprobe::loader

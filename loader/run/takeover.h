@@ -83,10 +83,8 @@ class Takeover {
     void hand_back(const Notification& call, const ToolTask& task, int fd);
     Event* find_event(const ToolTask& task, int fd);
     /// Lets the kernel's own probes take the place of a placement's, and end with the tool's event
-    /// fd. A copy of their file; none with errno: all is as before.
-    UniqueFd yield(std::uint64_t number);
-    /// The same for one event: the kernel's event. A link's stays with the link.
-    UniqueFd yield_event(std::uint64_t number);
+    /// fd. Copies of their files; none with errno: all is as before.
+    KernelProbe yield(std::uint64_t number);
     /// Whether a program is on it, of a link in a file system, too.
     [[nodiscard]] bool has_program(const Event& event) const;
     /// The bytes around the place, without djprobe's probes.

@@ -59,16 +59,10 @@ bool Takeover::fill(Room& room, std::size_t named) {
     return true;
 }
 
-UniqueFd Takeover::yield(std::uint64_t number) {
+KernelProbe Takeover::yield(std::uint64_t number) {
     const Placement* const placement = ledger_.find(number);
     Room room(ledger_, ledger_.around_placement(number));
-    return placement && fill(room, placement->probes()) ? room.take(number) : UniqueFd();
-}
-
-UniqueFd Takeover::yield_event(std::uint64_t number) {
-    const Placement* const placement = ledger_.find(number);
-    Room room(ledger_, ledger_.around_placement(number));
-    return placement && fill(room, placement->probes()) ? room.take_event(number) : UniqueFd();
+    return placement && fill(room, placement->probes()) ? room.take(number) : KernelProbe();
 }
 
 UniqueFd Takeover::open_beside_ours(const EventRequest& request) {
@@ -102,8 +96,10 @@ UniqueFd Takeover::make_room(const EventRequest& request, const EventArguments& 
 void Takeover::hand_back(const Notification& call, const ToolTask& task, int fd) {
     Event* const known = find_event(task, fd);
     if (!known) return;
-    const UniqueFd kernels = ledger_.find(known->placement) ? yield_event(known->placement)
-                                                            : open_beside_ours(known->request);
+    const KernelProbe theirs = ledger_.find(known->placement)
+                                   ? yield(known->placement)
+                                   : KernelProbe{open_beside_ours(known->request), {}};
+    const UniqueFd& kernels = theirs.event ? theirs.event : theirs.file;
     if (kernels && call.replace(fd, kernels, task.closes_on_exec(fd)))
         ledger_.count_kernel("event-group");
 }

@@ -192,7 +192,7 @@ Answer Takeover::pin_link(const Notification& call, const ToolTask& task) {
     if (forbids(call, "pinned")) return Answer::fail(EACCES);
     const auto fd = static_cast<int>(pin->fd);
     const std::size_t probes = ledger_.find(link->placement)->probes();
-    const UniqueFd kernels = yield(link->placement);
+    const UniqueFd kernels = yield(link->placement).file;
     if (!kernels || !call.replace(fd, kernels, task.closes_on_exec(fd))) return Answer::fail(errno);
     ledger_.count_kernel("pinned", probes);
     // Its event is the tool's still, and takes no program as long as the link lives.

@@ -31,8 +31,8 @@ class ToolTask {
     [[nodiscard]] bool may_probe() const;
     /// The same by a perf event, which Debian's kernel keeps from more tasks.
     [[nodiscard]] bool may_open_events() const;
-    /// Whether the kernel refuses it each perf event of a kprobe: also where may_open_events() does
-    /// not hold it may be a program alone that the task cannot load.
+    /// Whether the kernel refuses it each perf event of a kprobe. It does not where only CAP_BPF is
+    /// missing, for the program.
     [[nodiscard]] bool is_refused_events() const;
     /// Whether the kernel would tell it where its functions are.
     [[nodiscard]] bool may_see_addresses() const;
