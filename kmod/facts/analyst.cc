@@ -298,6 +298,10 @@ Refusal Analyst::check_no_landing(u64 address, const OwnText& ours) {
     return Refusal{Reason::ENTRY_AGAIN, landings.all[0].source, address};
 }
 
+void Analyst::forget_allowed() {
+    scratch_->allowed = {};
+}
+
 void Analyst::forget(Range text) {
     modules_.forget(text);
     scratch_->forget();

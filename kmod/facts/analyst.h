@@ -40,6 +40,9 @@ class Analyst {
 
     /// The kernel is about to free this text.
     void forget(Range text);
+    /// Ask the kernel again which functions of its own it forbids: while others had the lock, a
+    /// module may have come that names more.
+    void forget_allowed();
 
     /// Constant after start().
     const djk_machine& machine() const { return machine_; }

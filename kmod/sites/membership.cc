@@ -54,6 +54,7 @@ Refusal Sites::plan_for(u64 address, x86::Plan& plan) {
         plan = site->plan.expand();
         return {};
     }
+    analyst_.forget_allowed();
     return analyst_.analyse(address, table_, plan);
 }
 

@@ -30,8 +30,11 @@ class Sites {
         : table_(table), analyst_(analyst), code_(code), reclaimer_(reclaimer) {}
 
     /// Call this at the beginning of each portion: while others had the lock, programs may have
-    /// been freed.
-    void begin_portion() { code_.forget_programs(); }
+    /// been freed, and functions forbidden.
+    void begin_portion() {
+        code_.forget_programs();
+        analyst_.forget_allowed();
+    }
 
     // membership.cc
     /// Finds the site for `member`, or makes a new one, which is Disarmed. The text changes only

@@ -35,7 +35,8 @@ unsigned long djk_function_entry(unsigned long function);
  * STATIC_CALL (a trampoline), BLACKLISTED, FRAGILE_TEXT, MODULE_LEAVING; else NONE. */
 unsigned int djk_forbidden(unsigned long address);
 /* The same for a further address in a function of the core kernel of which djk_forbidden() has not
- * said BLACKLISTED. The kernel's list has whole functions, and takes long to search. */
+ * said BLACKLISTED. The kernel's list has whole functions, and takes long to search. A module that
+ * comes may add some. */
 unsigned int djk_forbidden_in_unlisted(unsigned long address);
 
 /* What the kernel has at each of the `count` bytes from `address` on: FTRACE_SITE, ALTERNATIVE,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// A module's text lies where another's was that took kprobes with it. The script has brought both.
+// What a module leaves, or forbids: its text lies where another's was that took kprobes with it; it
+// names functions of the kernel that take no probe. The script has brought the modules.
 #include <fcntl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -124,6 +125,17 @@ TEST_F(ModulePlace, KprobesThatWentWithAnotherModuleHideNothing) {
             if (first != later) try_place(first, later);
     EXPECT_GT(kprobes_, 0) << "no module has come where another was";
     EXPECT_GT(at_calls_, 0) << "no site was where another module had a call";
+}
+
+TEST_F(ModulePlace, FunctionOfTheKernelThatOneForbidsIsNoSite) {
+    const Request place = at("kstrtobool_from_user");
+    ASSERT_TRUE(device_.explain(place).is_site());
+    {
+        const Loaded module("known");
+        EXPECT_EQ(device_.explain(place).answer.reason, uint32_t{DJPROBE_REASON_BLACKLISTED});
+        EXPECT_EQ(device_.attach(place).reason, DJPROBE_REASON_BLACKLISTED);
+    }
+    EXPECT_TRUE(device_.explain(place).is_site());
 }
 
 }  // namespace
