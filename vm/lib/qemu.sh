@@ -17,7 +17,8 @@ splat_of() {
     grep -avE "$NO_SPLAT" "$1" | tr -d '\r' | grep -aE -m 1 -B "${2:-0}" -A 60 "$SPLAT"
 }
 
-# qemu_command DIR ACCEL IMAGE INITRD APPEND CPUS MEM CPU: fills QEMU.
+# qemu_command DIR ACCEL IMAGE INITRD APPEND CPUS MEM CPU: fills QEMU. PORTS says what carries the
+# guest's output: virtio (the default) or serial.
 qemu_command() {
     local dir=$1 accel=$2 image=$3 initrd=$4 append=$5 cpus=$6 mem=$7 cpu=$8 port
     # QEMU 7.2 lets cmpxchg16b leave flags that it takes from a stale state, any of 32 bits.
@@ -27,11 +28,19 @@ qemu_command() {
     # A socket per CPU: the BIOS' table for kernels without ACPI lists one CPU of each.
     QEMU=(qemu-system-x86_64 -no-user-config -nodefaults -display none -no-reboot
         -machine pc -accel "$accel" -cpu "$cpu" -smp "$cpus,sockets=$cpus" -m "$mem"
-        -kernel "$image" -initrd "$initrd" -serial "file:$dir/console" -device virtio-serial-pci)
+        -kernel "$image" -initrd "$initrd" -serial "file:$dir/console")
     for port in out err status; do
-        QEMU+=(-chardev "file,id=$port,path=$dir/$port"
-            -device "virtserialport,chardev=$port,name=djprobe.$port")
+        QEMU+=(-chardev "file,id=$port,path=$dir/$port")
     done
+    # The guest tells serial lines by their order.
+    if [[ ${PORTS:-virtio} == serial ]]; then
+        QEMU+=(-device 'pci-serial-4x,chardev1=out,chardev2=err,chardev3=status')
+    else
+        QEMU+=(-device virtio-serial-pci)
+        for port in out err status; do
+            QEMU+=(-device "virtserialport,chardev=$port,name=djprobe.$port")
+        done
+    fi
     # An oops ends the run at once instead of leaving a guest that may hang.
     QEMU+=(-append "console=ttyS0 panic=-1 oops=panic no_timer_check random.trust_cpu=on $append")
 }
