@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "session/targets.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <iterator>
 #include <utility>
@@ -28,33 +26,36 @@ void check_returns(const SiteSpec& site) {
     }
 }
 
-void add_target(const AttachOptions& options, const Program& program, const SiteSpec& site,
-                bool by_section, std::vector<Target>& targets) {
+Target target_at(const AttachOptions& options, const Program& program, const SiteSpec& site,
+                 bool by_section) {
     const bool at_returns = options.at_returns || is_return_section(program.section);
     if (at_returns) check_returns(site);
-    targets.push_back({program, site, at_returns, by_section});
+    return {program, site, at_returns, by_section};
 }
 
 // The words of the section alone would not tell which of many programs has it.
-std::optional<SiteSpec> site_by_section(const Program& program) {
+Target target_by_section(const AttachOptions& options, const Program& program) {
     try {
-        return site_of_section(program.section);
+        if (const auto site = site_of_section(program.section))
+            return target_at(options, program, *site, true);
     } catch (const Error& error) {
         fail(error.code(), "program '{}', SEC(\"{}\"): {}", program.name, program.section,
              error.what());
     }
+    fail(ExitCode::kUsage,
+         "program '{0}': its SEC(\"{1}\") names no function: give --func SYM or --at {0}=SYM, or "
+         "write SEC(\"{2}/SYM\")",
+         program.name, program.section, type_of_section(program.section));
 }
 
 void add_by_section(const AttachOptions& options, const Program& program,
                     std::vector<Target>& targets) {
-    if (const auto site = site_by_section(program))
-        return add_target(options, program, *site, true, targets);
-    const std::string why = fmt::format("program '{}': its SEC(\"{}\") names no function",
-                                        program.name, program.section);
-    if (!options.skip_unsupported)
-        fail(ExitCode::kUsage, "{0}: give --func SYM or --at {1}=SYM, or write SEC(\"{2}/SYM\")",
-             why, program.name, type_of_section(program.section));
-    say("probeload: left out: {}\n", why);
+    try {
+        targets.push_back(target_by_section(options, program));
+    } catch (const Error& error) {
+        if (!options.skip_unsupported) throw;
+        say("probeload: left out: {}\n", error.what());
+    }
 }
 
 // Of programs that nothing binds to its own place only the two ends of a function go to one.
@@ -112,7 +113,7 @@ std::vector<Target> choose_targets(const AttachOptions& options,
     for (const Program& program : programs) {
         const std::vector<SiteSpec> sites = sites_given(options, program);
         for (const SiteSpec& site : sites)
-            add_target(options, program, site, false, targets);
+            targets.push_back(target_at(options, program, site, false));
         if (sites.empty()) add_by_section(options, program, targets);
     }
     if (options.return_mode &&

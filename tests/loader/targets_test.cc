@@ -161,9 +161,29 @@ TEST(Targets, what_has_no_place_is_left_out_where_that_is_asked_for) {
     options.skip_unsupported = true;
     testing::internal::CaptureStderr();
     EXPECT_EQ(sites(choose_targets(options, {kBareReturn, kEntry})), "on_entry@vfs_read");
-    EXPECT_EQ(testing::internal::GetCapturedStderr(),
-              "probeload: left out: program 'bare_return': its SEC(\"kretprobe\") names no "
-              "function\n");
+    EXPECT_EQ(
+        testing::internal::GetCapturedStderr(),
+        "probeload: left out: program 'bare_return': its SEC(\"kretprobe\") names no function: "
+        "give --func SYM or --at bare_return=SYM, or write SEC(\"kretprobe/SYM\")\n");
+}
+
+TEST(Targets, what_has_a_wrong_place_is_left_out_where_that_is_asked_for) {
+    const Program inside{nullptr, "inside", "kretprobe/vfs_read+0x3"};
+    const Program misspelt{nullptr, "misspelt", "kprobe/vfs_read+zz"};
+    EXPECT_EQ(
+        error({}, inside),
+        "program 'inside', SEC(\"kretprobe/vfs_read+0x3\"): vfs_read+0x3: returns are those of "
+        "a whole function: name it without +0x3");
+    AttachOptions options;
+    options.skip_unsupported = true;
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(sites(choose_targets(options, {inside, kEntry, misspelt})), "on_entry@vfs_read");
+    EXPECT_EQ(
+        testing::internal::GetCapturedStderr(),
+        "probeload: left out: program 'inside', SEC(\"kretprobe/vfs_read+0x3\"): vfs_read+0x3: "
+        "returns are those of a whole function: name it without +0x3\n"
+        "probeload: left out: program 'misspelt', SEC(\"kprobe/vfs_read+zz\"): 'vfs_read+zz': "
+        "the offset 'zz' is no number of 64 bits, decimal or 0x-hexadecimal\n");
 }
 
 TEST(Targets, mode_of_returns_without_returns) {
