@@ -11,6 +11,14 @@ bool asks_for_an_end(int signal) {
     return signal == SIGINT || signal == SIGQUIT || signal == SIGTERM || signal == SIGHUP;
 }
 
+// Of a timer that was set before exec() has made the process probeload: alone, the tool would have
+// it.
+bool is_of_timer(const signalfd_siginfo& info) {
+    const auto signal = static_cast<int>(info.ssi_signo);
+    return info.ssi_code == SI_KERNEL &&
+           (signal == SIGALRM || signal == SIGVTALRM || signal == SIGPROF);
+}
+
 }  // namespace
 
 PassedOn::PassedOn() {
@@ -34,7 +42,8 @@ bool PassedOn::pass_on(const Tool& tool) const {
     signalfd_siginfo info = {};
     while (read(fd_.get(), &info, sizeof info) == sizeof info) {
         const int number = static_cast<int>(info.ssi_signo);
-        if (info.ssi_code <= 0 && !watch_.reached_tool(number)) tool.signal(number);
+        const bool is_sent = info.ssi_code <= 0 && !watch_.reached_tool(number);
+        if (is_sent || is_of_timer(info)) tool.signal(number);
         end |= asks_for_an_end(number);
     }
     return end;

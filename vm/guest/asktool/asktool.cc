@@ -227,6 +227,14 @@ void count_signals() {
     std::printf("signal %d: %d\n", last, count);
 }
 
+/// Becomes a command for which it has set an alarm.
+int run_with_alarm(char** command) {
+    alarm(1);
+    execvp(command[0], command);
+    std::perror(command[0]);
+    return 2;
+}
+
 void unrelated(const Seen& seen) {
     const Fd event = open_event({"__x64_sys_getsid", 0, false});
     say("far from the others", set_program(event, seen.program("observe")));
@@ -249,7 +257,8 @@ void watch(const Seen& seen) {
 /// event. asktool untraced: what the kernel refuses, and djprobe takes. asktool threads: threads
 /// with descriptors of their own. asktool many: as many probes as there are descriptors for.
 /// asktool signals: how many signals come at a time. asktool one-task, one-cgroup: events that
-/// count for these. asktool killed: children that are killed while they ask.
+/// count for these. asktool killed: children that are killed while they ask. asktool alarm
+/// COMMAND...: the command, with an alarm in a second.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
@@ -257,6 +266,7 @@ int main(int argc, char** argv) {
             count_signals();
             return 0;
         }
+        if (argc > 2 && std::string_view(argv[1]) == "alarm") return run_with_alarm(argv + 2);
         const Seen plain("observe"), multis("observe_multi");
         if (argc == 2 && std::string_view(argv[1]) == "refused") {
             refused_link(plain);
