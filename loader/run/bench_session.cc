@@ -144,7 +144,7 @@ void bench_kernel(const Device& device, RunOptions options, const PassedOn& sign
 }  // namespace
 
 int bench_tool(const RunOptions& options) {
-    require_own_proc();
+    require_files_of_kernel();
     const Device device = open_working_device();
     ToolBench bench;
     bench.workload = workload_name(options.workload);

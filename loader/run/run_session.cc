@@ -48,7 +48,7 @@ int run_alone(const RunOptions& options) {
 
 std::optional<Device> open_device(const RunOptions& options) {
     try {
-        require_own_proc();
+        require_files_of_kernel();
         return open_working_device();
     } catch (const Error& error) {
         if (options.strict) throw;

@@ -20,13 +20,17 @@ constexpr rlim_t kMostDescriptors = 1u << 20;
 
 }  // namespace
 
-void require_own_proc() {
+void require_files_of_kernel() {
     std::error_code error;
     const std::string self = std::filesystem::read_symlink("/proc/self", error).string();
-    if (self == std::to_string(getpid())) return;
-    fail(ExitCode::kFailure,
-         "/proc does not show this process: mount one for its PID namespace, as "
-         "'unshare --mount-proc' does");
+    if (self != std::to_string(getpid()))
+        fail(ExitCode::kFailure,
+             "/proc does not show this process: mount one for its PID namespace, as "
+             "'unshare --mount-proc' does");
+    // There all the same: a kernel without kprobe events.
+    if (!std::filesystem::exists("/sys/bus/event_source", error))
+        fail(ExitCode::kFailure,
+             "/sys does not show the kernel's events: mount it (mount -t sysfs none /sys)");
 }
 
 Device open_working_device() {

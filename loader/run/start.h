@@ -9,8 +9,9 @@
 namespace djprobe::loader {
 
 /// Of the tool's tasks much is asked of /proc, which may be none, or that of another PID namespace,
-/// where their numbers are others'. Throws Error then.
-void require_own_proc();
+/// where their numbers are others'. Which events are kprobes says /sys, which may be none. Throws
+/// Error then.
+void require_files_of_kernel();
 
 /// The module, if it puts probes in place now: alone, a tool would have hits. Throws Error else.
 Device open_working_device();
