@@ -30,8 +30,8 @@ go to djprobe, those of its threads and children, too. What djprobe does not
 take the kernel places, as without probeload: tracefs probes, tracepoints,
 fentry, uprobes, refused places, all where the module is not loaded.
 
-The summary goes to stderr. The exit status is TOOL's, 128 and the number of a
-signal that has ended it; 13 and a line of stderr where it cannot be run.
+The summary goes to stderr. The exit status is TOOL's; a signal that has ended it
+ends probeload, too; 13 and a line of stderr where it cannot be run.
 probeload ends when TOOL and all that it has left behind have ended, or once TOOL
 has ended by a signal.
 )";

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "run/run_session.h"
 
-#include <sys/wait.h>
-
 #include <optional>
 
 #include "base/error.h"
@@ -20,19 +18,15 @@
 namespace djprobe::loader {
 namespace {
 
-int exit_status(int status) {
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 // Until the tool has ended, and no process that it has left behind is under the filter; or, for the
-// sake of those that are no end of theirs, until a signal comes then.
+// sake of those that are no end of theirs, until a signal comes then. The tool's status.
 int serve(Tool& tool, const PassedOn& signals, Ledger* ledger, Takeover* takeover) {
     Service service(tool, signals, ledger, takeover);
     while (!service.done()) {
         const bool ended = service.status().has_value();
         if (service.step() && ended) break;
     }
-    return exit_status(*service.status());
+    return *service.status();
 }
 
 void tell(const RunSums& sums, bool json) {
@@ -43,7 +37,7 @@ int run_alone(const RunOptions& options) {
     PassedOn signals;
     Tool tool = start_tool(options, Filter::kNone);
     signals.follow(tool);
-    return serve(tool, signals, nullptr, nullptr);
+    return end_as(serve(tool, signals, nullptr, nullptr));
 }
 
 std::optional<Device> open_device(const RunOptions& options) {
@@ -74,7 +68,7 @@ int run_tool(const RunOptions& options) {
         say("probeload: {}: this run places no probe\n", why_no_filter(tool.filter_error()));
     const int status = serve(tool, signals, &ledger, &takeover);
     tell(ledger.sums(), options.json);
-    return status;
+    return end_as(status);
 }
 
 }  // namespace djprobe::loader

@@ -2,6 +2,7 @@
 #include "run/tool.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -145,6 +146,22 @@ int Tool::wait() {
     while (waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
     }
     return status;
+}
+
+// A service manager takes what SIGTERM has ended for stopped, and what has exited with 143 for
+// failed; a shell leaves its loop where Ctrl-C has ended a command. The first process of a PID
+// namespace is not ended by its own signal.
+int end_as(int status) {
+    if (!WIFSIGNALED(status)) return WEXITSTATUS(status);
+    const int number = WTERMSIG(status);
+    prctl(PR_SET_DUMPABLE, 0);  // the tool has left its core, if any
+    ::signal(number, SIG_DFL);
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    sigprocmask(SIG_UNBLOCK, &only, nullptr);
+    raise(number);
+    return 128 + number;
 }
 
 }  // namespace djprobe::loader

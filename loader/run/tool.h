@@ -41,4 +41,7 @@ class Tool {
     int filter_error_ = 0;
 };
 
+/// Ends as a tool with this status of waitpid() has ended: by the signal, or with what is returned.
+int end_as(int status);
+
 }  // namespace djprobe::loader

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -177,7 +178,8 @@ TEST(RunTool, that_needs_a_filter_does_not_run_without_one) {
 
 TEST(RunTool, has_its_exit_status_or_its_signals) {
     EXPECT_EQ(run_tool({.tool = {"sh", "-c", "exit 7"}}), 7);
-    EXPECT_EQ(run_tool({.tool = {"sh", "-c", "kill -TERM $$"}}), 128 + 15);
+    EXPECT_EXIT(run_tool({.tool = {"sh", "-c", "kill -TERM $$"}}), testing::KilledBySignal(SIGTERM),
+                "");
 }
 
 }  // namespace
