@@ -23,11 +23,16 @@ namespace {
 
 constexpr std::size_t kWithoutNames = offsetof(djprobe_query, symbol);
 
-[[noreturn]] void fail_open(const char* path, int error) {
+[[noreturn]] void fail_open(const char* path, const char* module, int error) {
     switch (error) {
         case ENOENT:
         case ENXIO:
         case ENODEV:
+            if (access(module, F_OK) == 0)
+                fail(ExitCode::kNotLoaded,
+                     "no {}: the module is loaded, but this /dev does not show its device, as in a "
+                     "container, or a unit with PrivateDevices=: bind it there",
+                     path);
             fail(ExitCode::kNotLoaded,
                  "no {}: load the module first (modprobe djprobe, or insmod djprobe.ko)", path);
         case EACCES:
@@ -116,9 +121,9 @@ void check_abi(std::uint32_t module_abi) {
          module_abi, DJPROBE_ABI_VERSION);
 }
 
-Device Device::open(const char* path) {
+Device Device::open(const char* path, const char* module) {
     UniqueFd fd(::open(path, O_RDWR | O_CLOEXEC));
-    if (!fd) fail_open(path, errno);
+    if (!fd) fail_open(path, module, errno);
 
     djprobe_info info = {};
     info.size = sizeof info;
@@ -130,7 +135,7 @@ Device Device::open(const char* path) {
                  "from the same source",
                  path, DJPROBE_ABI_VERSION, std::strerror(errno));
         }
-        fail_open(path, errno);
+        fail_open(path, module, errno);
     }
     check_abi(info.abi_version);
     return Device(std::move(fd));

@@ -89,11 +89,14 @@ struct RefusedSite {
 /// Sleeps until every program that was running has ended.
 void run_out() noexcept;
 
+/// There while the module is loaded.
+inline constexpr const char* kLoadedModule = "/sys/module/djprobe";
+
 class Device {
   public:
     /// Opens the device and compares ABIs. Throws Error when the module is not there, not ours to
     /// use or of another ABI.
-    static Device open(const char* path = DJPROBE_DEVICE);
+    static Device open(const char* path = DJPROBE_DEVICE, const char* module = kLoadedModule);
 
     /// Throws Error with the module's reason in words.
     Probe attach(const SiteSpec& site, const AttachRequest& request, Symbolizer& symbolizer) const;

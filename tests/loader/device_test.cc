@@ -14,6 +14,13 @@ TEST(Device, missing_says_load_the_module) {
               "djprobe.ko)");
 }
 
+TEST(Device, missing_of_a_loaded_module_says_where_to_look) {
+    EXPECT_EQ(expect_error(ExitCode::kNotLoaded,
+                           [] { Device::open("/nonexistent/djprobe", "/proc/self"); }),
+              "no /nonexistent/djprobe: the module is loaded, but this /dev does not show its "
+              "device, as in a container, or a unit with PrivateDevices=: bind it there");
+}
+
 TEST(Device, another_device_is_another_abi) {
     EXPECT_EQ(expect_error(ExitCode::kAbiMismatch, [] { Device::open("/dev/null"); }),
               "/dev/null does not answer as djprobe ABI 1 (Inappropriate ioctl for device): build "
