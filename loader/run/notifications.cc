@@ -51,9 +51,10 @@ void Notification::give(UniqueFd file, bool close_on_exec) const {
     added.newfd_flags = close_on_exec ? O_CLOEXEC : 0;
     const int number = ioctl(listener_, SECCOMP_IOCTL_NOTIF_ADDFD, &added);
     // No room for another descriptor: EMFILE, as the kernel's own call says it.
-    if (number < 0) return send(0, errno, 0);
+    const int error = number < 0 ? errno : 0;
+    // What the tool has not got, or closes at once, must have no hits any more.
     file = UniqueFd();
-    send(number, 0, 0);
+    send(error ? 0 : number, error, 0);
 }
 
 bool Notification::replace(int number, const UniqueFd& file, bool close_on_exec) const {

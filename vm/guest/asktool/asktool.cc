@@ -211,6 +211,19 @@ void many(const Seen& seen) {
     seen.count("many", 0);
 }
 
+/// A link that gets no descriptor counts no hit, however soon that comes.
+void no_room(const Seen& seen) {
+    const Fd event = open_event({kGetpgid, 0, false});
+    std::vector<Fd> others;
+    for (Fd other(dup(1)); other; other = Fd(dup(1)))
+        others.push_back(std::move(other));
+    for (int i = 0; i < 50; ++i) {
+        const Fd link = link_event(event, seen.program("observe"), kCookie);
+        say("link", link ? 0 : errno);
+        seen.count("no link", kCookie);
+    }
+}
+
 /// Waits for a signal, and for a second one for a moment: how many came.
 void count_signals() {
     sigset_t all;
@@ -256,9 +269,9 @@ void watch(const Seen& seen) {
 /// of themselves. asktool forbidden: what --strict forbids. asktool linked: second links of an
 /// event. asktool untraced: what the kernel refuses, and djprobe takes. asktool threads: threads
 /// with descriptors of their own. asktool many: as many probes as there are descriptors for.
-/// asktool signals: how many signals come at a time. asktool one-task, one-cgroup: events that
-/// count for these. asktool killed: children that are killed while they ask. asktool alarm
-/// COMMAND...: the command, with an alarm in a second.
+/// asktool no-room: a link without a descriptor. asktool signals: how many signals come at a time.
+/// asktool one-task, one-cgroup: events that count for these. asktool killed: children that are
+/// killed while they ask. asktool alarm COMMAND...: the command, with an alarm in a second.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
@@ -291,6 +304,10 @@ int main(int argc, char** argv) {
         }
         if (argc == 2 && std::string_view(argv[1]) == "many") {
             many(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "no-room") {
+            no_room(plain);
             return 0;
         }
         if (argc == 2 && std::string_view(argv[1]) == "info") {
