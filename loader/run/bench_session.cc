@@ -41,7 +41,7 @@ class WatchedTool {
   public:
     WatchedTool(const Device& device, const RunOptions& options, const PassedOn& signals)
         : takeover_(device, options, ledger_),
-          tool_(start_tool(options, Filter::kRequired, Stdout::kNone)),
+          tool_(start_tool(options, signals, Filter::kRequired, Stdout::kNone)),
           service_(tool_, signals, &ledger_, &takeover_) {
         raise_descriptor_limit();
         takeover_.start_ahead();

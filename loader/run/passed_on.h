@@ -22,6 +22,8 @@ class PassedOn {
 
     [[nodiscard]] int fd() const noexcept { return fd_.get(); }
 
+    /// What the process had blocked before these.
+    [[nodiscard]] const sigset_t& blocked_before() const noexcept { return before_; }
     /// The tool has begun.
     void follow(const Tool& tool) { watch_.follow(tool.pid()); }
     /// Passes on those that have come. True: one of them asks for an end.

@@ -35,7 +35,7 @@ void tell(const RunSums& sums, bool json) {
 
 int run_alone(const RunOptions& options) {
     PassedOn signals;
-    Tool tool = start_tool(options, Filter::kNone);
+    Tool tool = start_tool(options, signals, Filter::kNone);
     signals.follow(tool);
     return end_as(serve(tool, signals, nullptr, nullptr));
 }
@@ -59,7 +59,7 @@ int run_tool(const RunOptions& options) {
     PassedOn signals;
     Ledger ledger;
     Takeover takeover(*device, options, ledger);
-    Tool tool = start_tool(options, options.strict ? Filter::kRequired : Filter::kWanted);
+    Tool tool = start_tool(options, signals, options.strict ? Filter::kRequired : Filter::kWanted);
     signals.follow(tool);
     raise_descriptor_limit();
     if (tool.listener())

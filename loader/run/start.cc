@@ -40,9 +40,9 @@ Device open_working_device() {
     return device;
 }
 
-Tool start_tool(const RunOptions& options, Filter filter, Stdout output) {
+Tool start_tool(const RunOptions& options, const PassedOn& signals, Filter filter, Stdout output) {
     try {
-        return Tool::start(options.tool, filter, output);
+        return Tool::start(options.tool, filter, output, signals.blocked_before());
     } catch (const std::system_error& error) {
         fail(ExitCode::kCommandFailed, "{}", error.what());
     }

@@ -4,6 +4,7 @@
 
 #include "kernel/device.h"
 #include "run/options.h"
+#include "run/passed_on.h"
 #include "run/tool.h"
 
 namespace djprobe::loader {
@@ -16,8 +17,10 @@ void require_files_of_kernel();
 /// The module, if it puts probes in place now: alone, a tool would have hits. Throws Error else.
 Device open_working_device();
 
-/// The tool behind a filter; required with --strict. Throws Error where it cannot be run.
-Tool start_tool(const RunOptions& options, Filter filter, Stdout output = Stdout::kOurs);
+/// The tool behind a filter; required with --strict. It blocks what our caller has blocked. Throws
+/// Error where it cannot be run.
+Tool start_tool(const RunOptions& options, const PassedOn& signals, Filter filter,
+                Stdout output = Stdout::kOurs);
 
 /// Each request of the tool's may take a descriptor. After the tool has begun, which has the
 /// limits of before.

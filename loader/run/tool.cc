@@ -69,12 +69,6 @@ bool receive_word(int socket, Word& word, UniqueFd& fd) {
     return true;
 }
 
-void reset_signals() {
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-}
-
 void send_listener(Filter filter, int socket) {
     const UniqueFd listener = filter == Filter::kNone ? UniqueFd() : install_tool_filter();
     const int error = errno;
@@ -91,8 +85,9 @@ void drop_stdout() {
     close(nowhere);
 }
 
-[[noreturn]] void become(char* const* argv, Filter filter, Stdout output, int socket) {
-    reset_signals();
+[[noreturn]] void become(char* const* argv, Filter filter, Stdout output, const sigset_t& blocked,
+                         int socket) {
+    sigprocmask(SIG_SETMASK, &blocked, nullptr);
     if (output == Stdout::kNone) drop_stdout();
     send_listener(filter, socket);
     execvp(argv[0], argv);
@@ -102,7 +97,8 @@ void drop_stdout() {
 
 }  // namespace
 
-Tool Tool::start(const std::vector<std::string>& argv, Filter filter, Stdout output) {
+Tool Tool::start(const std::vector<std::string>& argv, Filter filter, Stdout output,
+                 const sigset_t& blocked) {
     std::vector<char*> raw;
     raw.reserve(argv.size() + 1);
     for (const std::string& argument : argv)
@@ -120,7 +116,7 @@ Tool Tool::start(const std::vector<std::string>& argv, Filter filter, Stdout out
     tool.pid_ = fork();
     if (tool.pid_ == 0) {
         ::signal(SIGCHLD, of_parent);
-        become(raw.data(), filter, output, theirs.get());
+        become(raw.data(), filter, output, blocked, theirs.get());
     }
     if (tool.pid_ < 0) throw std::system_error(errno, std::generic_category(), "fork");
     theirs = UniqueFd();

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <csignal>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,12 +18,12 @@ enum class Stdout { kOurs, kNone };
 
 class Tool {
   public:
-    /// Starts it with this process's descriptors 0 to 2, or what it prints goes nowhere, and no
-    /// signal blocked; what this process ignores it ignores, as services do SIGPIPE. Behind a
+    /// Starts it with this process's descriptors 0 to 2, or what it prints goes nowhere, and the
+    /// `blocked` signals; what this process ignores it ignores, as services do SIGPIPE. Behind a
     /// filter its calls come to listener(). Throws std::system_error where it cannot be run, and
     /// Error where a required filter cannot be had.
     static Tool start(const std::vector<std::string>& argv, Filter filter,
-                      Stdout output = Stdout::kOurs);
+                      Stdout output = Stdout::kOurs, const sigset_t& blocked = {});
 
     /// None: the tool runs without a filter, since filter_error(): EBUSY where it has one with a
     /// listener already.
