@@ -174,9 +174,9 @@ BenchProbe BenchProbe::create(const MechanismInfo& info, const BenchSite& site,
     return attachment;
 }
 
-std::optional<djprobe_query> BenchProbe::query() const {
+std::optional<ProbeState> BenchProbe::query() const {
     if (!probe_) return std::nullopt;
-    djprobe_query query = probe_->queries(true).front();
+    ProbeState query = probe_->queries(true).front();
     // A function may have several returns.
     query.hits = probe_->total().hits;
     return query;

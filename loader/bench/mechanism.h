@@ -76,7 +76,7 @@ class BenchProbe {
                              const Programs& programs, Body body, const Device* device);
 
     /// What the module says of the probe; nothing for the kernel's own mechanisms.
-    [[nodiscard]] std::optional<djprobe_query> query() const;
+    [[nodiscard]] std::optional<ProbeState> query() const;
     /// Sleeps until the module has made up its mind.
     void settle(const StopSignals& stop) const;
 

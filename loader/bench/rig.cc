@@ -37,7 +37,7 @@ bool kernel_says_optimized(const std::string& function) {
     return false;
 }
 
-std::string no_jump_reason(const djprobe_query& query, Symbolizer& symbolizer) {
+std::string no_jump_reason(const ProbeState& query, Symbolizer& symbolizer) {
     return describe_reason(reason_of(query), symbolizer);
 }
 

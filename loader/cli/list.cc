@@ -88,7 +88,7 @@ std::string head_of(const OpenProbe& file, std::size_t probes) {
            "\n";
 }
 
-std::string json_line(const OpenProbe& file, const djprobe_query& probe, Symbolizer& symbolizer) {
+std::string json_line(const OpenProbe& file, const ProbeState& probe, Symbolizer& symbolizer) {
     nlohmann::ordered_json json;
     json["type"] = "probe";
     json["pid"] = file.pid;
@@ -121,10 +121,10 @@ int run_list_verb(bool json) {
         // A function of another module may be now where a module was unloaded.
         name_gone(Kallsyms{}, queries);
         const bool gone = std::ranges::any_of(
-            queries, [](const djprobe_query& query) { return query.state == DJPROBE_STATE_GONE; });
+            queries, [](const ProbeState& query) { return query.state == DJPROBE_STATE_GONE; });
         if (gone) name_kept(kept_names(file.pid), queries);
         if (!json) output.buffer().append(head_of(file, queries.size()));
-        for (const djprobe_query& query : queries) {
+        for (const ProbeState& query : queries) {
             const std::string line =
                 json ? json_line(file, query, symbolizer) : "  " + probe_line(query, symbolizer);
             output.buffer().append(line);

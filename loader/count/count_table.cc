@@ -15,7 +15,7 @@ void Counts::look(const std::vector<AttachmentReport>& reports) {
     all_.clear();
     total_ = 0;
     for (const AttachmentReport& report : reports)
-        for (const djprobe_query& probe : report.probes) {
+        for (const ProbeState& probe : report.probes) {
             std::uint64_t& last = last_[probe.cookie];
             total_ += probe.hits;
             if (probe.hits)
@@ -29,7 +29,7 @@ void Counts::look(const std::vector<AttachmentReport>& reports) {
 std::vector<Counted> Counts::top(std::size_t most, Symbolizer& symbolizer) const {
     std::vector<Counted> top(
         all_.begin(), all_.begin() + static_cast<std::ptrdiff_t>(std::min(most, all_.size())));
-    std::vector<djprobe_query> named;
+    std::vector<ProbeState> named;
     named.reserve(top.size());
     for (const Counted& one : top)
         named.push_back(one.probe);

@@ -14,7 +14,7 @@ namespace djprobe::loader {
 
 /// One counter with a hit.
 struct Counted {
-    djprobe_query probe;
+    ProbeState probe;
     bool by_name;         ///< the entry of one of many functions: its name says where
     std::uint64_t fresh;  ///< what came since the last look
 };

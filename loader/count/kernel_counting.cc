@@ -37,8 +37,8 @@ calls_filter filter_of(const TaskFilter& tasks) {
 }
 
 // What has no name has that of its address.
-djprobe_query place_at(const SiteSpec& site, std::uint64_t address, std::uint64_t number) {
-    djprobe_query place = {};
+ProbeState place_at(const SiteSpec& site, std::uint64_t address, std::uint64_t number) {
+    ProbeState place = {};
     place.address = address;
     place.cookie = number;
     if (!site.is_glob()) name_as_asked(site, place);
@@ -118,7 +118,7 @@ std::vector<AttachmentReport> KernelCounting::look() const {
     const std::vector<std::uint64_t> counts = read();
     std::vector<AttachmentReport> reports = places_;
     for (AttachmentReport& report : reports)
-        for (djprobe_query& place : report.probes)
+        for (ProbeState& place : report.probes)
             place.hits = counts[place.cookie];
     return reports;
 }
@@ -133,7 +133,7 @@ const std::vector<AttachmentReport>& KernelCounting::stop(Summary& summary,
         // The program also runs where the task is not one of those that are wanted.
         report.hits = 0;
         for (const AttachmentReport& places : last_)
-            for (const djprobe_query& place : places.probes)
+            for (const ProbeState& place : places.probes)
                 if (places.program == report.program) *report.hits += place.hits;
     }
     return last_;

@@ -111,6 +111,30 @@ void query_some(const UniqueFd& fd, std::size_t entry, std::size_t most, Look&& 
     } while (request.count == most);
 }
 
+std::string text_of(std::span<const char> name) {
+    return {name.data(), strnlen(name.data(), name.size())};
+}
+
+ProbeState state_of(const djprobe_query& query) {
+    ProbeState state = {.state = query.state,
+                        .mechanism = query.mechanism,
+                        .reason = query.reason,
+                        .tactic = query.tactic,
+                        .displaced_len = query.displaced_len,
+                        .flags = query.flags,
+                        .detail = {query.detail[0], query.detail[1]},
+                        .address = query.address,
+                        .offset = query.offset,
+                        .cookie = query.cookie,
+                        .hits = query.hits,
+                        .anchor = query.anchor,
+                        .symbol = text_of(query.symbol),
+                        .module = text_of(query.module)};
+    std::ranges::copy(query.missed, state.missed);
+    std::ranges::copy(query.displaced, state.displaced);
+    return state;
+}
+
 }  // namespace
 
 void check_abi(std::uint32_t module_abi) {
@@ -345,34 +369,36 @@ djprobe_total Probe::total() const {
     return sum;
 }
 
-std::vector<djprobe_query> Probe::queries(bool names) const {
+std::vector<ProbeState> Probe::queries(bool names) const {
     const std::size_t entry = names ? sizeof(djprobe_query) : kWithoutNames;
-    std::vector<djprobe_query> queries;
+    std::vector<ProbeState> queries;
+    djprobe_query query = {};
     for (const UniqueFd& fd : fds_) {
         const std::size_t count = total_of(fd).count;
         // The others have as many each: what is longer than that moves, and needs new memory.
         if (&fd == &fds_.front()) queries.reserve(count * fds_.size());
         // One more than there are: no further call finds out that these were all.
         query_some(fd, entry, count + 1, [&](const std::byte* answer) {
-            std::memcpy(&queries.emplace_back(), answer, entry);
+            std::memcpy(&query, answer, entry);
+            queries.push_back(state_of(query));
         });
     }
     return queries;
 }
 
-void Probe::visit(const std::function<void(const djprobe_query&)>& look) const {
+void Probe::visit(const std::function<void(const ProbeState&)>& look) const {
     constexpr std::size_t kAtOnce = 16384;
     djprobe_query query = {};
     for (const UniqueFd& fd : fds_)
         query_some(fd, kWithoutNames, kAtOnce, [&](const std::byte* answer) {
             std::memcpy(&query, answer, kWithoutNames);
-            look(query);
+            look(state_of(query));
         });
 }
 
 std::vector<std::uint64_t> Probe::hits() const {
     std::vector<std::uint64_t> hits;
-    visit([&](const djprobe_query& probe) { hits.push_back(probe.hits); });
+    visit([&](const ProbeState& probe) { hits.push_back(probe.hits); });
     return hits;
 }
 

@@ -14,6 +14,7 @@
 #include "base/stop_signals.h"
 #include "base/unique_fd.h"
 #include "djprobe.h"
+#include "kernel/probe_state.h"
 #include "kernel/site_spec.h"
 #include "kernel/symbolizer.h"
 
@@ -36,10 +37,10 @@ class Probe {
     [[nodiscard]] djprobe_total total() const;
     /// State and counters now, of all its probes, in one call: code that it runs may be probed.
     /// Names take time, and the kernel's code that finds them may be probed as well.
-    [[nodiscard]] std::vector<djprobe_query> queries(bool names) const;
+    [[nodiscard]] std::vector<ProbeState> queries(bool names) const;
     /// The same without names, one after the other, some in a call: of many probes all answers at
     /// once would take much memory.
-    void visit(const std::function<void(const djprobe_query& answer)>& look) const;
+    void visit(const std::function<void(const ProbeState& answer)>& look) const;
     /// How often each probe was hit.
     [[nodiscard]] std::vector<std::uint64_t> hits() const;
     /// For poll(), where one request has made them all.

@@ -53,7 +53,7 @@ struct ProbeFamilies {
     void add_report(const AttachmentReport& report) {
         const Labels labels = labels_of(report);
         const bool site = report.covers == Covers::kSite;
-        const djprobe_query* const first = site ? &report.probes.front() : nullptr;
+        const ProbeState* const first = site ? &report.probes.front() : nullptr;
         hits.add(labels, static_cast<double>(first ? first->hits : report.total.hits));
         for (std::size_t kind = 0; kind < DJPROBE_MISS_KINDS; ++kind)
             missed.add(
@@ -62,7 +62,7 @@ struct ProbeFamilies {
         for (const auto& [name, mechanism] : kMechanisms)
             probes.add(with(labels, "mechanism", name),
                        static_cast<double>(std::ranges::count(report.probes, __u32{mechanism},
-                                                              &djprobe_query::mechanism)));
+                                                              &ProbeState::mechanism)));
     }
 
     // The kernel counts the runs of a program, not of each place.

@@ -29,7 +29,7 @@ std::uint64_t stand_in(const SiteSpec& site) {
 
 }  // namespace
 
-void RunSums::add(const djprobe_query& probe) {
+void RunSums::add(const ProbeState& probe) {
     // What is still being optimized gets its jump, unless the text changes.
     const bool jump =
         probe.state == DJPROBE_STATE_OPTIMIZED || probe.state == DJPROBE_STATE_OPTIMIZING;
@@ -46,7 +46,7 @@ void RunSums::add(const djprobe_query& probe) {
     add_counters(probe);
 }
 
-void RunSums::add_counters(const djprobe_query& probe) {
+void RunSums::add_counters(const ProbeState& probe) {
     hits += probe.hits;
     for (std::size_t kind = 0; kind < std::size(missed); ++kind)
         missed[kind] += probe.missed[kind];
@@ -77,7 +77,7 @@ void Ledger::count_kernel(const std::string& reason, std::size_t probes) {
 }
 
 void Ledger::add_spans(std::vector<Span>& spans, const Entry& entry, std::uint64_t number) {
-    for (const djprobe_query& probe : entry.seen)
+    for (const ProbeState& probe : entry.seen)
         if (probe.address != 0) spans.push_back({probe.anchor, probe.address + kReach, number});
     if (!entry.seen.empty() && entry.seen.front().address != 0) return;
     const auto add = [&](const SiteSpec& site) {
@@ -110,17 +110,17 @@ std::vector<std::uint64_t> Ledger::around_placement(std::uint64_t number) const 
     return numbers;
 }
 
-std::vector<djprobe_query> last_in_text(const std::vector<djprobe_query>& seen,
-                                        std::vector<djprobe_query> now) {
+std::vector<ProbeState> last_in_text(const std::vector<ProbeState>& seen,
+                                     std::vector<ProbeState> now) {
     for (std::size_t i = 0; i < std::min(now.size(), seen.size()); ++i)
         if (now[i].state == DJPROBE_STATE_DISARMED) now[i] = seen[i];
     return now;
 }
 
 void Ledger::look_at(Entry& entry) {
-    std::vector<djprobe_query> now = entry.placement.probe.queries(false);
+    std::vector<ProbeState> now = entry.placement.probe.queries(false);
     entry.settled = std::ranges::none_of(
-        now, [](const djprobe_query& probe) { return probe.state == DJPROBE_STATE_OPTIMIZING; });
+        now, [](const ProbeState& probe) { return probe.state == DJPROBE_STATE_OPTIMIZING; });
     entry.seen = last_in_text(entry.seen, std::move(now));
 }
 
@@ -132,9 +132,9 @@ bool Ledger::look() {
 
 // The counters are those of now, all else of the last look.
 void Ledger::add_to(RunSums& sums, const Entry& entry) {
-    std::vector<djprobe_query> now = entry.placement.probe.queries(false);
+    std::vector<ProbeState> now = entry.placement.probe.queries(false);
     for (std::size_t i = 0; i < std::min(now.size(), entry.seen.size()); ++i) {
-        djprobe_query probe = entry.seen[i];
+        ProbeState probe = entry.seen[i];
         probe.hits = now[i].hits;
         std::copy(std::begin(now[i].missed), std::end(now[i].missed), std::begin(probe.missed));
         entry.placement.by_kernel ? sums.add_counters(probe) : sums.add(probe);

@@ -44,15 +44,15 @@ struct RunSums {
     std::map<std::string, std::size_t> int3_reasons;
     std::map<std::string, std::size_t> by_kernel;  ///< by the reason
 
-    void add(const djprobe_query& probe);
+    void add(const ProbeState& probe);
     /// Only what it has seen: it is in no place any more.
-    void add_counters(const djprobe_query& probe);
+    void add_counters(const ProbeState& probe);
 };
 
 /// The probes as they are now, and those that are out of the text as they were in it. The module
 /// takes the probes of a closed event out one after the other: a look may come in between.
-std::vector<djprobe_query> last_in_text(const std::vector<djprobe_query>& seen,
-                                        std::vector<djprobe_query> now);
+std::vector<ProbeState> last_in_text(const std::vector<ProbeState>& seen,
+                                     std::vector<ProbeState> now);
 
 class Ledger {
   public:
@@ -83,7 +83,7 @@ class Ledger {
   private:
     struct Entry {
         Placement placement;
-        std::vector<djprobe_query> seen;  // at the last look
+        std::vector<ProbeState> seen;  // at the last look
         bool settled = false;
     };
     /// What the probes by djprobe may change.

@@ -19,7 +19,7 @@ constexpr std::uint32_t kFirstLinkId = 1u << 30;
 // does not run because of another one.
 std::uint64_t missed_of(const Placement& link) {
     std::uint64_t sum = 0;
-    for (const djprobe_query& probe : link.probe.queries(false))
+    for (const ProbeState& probe : link.probe.queries(false))
         for (std::size_t kind = 0; kind < std::size(probe.missed); ++kind)
             sum += kind == DJPROBE_MISS_BPF_BUSY ? 0 : probe.missed[kind];
     return sum;

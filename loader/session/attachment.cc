@@ -253,7 +253,7 @@ void Attachment::complete(AttachmentReport& report, Symbolizer& symbolizer) cons
     report.total.hits = 0;
     std::ranges::fill(report.total.missed, 0);
     auto probe = report.probes.begin();
-    probe_.visit([&](const djprobe_query& ended) {
+    probe_.visit([&](const ProbeState& ended) {
         probe->hits = ended.hits;
         report.total.hits += ended.hits;
         for (std::size_t kind = 0; kind < std::size(ended.missed); ++kind) {

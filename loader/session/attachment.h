@@ -64,7 +64,7 @@ class Attachment {
     AttachmentReport about_;  // what does not change
     Probe probe_;
     // As attached: the module may be unloaded. None of many sites, which take time.
-    std::vector<djprobe_query> names_;
+    std::vector<ProbeState> names_;
 };
 
 }  // namespace djprobe::loader

@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
-#include <string_view>
 
 namespace djprobe::loader {
 namespace {
@@ -23,11 +21,11 @@ std::string name_in(const std::array<const char*, N>& names, std::uint32_t index
 
 }  // namespace
 
-std::string state_name(const djprobe_query& probe) {
+std::string state_name(const ProbeState& probe) {
     return name_in(kStates, probe.state);
 }
 
-std::string mechanism_name(const djprobe_query& probe) {
+std::string mechanism_name(const ProbeState& probe) {
     return name_in(kMechanisms, probe.mechanism);
 }
 
@@ -35,27 +33,26 @@ std::string miss_name(std::size_t kind) {
     return kind < kMissNames.size() ? kMissNames[kind] : fmt::format("cause-{}", kind);
 }
 
-std::string site_name(const djprobe_query& probe) {
-    const std::string_view symbol(probe.symbol, strnlen(probe.symbol, sizeof probe.symbol));
-    const std::string_view module(probe.module, strnlen(probe.module, sizeof probe.module));
+std::string site_name(const ProbeState& probe) {
     // The probe was gone before the loader asked for its names.
-    if (symbol.empty()) return fmt::format("{:#x}", probe.address);
-    return fmt::format("{}{}{}+{:#x}", module, module.empty() ? "" : ":", symbol, probe.offset);
+    if (probe.symbol.empty()) return fmt::format("{:#x}", probe.address);
+    return fmt::format("{}{}{}+{:#x}", probe.module, probe.module.empty() ? "" : ":", probe.symbol,
+                       probe.offset);
 }
 
-std::vector<const djprobe_query*> top_probes(const AttachmentReport& report) {
-    std::vector<const djprobe_query*> top;
-    for (const djprobe_query& probe : report.probes)
+std::vector<const ProbeState*> top_probes(const AttachmentReport& report) {
+    std::vector<const ProbeState*> top;
+    for (const ProbeState& probe : report.probes)
         if (probe.hits) top.push_back(&probe);
     std::ranges::stable_sort(
-        top, [](const djprobe_query* a, const djprobe_query* b) { return a->hits > b->hits; });
+        top, [](const ProbeState* a, const ProbeState* b) { return a->hits > b->hits; });
     top.resize(std::min(top.size(), report.top));
     return top;
 }
 
 ReasonCounts int3_reasons(const AttachmentReport& report) {
     ReasonCounts reasons;
-    for (const djprobe_query& probe : report.probes)
+    for (const ProbeState& probe : report.probes)
         if (probe.mechanism == DJPROBE_MECHANISM_INT3 && probe.reason != DJPROBE_REASON_NONE)
             ++reasons[probe.reason];
     return reasons;

@@ -11,14 +11,14 @@
 
 namespace djprobe::loader {
 
-std::string state_name(const djprobe_query& probe);
-std::string mechanism_name(const djprobe_query& probe);
+std::string state_name(const ProbeState& probe);
+std::string mechanism_name(const ProbeState& probe);
 std::string miss_name(std::size_t kind);
 /// "MODULE:SYM+0xOFF"
-std::string site_name(const djprobe_query& probe);
+std::string site_name(const ProbeState& probe);
 
 /// The probes with the most hits, at most `top`, none without a hit.
-std::vector<const djprobe_query*> top_probes(const AttachmentReport& report);
+std::vector<const ProbeState*> top_probes(const AttachmentReport& report);
 /// Why probes have no jump.
 ReasonCounts int3_reasons(const AttachmentReport& report);
 /// The most frequent first.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "djprobe.h"
+#include "kernel/probe_state.h"
 #include "kernel/symbolizer.h"
 #include "session/options.h"
 
@@ -32,7 +33,7 @@ struct AttachmentReport {
     bool at_returns = false;    ///< kGlob
     std::size_t functions = 0;  ///< kGlob: how many; at their returns each may have several probes
     std::size_t shadows = 0;    ///< kGlob: of these in shadow mode
-    std::vector<djprobe_query> probes;
+    std::vector<ProbeState> probes;
     djprobe_total total{};        ///< of all probes
     ReasonCounts left_out;        ///< functions that fit the pattern and were refused
     std::size_t top = kTopSites;  ///< kGlob: so many sites are told of, those with the most hits
@@ -52,8 +53,8 @@ nlohmann::ordered_json report_json(const AttachmentReport& report, Symbolizer& s
 
 /// One probe: "vfs_read+0x9: hits 3, missed 0, by jump", with " (return)" behind the place where it
 /// is one, or " (returns)" where it is the entry from which shadow mode sees them.
-std::string probe_line(const djprobe_query& probe, Symbolizer& symbolizer);
-nlohmann::ordered_json probe_json(const djprobe_query& probe, const std::string& program,
+std::string probe_line(const ProbeState& probe, Symbolizer& symbolizer);
+nlohmann::ordered_json probe_json(const ProbeState& probe, const std::string& program,
                                   Symbolizer& symbolizer);
 
 /// "blacklisted 3, trap-path 1", the most frequent first.

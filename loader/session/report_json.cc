@@ -26,7 +26,7 @@ Json reasons_json(const ReasonCounts& reasons) {
 
 }  // namespace
 
-Json probe_json(const djprobe_query& probe, const std::string& program, Symbolizer& symbolizer) {
+Json probe_json(const ProbeState& probe, const std::string& program, Symbolizer& symbolizer) {
     Json json;
     json["kind"] = "site";
     json["site"] = site_name(probe);
@@ -73,7 +73,7 @@ Json report_json(const AttachmentReport& report, Symbolizer& symbolizer) {
         json["in_shadow_mode"] = report.shadows;
     }
     json["mechanisms"] = {{"jump", 0}, {"int3", 0}};
-    for (const djprobe_query& probe : report.probes) {
+    for (const ProbeState& probe : report.probes) {
         Json& count = json["mechanisms"][mechanism_name(probe)];
         count = count.is_null() ? 1 : count.get<std::size_t>() + 1;
     }
@@ -81,14 +81,14 @@ Json report_json(const AttachmentReport& report, Symbolizer& symbolizer) {
     json["missed"] = missed_json(report.total.missed);
     if (returns) {
         json["sites"] = Json::array();
-        for (const djprobe_query& probe : report.probes)
+        for (const ProbeState& probe : report.probes)
             json["sites"].push_back(probe_json(probe, report.program, symbolizer));
         return json;
     }
     json["int3_reasons"] = reasons_json(int3_reasons(report));
     json["left_out"] = reasons_json(report.left_out);
     json["top"] = Json::array();
-    for (const djprobe_query* const probe : top_probes(report))
+    for (const ProbeState* const probe : top_probes(report))
         json["top"].push_back(probe_json(*probe, report.program, symbolizer));
     return json;
 }

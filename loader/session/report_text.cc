@@ -15,13 +15,13 @@ namespace djprobe::loader {
 namespace {
 
 // Whether the reason says why it is as it is.
-bool tells_reason(const djprobe_query& probe) {
+bool tells_reason(const ProbeState& probe) {
     return probe.reason != DJPROBE_REASON_NONE && probe.mechanism != DJPROBE_MECHANISM_JUMP &&
            probe.state != DJPROBE_STATE_OPTIMIZING && probe.state != DJPROBE_STATE_GONE;
 }
 
 // How a probe works, without the reason.
-std::string way_of(const djprobe_query& probe) {
+std::string way_of(const ProbeState& probe) {
     if (probe.state == DJPROBE_STATE_GONE) return "not in the text: its module was unloaded";
     if (probe.mechanism == DJPROBE_MECHANISM_NONE) return "not in the text";
     std::string text = "by " + mechanism_name(probe);
@@ -29,7 +29,7 @@ std::string way_of(const djprobe_query& probe) {
     return text;
 }
 
-std::string way_and_reason(const djprobe_query& probe, Symbolizer& symbolizer) {
+std::string way_and_reason(const ProbeState& probe, Symbolizer& symbolizer) {
     std::string text = way_of(probe);
     if (tells_reason(probe)) text += ": " + describe_reason(reason_of(probe), symbolizer);
     return text;
@@ -41,7 +41,7 @@ std::string ways(const AttachmentReport& report, Symbolizer& symbolizer) {
     const bool many = report.covers == Covers::kGlob;
     std::vector<std::pair<std::string, std::size_t>> counts;
     std::map<std::string, ReasonCounts> reasons;
-    for (const djprobe_query& probe : report.probes) {
+    for (const ProbeState& probe : report.probes) {
         const std::string way = many ? way_of(probe) : way_and_reason(probe, symbolizer);
         if (many && tells_reason(probe)) ++reasons[way][probe.reason];
         const auto known = std::ranges::find(counts, way, [](auto& count) { return count.first; });
@@ -97,7 +97,7 @@ std::string counters(std::uint64_t hits, const __u64 (&missed)[DJPROBE_MISS_MAX]
 
 }  // namespace
 
-std::string probe_line(const djprobe_query& probe, Symbolizer& symbolizer) {
+std::string probe_line(const ProbeState& probe, Symbolizer& symbolizer) {
     const char* sees = "";
     if (probe.flags & DJPROBE_ATTACH_RETURN)
         sees = probe.flags & DJPROBE_ATTACH_SHADOW ? " (returns)" : " (return)";
@@ -115,7 +115,7 @@ std::string reasons_text(const ReasonCounts& reasons) {
 
 std::string attached_line(const AttachmentReport& report, Symbolizer& symbolizer) {
     if (report.covers == Covers::kSite) {
-        const djprobe_query& probe = report.probes.front();
+        const ProbeState& probe = report.probes.front();
         // 0: kptr_restrict hides it.
         const std::string address = probe.address ? fmt::format(" ({:#x})", probe.address) : "";
         const char* const joint = probe.mechanism == DJPROBE_MECHANISM_NONE ? ", " : " ";
@@ -136,7 +136,7 @@ std::string report_text(const AttachmentReport& report, Symbolizer& symbolizer) 
         fmt::format("{}, {}, {}\n", what(report), counters(report.total.hits, report.total.missed),
                     ways(report, symbolizer));
     if (report.covers == Covers::kGlob)
-        for (const djprobe_query* const probe : top_probes(report))
+        for (const ProbeState* const probe : top_probes(report))
             text += "  " + probe_line(*probe, symbolizer);
     return text;
 }

@@ -13,10 +13,10 @@
 namespace djprobe::loader {
 namespace {
 
-djprobe_query counted(const char* symbol, std::uint64_t hits, std::size_t counter,
-                      std::uint64_t offset = 5) {
-    djprobe_query query = probe();
-    std::strcpy(query.symbol, symbol);
+ProbeState counted(const char* symbol, std::uint64_t hits, std::size_t counter,
+                   std::uint64_t offset = 5) {
+    ProbeState query = probe();
+    query.symbol = symbol;
     query.offset = offset;
     query.hits = hits;
     query.cookie = counter_name(counter);

@@ -9,8 +9,8 @@
 
 namespace djprobe::loader {
 
-inline djprobe_query probe() {
-    djprobe_query query = {};
+inline ProbeState probe() {
+    ProbeState query = {};
     query.state = DJPROBE_STATE_OPTIMIZED;
     query.mechanism = DJPROBE_MECHANISM_JUMP;
     query.address = 0xffffffff81001009;
@@ -18,12 +18,12 @@ inline djprobe_query probe() {
     query.hits = 100;
     query.displaced_len = 5;
     std::memcpy(query.displaced, "\x55\x48\x89\xe5\x90", 5);
-    std::strcpy(query.symbol, "vfs_read");
+    query.symbol = "vfs_read";
     return query;
 }
 
-inline djprobe_query int3_probe() {
-    djprobe_query query = probe();
+inline ProbeState int3_probe() {
+    ProbeState query = probe();
     query.state = DJPROBE_STATE_ARMED;
     query.mechanism = DJPROBE_MECHANISM_INT3;
     query.reason = DJPROBE_REASON_BRANCH_INTO_REGION;
@@ -32,27 +32,27 @@ inline djprobe_query int3_probe() {
     return query;
 }
 
-inline djprobe_query disabled_probe() {
-    djprobe_query query = probe();
+inline ProbeState disabled_probe() {
+    ProbeState query = probe();
     query.state = DJPROBE_STATE_DISARMED;
     query.mechanism = DJPROBE_MECHANISM_NONE;
     query.reason = DJPROBE_REASON_DISABLED;
     return query;
 }
 
-inline AttachmentReport report(Covers covers, const char* name, std::vector<djprobe_query> probes) {
+inline AttachmentReport report(Covers covers, const char* name, std::vector<ProbeState> probes) {
     AttachmentReport report;
     report.program = "on_hit";
     report.covers = covers;
     report.name = name;
     report.probes = std::move(probes);
     report.total.count = static_cast<__u32>(report.probes.size());
-    for (const djprobe_query& probe : report.probes)
+    for (const ProbeState& probe : report.probes)
         report.total.hits += probe.hits;
     return report;
 }
 
-inline AttachmentReport at_site(const djprobe_query& probe) {
+inline AttachmentReport at_site(const ProbeState& probe) {
     return report(Covers::kSite, "", {probe});
 }
 

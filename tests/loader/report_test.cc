@@ -28,10 +28,10 @@ nlohmann::ordered_json json(const AttachmentReport& report) {
 
 // Functions named f1, f2, ... with as many hits.
 AttachmentReport many(std::uint64_t count) {
-    std::vector<djprobe_query> probes(count, probe());
+    std::vector<ProbeState> probes(count, probe());
     for (std::uint64_t i = 0; i < count; ++i) {
         probes[i].hits = i + 1;
-        *fmt::format_to_n(probes[i].symbol, sizeof probes[i].symbol - 1, "f{}", i + 1).out = '\0';
+        probes[i].symbol = fmt::format("f{}", i + 1);
     }
     AttachmentReport functions = report(Covers::kGlob, "f*", probes);
     functions.functions = count;
@@ -48,13 +48,13 @@ TEST(AttachedLine, jump_and_int3_with_its_reason) {
 }
 
 TEST(AttachedLine, names_the_module) {
-    djprobe_query query = probe();
-    std::strcpy(query.module, "ext4");
+    ProbeState query = probe();
+    query.module = "ext4";
     EXPECT_EQ(attached(at_site(query)), "attached ext4:vfs_read+0x9 (0xffffffff81001009) by jump");
 }
 
 TEST(AttachedLine, interrupted_wait_is_no_final_word) {
-    djprobe_query query = int3_probe();
+    ProbeState query = int3_probe();
     query.state = DJPROBE_STATE_OPTIMIZING;
     EXPECT_EQ(attached(at_site(query)),
               "attached vfs_read+0x9 (0xffffffff81001009) by int3, the jump is pending");
@@ -74,7 +74,7 @@ TEST(AttachedLine, what_is_not_in_the_text_says_why) {
 }
 
 TEST(AttachedLine, no_address_where_the_kernel_hides_them) {
-    djprobe_query query = probe();
+    ProbeState query = probe();
     query.address = 0;
     EXPECT_EQ(attached(at_site(query)), "attached vfs_read+0x9 by jump");
 }
@@ -157,12 +157,12 @@ TEST(ReportText, as_many_as_asked_for) {
 
 TEST(ReportText, what_a_probe_sees) {
     Symbolizer names = symbolizer();
-    djprobe_query seen = probe();
+    ProbeState seen = probe();
     seen.flags = DJPROBE_ATTACH_RETURN;
     EXPECT_EQ(probe_line(seen, names), "vfs_read+0x9 (return): hits 100, missed 0, by jump\n");
     EXPECT_EQ(probe_json(seen, "p", names)["ret_mode"], "exact");
     EXPECT_FALSE(probe_json(seen, "p", names).contains("filtered"));
-    djprobe_query filtered = seen;
+    ProbeState filtered = seen;
     filtered.flags = DJPROBE_ATTACH_FILTERED;
     EXPECT_EQ(probe_json(filtered, "p", names)["filtered"], true);
     seen.flags |= DJPROBE_ATTACH_SHADOW;
@@ -173,8 +173,8 @@ TEST(ReportText, what_a_probe_sees) {
 // Another process may have kept the name.
 TEST(ReportText, a_probe_is_a_line_whatever_its_name_is) {
     Symbolizer names = symbolizer();
-    djprobe_query seen = probe();
-    *fmt::format_to(seen.symbol, "f\x1b[31m\nx") = '\0';
+    ProbeState seen = probe();
+    seen.symbol = "f\x1b[31m\nx";
     EXPECT_EQ(probe_line(seen, names), "f\\x1b[31m\\x0ax+0x9: hits 100, missed 0, by jump\n");
 }
 

@@ -7,8 +7,8 @@
 namespace djprobe::loader {
 namespace {
 
-djprobe_query probe_with(std::uint32_t state, std::uint32_t reason, std::uint32_t flags = 0) {
-    djprobe_query query = {};
+ProbeState probe_with(std::uint32_t state, std::uint32_t reason, std::uint32_t flags = 0) {
+    ProbeState query = {};
     query.state = state;
     query.reason = reason;
     query.flags = flags;
@@ -37,11 +37,11 @@ TEST(RunSummary, tells_how_the_probes_were_placed_and_why_not) {
 }
 
 TEST(RunSummary, a_probe_that_is_being_closed_counts_as_it_was_in_the_text) {
-    const djprobe_query jump = probe_with(DJPROBE_STATE_OPTIMIZED, DJPROBE_REASON_NONE);
-    const djprobe_query soon = probe_with(DJPROBE_STATE_OPTIMIZING, DJPROBE_REASON_NONE);
-    const djprobe_query out = probe_with(DJPROBE_STATE_DISARMED, DJPROBE_REASON_NONE);
+    const ProbeState jump = probe_with(DJPROBE_STATE_OPTIMIZED, DJPROBE_REASON_NONE);
+    const ProbeState soon = probe_with(DJPROBE_STATE_OPTIMIZING, DJPROBE_REASON_NONE);
+    const ProbeState out = probe_with(DJPROBE_STATE_DISARMED, DJPROBE_REASON_NONE);
     RunSums sums;
-    for (const djprobe_query& last : last_in_text({soon, soon, out}, {out, jump, out}))
+    for (const ProbeState& last : last_in_text({soon, soon, out}, {out, jump, out}))
         sums.add(last);
     EXPECT_EQ(sums.jumps, 2);
     EXPECT_EQ(sums.unarmed, 1);
