@@ -123,8 +123,10 @@ std::vector<bool> BlockCounters::counted(std::size_t function) const {
 std::vector<BlockCounts> BlockCounters::look() const {
     const std::vector<std::uint64_t> now = probe_->hits();
     std::vector<BlockCounts> looks;
+    looks.reserve(functions_.size());
     for (const Function& function : functions_) {
         BlockCounts& look = looks.emplace_back();
+        look.counts.reserve(function.counter.size());
         for (const auto& counter : function.counter) {
             if (!counter)
                 look.counts.emplace_back();
@@ -133,7 +135,6 @@ std::vector<BlockCounts> BlockCounters::look() const {
         }
         if (counting_ == Counting::kOnce) continue;
         function.balance.solve(look.counts);
-        look.edges = solve_edges(function.flow->blocks, look.counts);
         look.unbalanced = function.balance.unbalanced(look.counts);
     }
     return looks;

@@ -18,8 +18,7 @@ namespace djprobe::loader {
 /// What is known of one function's blocks.
 struct BlockCounts {
     std::vector<Count> counts;
-    std::vector<std::vector<Count>> edges;  ///< as Block::next
-    std::vector<std::size_t> unbalanced;    ///< see Flow::unbalanced()
+    std::vector<std::size_t> unbalanced;  ///< see Flow::unbalanced()
 };
 
 /// Which blocks have a counter.

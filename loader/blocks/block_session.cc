@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <memory>
+#include <utility>
 
 #include "base/plural.h"
 #include "base/say.h"
@@ -107,10 +108,16 @@ int run_count_blocks(const BlockOptions& options) {
     const bool all = options.json || functions.size() == 1;
     const auto show = [&](const std::vector<BlockCounts>& looks) {
         std::string text;
-        for (const std::size_t i : shown(looks, all))
+        for (const std::size_t i : shown(looks, all)) {
             text += view->show(i, looks[i], counters.counted(i));
+            if (!options.json) continue;
+            // All lines of a whole kernel would take much memory, and one write() for each would be
+            // many hits of what is counted.
+            output.buffer().append(std::exchange(text, {}));
+            output.flush_if_full();
+        }
         if (options.json)
-            output.print(text);
+            output.flush();
         else
             watch.print(text);
     };

@@ -179,6 +179,7 @@ class Builder {
     void keep(const std::vector<bool>& kept) {
         std::vector<std::size_t> number(blocks_.size());
         std::vector<Block> left;
+        left.reserve(static_cast<std::size_t>(std::ranges::count(kept, true)));
         for (std::size_t i = 0; i < blocks_.size(); ++i) {
             number[i] = left.size();
             if (kept[i]) left.push_back(std::move(blocks_[i]));

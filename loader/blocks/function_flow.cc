@@ -65,6 +65,7 @@ class Reader {
         flow.blocks = find_blocks(facts, flow.refused);
         if (!flow.refused) flow.refused = find_patched(flow);
         if (flow.refused) return flow;
+        flow.places.reserve(flow.blocks.size());
         for (const Block& block : flow.blocks)
             flow.places.push_back(find_place(block, flow.parts));
         return flow;

@@ -87,6 +87,7 @@ std::string block_json(const FunctionFlow& function, const BlockCounts& counts,
     nlohmann::ordered_json json{{"type", "blocks"}, {"function", function.name}};
     json["address"] = address_text(function.address());
     json["blocks"] = nlohmann::ordered_json::array();
+    const std::vector<std::vector<Count>> edges = solve_edges(function.blocks, counts.counts);
     for (std::size_t i = 0; i < function.blocks.size(); ++i) {
         const Block& block = function.blocks[i];
         nlohmann::ordered_json one{{"offset", function.offset(block.range.begin)},
@@ -100,7 +101,7 @@ std::string block_json(const FunctionFlow& function, const BlockCounts& counts,
         for (std::size_t n = 0; n < block.next.size(); ++n)
             one["next"].push_back(
                 {{"offset", function.offset(function.blocks[block.next[n]].range.begin)},
-                 {"count", count_json(counts.edges[i][n])}});
+                 {"count", count_json(edges[i][n])}});
         json["blocks"].push_back(one);
     }
     json["unbalanced"] = nlohmann::ordered_json::array();
