@@ -149,7 +149,7 @@ int run_count(const CountOptions& options, const Numbers& numbers) {
                                                     : counters_for(options.sites, symbolizer));
     } else {
         check_kernel_can(options);
-        note_no_module(options.backend);
+        note_no_module(options.backend, options.mode);
     }
     // What probeload reads for the sites' names would else be hits of its own.
     symbolizer.kallsyms();

@@ -111,7 +111,7 @@ void check_kernel_can(const LatencyOptions& options) {
 Measuring begin_at_kernel_probes(const LatencyOptions& options, Symbolizer& symbolizer,
                                  const StopSignals& stop) {
     check_kernel_can(options);
-    note_no_module(options.backend);
+    note_no_module(options.backend, options.mode);
     Measuring measuring{LatencyPrograms::load(options.style.by)};
     const LibbpfLog quiet(false);  // what failed is said here
     // The programs are two, so no place has been attached before.

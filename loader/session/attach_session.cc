@@ -187,7 +187,7 @@ int run_attach(const AttachOptions& options, const Views& views) {
     if (device)
         note_untested_kernel();
     else
-        note_no_module(options.backend);
+        note_no_module(options.backend, options.mode);
     stop.check();
     const std::vector<Program> others = aim_others(options, choice.others, symbolizer);
     object.take(programs_of(targets, others));

@@ -20,9 +20,13 @@ std::optional<Device> open_device(Backend backend, bool session) {
     }
 }
 
-void note_no_module(Backend backend) {
+void note_no_module(Backend backend, djprobe_mode mode) {
     if (backend == Backend::kAuto)
         say("probeload: djprobe is not loaded: the kernel's own probes take its place\n");
+    if (mode == DJPROBE_MODE_INT3)
+        say("probeload: int3 only: that is djprobe's; for its own probes the kernel chooses "
+            "between "
+            "int3, jump and ftrace\n");
 }
 
 // The kernel single-steps or emulates a copy there, and takes its faults to the table; at the call

@@ -13,8 +13,9 @@ namespace djprobe::loader {
 /// None: the kernel's own probes are to serve. Throws Error as Device::open() does, where they are
 /// not wanted or do not serve: they have no session. kUsage where that is asked for.
 std::optional<Device> open_device(Backend backend, bool session);
-/// Says that the kernel's own probes serve, unless they were asked for.
-void note_no_module(Backend backend);
+/// Says that the kernel's own probes serve, unless they were asked for; and that the mode is not
+/// theirs, if it is not the default.
+void note_no_module(Backend backend, djprobe_mode mode);
 
 /// Whether a place that djprobe refuses for this reason (enum djprobe_reason) is safe for a kprobe
 /// of the kernel, which has other limits.

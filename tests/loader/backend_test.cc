@@ -22,6 +22,17 @@ TEST(Backend, kernel_has_no_sessions) {
                 HasSubstr("--backend kernel: "));
 }
 
+TEST(Backend, mode_that_the_kernel_does_not_take_is_not_passed_over_in_silence) {
+    const auto said = [](Backend backend, djprobe_mode mode) {
+        testing::internal::CaptureStderr();
+        note_no_module(backend, mode);
+        return testing::internal::GetCapturedStderr();
+    };
+    EXPECT_THAT(said(Backend::kAuto, DJPROBE_MODE_INT3), HasSubstr("probeload: int3 only: "));
+    EXPECT_THAT(said(Backend::kKernel, DJPROBE_MODE_INT3), HasSubstr("probeload: int3 only: "));
+    EXPECT_EQ(said(Backend::kKernel, DJPROBE_MODE_AUTO), "");
+}
+
 TEST(Backend, takes_no_place_that_traps_on_each_trap) {
     EXPECT_TRUE(is_safe_for_kprobe(DJPROBE_REASON_FTRACE_SITE));
     EXPECT_TRUE(is_safe_for_kprobe(DJPROBE_REASON_EXTABLE_INSN));
