@@ -36,7 +36,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr const char* kUsage =
-    "usage: storm [--seconds S] [--seed N] [--loaders N] [--no-kill] [WIND]...\n"
+    "usage: storm [--seconds S] [--seed N] [--loaders N] [--no-kill] [--no-shadow] [WIND]...\n"
     "Loaders attach and detach while all CPUs hit the sites, and while the winds blow: ftrace,\n"
     "kprobes, labels, perf, livepatch (djlivepatch.ko here), hotplug (4 CPUs), module\n"
     "(binfmt_misc.ko here), memory, preempt (a kernel booted with preempt=full), bpf.\n"
@@ -71,6 +71,7 @@ struct Options {
     uint64_t seed = 1;
     unsigned loaders = 4;
     bool kill = true;
+    bool shadow = true;  // some returns in shadow mode
     std::vector<const Wind*> winds;
 };
 
@@ -79,8 +80,13 @@ StormTotals* totals;
 /// One process that attaches and detaches until it is told or killed.
 class Loader {
   public:
-    Loader(const Device& device, int program, int counters, int times, uint64_t seed)
-        : device_(device), program_(program), counters_(counters), times_(times), dice_(seed) {}
+    Loader(const Device& device, int program, int counters, int times, bool shadow, uint64_t seed)
+        : device_(device),
+          program_(program),
+          counters_(counters),
+          times_(times),
+          shadow_(shadow),
+          dice_(seed) {}
 
     void run() {
         while (!totals->stop) {
@@ -149,7 +155,7 @@ class Loader {
         djprobe_site sites[4] = {};
         const bool counts = dice_() % 2;
         uint32_t returns = dice_() % 3 ? 0 : DJPROBE_ATTACH_RETURN;
-        if (returns && !counts && dice_() % 2) returns |= DJPROBE_ATTACH_SHADOW;
+        if (returns && !counts && dice_() % 2 && shadow_) returns |= DJPROBE_ATTACH_SHADOW;
         for (djprobe_site& site : sites) {
             site.symbol = reinterpret_cast<uintptr_t>(function());
             site.flags = returns;
@@ -198,6 +204,7 @@ class Loader {
 
     const Device& device_;
     int program_, counters_, times_;
+    bool shadow_;
     std::mt19937_64 dice_;
     std::vector<Probe> probes_;
 };
@@ -236,11 +243,10 @@ void blow(const Wind& wind, size_t index, uint64_t seed) {
 }
 
 Options parse(int argc, char** argv) {
-    static const option kLong[] = {{"seconds", required_argument, nullptr, 't'},
-                                   {"seed", required_argument, nullptr, 's'},
-                                   {"loaders", required_argument, nullptr, 'l'},
-                                   {"no-kill", no_argument, nullptr, 'k'},
-                                   {nullptr, 0, nullptr, 0}};
+    static const option kLong[] = {
+        {"seconds", required_argument, nullptr, 't'}, {"seed", required_argument, nullptr, 's'},
+        {"loaders", required_argument, nullptr, 'l'}, {"no-kill", no_argument, nullptr, 'k'},
+        {"no-shadow", no_argument, nullptr, 'r'},     {nullptr, 0, nullptr, 0}};
     Options options;
     for (int key; (key = getopt_long(argc, argv, "", kLong, nullptr)) != -1;) {
         if (key == 't') {
@@ -251,6 +257,8 @@ Options parse(int argc, char** argv) {
             options.loaders = static_cast<unsigned>(std::strtoul(optarg, nullptr, 0));
         } else if (key == 'k') {
             options.kill = false;
+        } else if (key == 'r') {
+            options.shadow = false;
         } else {
             throw std::runtime_error(kUsage);
         }
@@ -387,7 +395,9 @@ int run(int argc, char** argv) {
     for (size_t i = 0; i < options.winds.size(); ++i)
         others.push_back(child([&, seed = dice()] { blow(*options.winds[i], i, seed); }));
     const auto start_loader = [&] {
-        return child([&, seed = dice()] { Loader(device, program, counters, times, seed).run(); });
+        return child([&, seed = dice()] {
+            Loader(device, program, counters, times, options.shadow, seed).run();
+        });
     };
     for (unsigned i = 0; i < options.loaders; ++i)
         loaders.push_back(start_loader());
