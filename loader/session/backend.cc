@@ -25,8 +25,7 @@ void note_no_module(Backend backend, djprobe_mode mode) {
         say("probeload: djprobe is not loaded: the kernel's own probes take its place\n");
     if (mode == DJPROBE_MODE_INT3)
         say("probeload: int3 only: that is djprobe's; for its own probes the kernel chooses "
-            "between "
-            "int3, jump and ftrace\n");
+            "between int3, jump and ftrace\n");
 }
 
 // The kernel single-steps or emulates a copy there, and takes its faults to the table; at the call

@@ -34,6 +34,7 @@ qemu_command() {
     done
     # The guest tells serial lines by their order.
     if [[ ${PORTS:-virtio} == serial ]]; then
+        append+=' PORTS=serial'
         QEMU+=(-device 'pci-serial-4x,chardev1=out,chardev2=err,chardev3=status')
     else
         QEMU+=(-device virtio-serial-pci)
