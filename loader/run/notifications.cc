@@ -14,6 +14,12 @@ std::optional<Notification> receive(const UniqueFd& listener) {
     return Notification(listener.get(), call);
 }
 
+void let_go_on(const UniqueFd& listener, std::uint64_t id) {
+    seccomp_notif call = {};
+    call.id = id;
+    Notification(listener.get(), call).answer(Answer::go_on());
+}
+
 bool Notification::is_valid() const {
     return ioctl(listener_, SECCOMP_IOCTL_NOTIF_ID_VALID, &call_.id) == 0;
 }

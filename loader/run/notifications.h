@@ -44,6 +44,8 @@ class Notification {
 
     /// The calling thread as this process sees it; 0: not at all.
     [[nodiscard]] pid_t thread() const { return static_cast<pid_t>(call_.pid); }
+    /// The kernel's number of this call: calls are numbered as they are made.
+    [[nodiscard]] std::uint64_t id() const { return call_.id; }
     [[nodiscard]] int number() const { return call_.data.nr; }
     [[nodiscard]] std::uint64_t argument(int index) const { return call_.data.args[index]; }
 
@@ -63,5 +65,7 @@ class Notification {
 
 /// The next call; nothing where there is none any more.
 std::optional<Notification> receive(const UniqueFd& listener);
+/// As Answer::go_on(), for a call that another process may have read. Does nothing where none has.
+void let_go_on(const UniqueFd& listener, std::uint64_t id);
 
 }  // namespace djprobe::loader

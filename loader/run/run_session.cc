@@ -20,8 +20,7 @@ namespace {
 
 // Until the tool has ended, and no process that it has left behind is under the filter; or, for the
 // sake of those that are no end of theirs, until a signal comes then. The tool's status.
-int serve(Tool& tool, const PassedOn& signals, Ledger* ledger, Takeover* takeover) {
-    Service service(tool, signals, ledger, takeover);
+int serve(Service& service) {
     while (!service.done()) {
         const bool ended = service.status().has_value();
         if (service.step() && ended) break;
@@ -37,7 +36,8 @@ int run_alone(const RunOptions& options) {
     PassedOn signals;
     Tool tool = start_tool(options, signals, Filter::kNone);
     signals.follow(tool);
-    return end_as(serve(tool, signals, nullptr, nullptr));
+    Service service(tool, signals, nullptr, nullptr);
+    return end_as(serve(service));
 }
 
 std::optional<Device> open_device(const RunOptions& options) {
@@ -61,12 +61,13 @@ int run_tool(const RunOptions& options) {
     Takeover takeover(*device, options, ledger);
     Tool tool = start_tool(options, signals, options.strict ? Filter::kRequired : Filter::kWanted);
     signals.follow(tool);
+    Service service(tool, signals, &ledger, &takeover);
     raise_descriptor_limit();
     if (tool.listener())
         takeover.start_ahead();
     else
         say("probeload: {}: this run places no probe\n", why_no_filter(tool.filter_error()));
-    const int status = serve(tool, signals, &ledger, &takeover);
+    const int status = serve(service);
     tell(ledger.sums(), options.json);
     return end_as(status);
 }

@@ -16,6 +16,15 @@ constexpr std::chrono::milliseconds kLook{200};
 
 }  // namespace
 
+Service::Service(Tool& tool, const PassedOn& signals, Ledger* ledger, Takeover* takeover)
+    : tool_(tool),
+      signals_(signals),
+      ledger_(ledger),
+      takeover_(takeover),
+      listening_(tool.listener() && takeover) {
+    if (listening_) keeper_.emplace(tool.listener());
+}
+
 // Short of memory it leaves the rest to a later look: the tool goes on.
 void Service::look() try {
     ledger_->forget_ended();
@@ -40,10 +49,12 @@ bool Service::step(int limit_ms, int other) {
     if (ready[2].revents & POLLIN) {
         if (const auto call = receive(tool_.listener())) {
             ++calls_;
+            keeper_->note(call->id());
             takeover_->handle(*call);
         }
     } else if (ready[2].revents) {
         listening_ = false;
+        keeper_->end();
     }
     if (ledger_) look();
     if (ready[0].revents) status_ = tool_.wait();

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "run/keeper.h"
 #include "run/ledger.h"
 #include "run/passed_on.h"
 #include "run/takeover.h"
@@ -16,12 +17,7 @@ namespace djprobe::loader {
 class Service {
   public:
     /// Without a filter there is neither a ledger nor a takeover.
-    Service(Tool& tool, const PassedOn& signals, Ledger* ledger, Takeover* takeover)
-        : tool_(tool),
-          signals_(signals),
-          ledger_(ledger),
-          takeover_(takeover),
-          listening_(tool.listener() && takeover) {}
+    Service(Tool& tool, const PassedOn& signals, Ledger* ledger, Takeover* takeover);
 
     /// Waits until something has come, or `other` is readable, or the time is over (-1: never), and
     /// deals with what has come. True: a signal asks for an end.
@@ -44,6 +40,7 @@ class Service {
     Ledger* ledger_;
     Takeover* takeover_;
     bool listening_;
+    std::optional<Keeper> keeper_;
     bool look_again_ = false;
     std::chrono::steady_clock::time_point last_look_{};
     std::optional<int> status_;
