@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "base/say.h"
 #include "kernel/own_number.h"
 
 namespace djprobe::loader {
@@ -57,12 +58,6 @@ std::array<std::uint64_t, 2> padded(const std::string& comm) {
     return halves;
 }
 
-void check_comm(const std::string& comm) {
-    if (comm.size() < kCommSize) return;
-    fail(ExitCode::kUsage, "--comm: the kernel keeps {} letters of a name: '{}'", kCommSize - 1,
-         comm.substr(0, kCommSize - 1));
-}
-
 }  // namespace
 
 std::vector<djprobe_action> conditions_of(const TaskFilter& filter) {
@@ -90,6 +85,15 @@ void check_thread(std::uint32_t number) {
     check_task("--tid", number);
 }
 
+void check_name(const std::string& comm) {
+    if (comm.size() >= kCommSize)
+        fail(ExitCode::kUsage, "--comm: the kernel keeps {} letters of a name: '{}'", kCommSize - 1,
+             comm.substr(0, kCommSize - 1));
+    // A task may have such a name, but none is known to.
+    if (comm.find_first_of("*?[") != std::string::npos)
+        say("probeload: --comm {}: a name is compared as it is, and is no pattern\n", comm);
+}
+
 std::vector<djprobe_action> task_conditions(const TaskFilter& filter) {
     if (filter.pid) {
         need_own_numbers("--pid");
@@ -99,7 +103,7 @@ std::vector<djprobe_action> task_conditions(const TaskFilter& filter) {
         need_own_numbers("--tid");
         check_thread(*filter.tid);
     }
-    if (filter.comm) check_comm(*filter.comm);
+    if (filter.comm) check_name(*filter.comm);
     return conditions_of(filter);
 }
 

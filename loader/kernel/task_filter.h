@@ -27,6 +27,8 @@ std::vector<djprobe_action> conditions_of(const TaskFilter& filter);
 /// taken for a process.
 void check_process(std::uint32_t number);
 void check_thread(std::uint32_t number);
+/// Throws Error(kUsage): no task can have this name. Says so where it looks like a pattern.
+void check_name(const std::string& comm);
 
 /// At most so many.
 inline constexpr std::size_t kMostTaskConditions = 4;

@@ -91,6 +91,7 @@ void check_numbers(const FilterOptions& options) {
 
 Filtering::Filtering(const FilterOptions& options) : exclude_(decide(options.exclude)) {
     check_numbers(options);
+    std::ranges::for_each(options.names, check_name);
     filters_.all.processes = options.processes;
     filters_.all.tasks = options.tasks;
     filters_.all.users = options.users;

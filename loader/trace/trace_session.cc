@@ -47,13 +47,18 @@ namespace djprobe::loader {
 namespace {
 
 constexpr std::size_t kTop = 20;
-// The kernel's TASK_COMM_LEN without the NUL.
-constexpr std::size_t kLongestComm = 15;
 
-void check_comm(const std::optional<std::string>& comm) {
-    if (!comm || comm->size() <= kLongestComm) return;
-    fail(ExitCode::kUsage, "--comm: the kernel keeps {} letters of a name: '{}'", kLongestComm,
-         comm->substr(0, kLongestComm));
+bool is_object(const std::filesystem::path& file) {
+    return file.extension() == ".o";
+}
+
+// By its name attach tells source from an object. A device or a pipe is for something else.
+void check_emitted(const std::filesystem::path& file) {
+    std::error_code error;
+    if (file == "-" || file.extension() == ".c" || is_object(file)) return;
+    if (std::filesystem::is_other(file, error)) return;
+    fail(ExitCode::kUsage,
+         "--emit {}: attach reads FILE.bpf.c, the source, or FILE.bpf.o, compiled", file.string());
 }
 
 // What is of no use beside another option is an error, and not ignored.
@@ -79,6 +84,7 @@ void check_format(const TraceOptions& options) {
     refuse(options.report && options.emit, "--report", "is of a run, and --emit runs nothing");
     refuse(options.report == "-", "--report", "'-' names no file; stdout has the events");
     refuse(options.explain && options.emit, "--explain", "writes no program: leave out --emit");
+    if (options.emit) check_emitted(*options.emit);
 }
 
 // Its folder is there for each processor.
@@ -92,6 +98,7 @@ void check_cpu(const TraceOptions& options) {
 // A program that --emit writes may run later, and elsewhere.
 void check_tasks(const TraceOptions& options) {
     const TaskFilters& filters = options.question.filters;
+    if (filters.comm) check_name(*filters.comm);
     if (options.emit || !own_number()) return;
     if (filters.pid) check_process(*filters.pid);
     if (filters.tid) check_thread(*filters.tid);
@@ -136,10 +143,6 @@ void check(const TraceOptions& options) {
     if (!results && options.question.is_glob())
         fail(ExitCode::kUsage, "{}: events are those of one function: add {}",
              options.question.function(), kinds);
-}
-
-bool is_object(const std::filesystem::path& file) {
-    return file.extension() == ".o";
 }
 
 // Nothing else looks for the function, nor tells what attach needs.
@@ -457,7 +460,6 @@ void check_trace_metrics(const TraceOptions& options) {
 int run_trace(const TraceOptions& asked, const Numbers& numbers) {
     TraceOptions options = asked;
     check(options);
-    check_comm(options.question.filters.comm);
     check_format(options);
     check_cpu(options);
     check_tasks(options);

@@ -60,6 +60,16 @@ TEST(TaskFilter, a_name_is_one_comparison_for_each_half_that_it_reaches) {
               "--comm: the kernel keeps 15 letters of a name: 'abcdefgh1234567'");
 }
 
+TEST(TaskFilter, tells_that_a_name_is_no_pattern) {
+    const auto told = [](const std::string& name) {
+        testing::internal::CaptureStderr();
+        check_name(name);
+        return testing::internal::GetCapturedStderr();
+    };
+    EXPECT_EQ(told("ksoftirqd/0"), "");
+    EXPECT_EQ(told("h*"), "probeload: --comm h*: a name is compared as it is, and is no pattern\n");
+}
+
 TEST(TaskFilter, takes_the_numbers_of_tasks_that_there_are) {
     if (!own_number()) {
         EXPECT_NE(expect_error(ExitCode::kUsage,

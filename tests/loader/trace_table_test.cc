@@ -228,6 +228,10 @@ TEST(TraceOptions, are_refused_where_they_would_be_ignored) {
     options.explain = true;
     EXPECT_EQ(refused(options), "--explain: writes no program: leave out --emit");
     options = events;
+    options.emit = "a.txt";
+    EXPECT_EQ(refused(options),
+              "--emit a.txt: attach reads FILE.bpf.c, the source, or FILE.bpf.o, compiled");
+    options = events;
     options.report = "-";
     EXPECT_EQ(refused(options), "--report: '-' names no file; stdout has the events");
 }
