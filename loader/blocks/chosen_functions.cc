@@ -32,9 +32,7 @@ Symbol find_one(const SiteSpec& site, const Kallsyms& kallsyms, Symbolizer& symb
 
 std::vector<Symbol> find_like(const std::string& pattern, const Kallsyms& kallsyms) {
     std::vector<Symbol> found = functions_like(kallsyms, pattern);
-    const std::string missing = found.empty() ? missing_module(kallsyms, pattern) : "";
-    if (!missing.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", pattern, missing);
-    if (found.empty()) fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
+    if (found.empty()) fail_none_like(kallsyms, pattern);
     return found;
 }
 

@@ -16,7 +16,6 @@
 #include "kernel/glob.h"
 #include "kernel/kallsyms.h"
 #include "kernel/prototypes.h"
-#include "kernel/similar_names.h"
 #include "kernel/site_spec.h"
 
 namespace djprobe::loader {
@@ -55,12 +54,7 @@ int run_functions_verb(const FunctionsOptions& options) {
     reject_source_place(options.glob);
     const Kallsyms kallsyms = Kallsyms::read();
     const std::vector<Symbol> functions = functions_like(kallsyms, options.glob);
-    if (functions.empty()) {
-        const std::string module = missing_module(kallsyms, options.glob);
-        if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", options.glob, module);
-        fail(ExitCode::kNoSuchSite, "no function is named like '{}'{}", options.glob,
-             hint_at(kallsyms, options.glob));
-    }
+    if (functions.empty()) fail_none_like(kallsyms, options.glob);
     Prototypes prototypes;
     Output output(STDOUT_FILENO);
     for (const Symbol& function : functions) {

@@ -58,11 +58,7 @@ struct SurveyOptions {
 };
 
 void check_any(const SurveyOptions& options, const KernelImage& image, std::uint64_t functions) {
-    if (!options.scope.glob || functions != 0) return;
-    const std::string& pattern = *options.scope.glob;
-    const std::string module = missing_module(image.symbols(), pattern);
-    if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", pattern, module);
-    fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
+    if (options.scope.glob && functions == 0) fail_none_like(image.symbols(), *options.scope.glob);
 }
 
 std::string summarize_sites(const SurveyOptions& options, const KernelImage& image,

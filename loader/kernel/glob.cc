@@ -8,6 +8,9 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "base/error.h"
+#include "kernel/similar_names.h"
+
 namespace djprobe::loader {
 namespace {
 
@@ -68,6 +71,15 @@ std::string missing_module(const Kallsyms& kallsyms, const std::string& pattern)
         return fmt::format("no module {} is loaded; did you mean {}?", module,
                            kallsyms.find(function).front().qualified_name());
     return fmt::format("no module {} is loaded: modprobe {}", module, module);
+}
+
+void fail_none_like(const Kallsyms& kallsyms, const std::string& pattern) {
+    const std::string module = missing_module(kallsyms, pattern);
+    if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", pattern, module);
+    const std::size_t open = pattern.find('[');
+    const bool unended = open != pattern.npos && pattern.find(']', open) == pattern.npos;
+    fail(ExitCode::kNoSuchSite, "no function is named like '{}'{}", pattern,
+         unended ? ": no ']' ends its '['" : hint_at(kallsyms, pattern));
 }
 
 std::vector<Symbol> functions_like(const Kallsyms& kallsyms, const std::string& pattern) {

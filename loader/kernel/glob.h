@@ -19,6 +19,8 @@ bool is_like(const std::string& pattern, std::string_view module, std::string_vi
 /// For messages about a name or a pattern that nothing fits: "no module xfs is loaded: modprobe
 /// xfs", how a place of bpftrace's is written here, or "" where that is not why.
 std::string missing_module(const Kallsyms& kallsyms, const std::string& pattern);
+/// Throws Error(kNoSuchSite): functions_like() has found none, and why, as far as that is known.
+[[noreturn]] void fail_none_like(const Kallsyms& kallsyms, const std::string& pattern);
 
 /// The functions whose name fits the pattern ("GLOB" for the kernel and its modules, "MODULE:GLOB"
 /// for some), one for each address, by address; all, where the kernel

@@ -61,11 +61,7 @@ std::vector<unsigned long> traceable_of(const std::vector<Symbol>& functions,
 
 std::vector<unsigned long> traceable_like(Symbolizer& symbolizer, const std::string& pattern) {
     const std::vector<Symbol> functions = functions_like(symbolizer.kallsyms(), pattern);
-    if (functions.empty()) {
-        const std::string module = missing_module(symbolizer.kallsyms(), pattern);
-        if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", pattern, module);
-        fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
-    }
+    if (functions.empty()) fail_none_like(symbolizer.kallsyms(), pattern);
     if (symbolizer.kallsyms().are_hidden())
         fail(ExitCode::kNoPermission, "'{}': /proc/kallsyms: addresses are hidden: {}", pattern,
              why_hidden());

@@ -118,11 +118,7 @@ Probe attach_like(const Target& target, const AttachOptions& options, const Atta
         fail(ExitCode::kNoPermission, "'{}': /proc/kallsyms: addresses are hidden: {}", pattern,
              why_hidden());
     }
-    if (functions.empty()) {
-        const std::string module = missing_module(symbolizer.kallsyms(), pattern);
-        if (!module.empty()) fail(ExitCode::kNoSuchSite, "'{}': {}", pattern, module);
-        fail(ExitCode::kNoSuchSite, "no function is named like '{}'", pattern);
-    }
+    if (functions.empty()) fail_none_like(symbolizer.kallsyms(), pattern);
     const std::vector<std::uint32_t> ways = ways_to_attach(target, options);
     std::vector<ManySite> sites;
     if (ways.size() > 1)

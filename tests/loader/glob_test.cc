@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include "expect_error.h"
+
 namespace djprobe::loader {
 namespace {
 
@@ -46,6 +48,16 @@ TEST(Glob, module_by_name_or_pattern) {
     EXPECT_THAT(names("other:*"), ElementsAre("other:vfs_foreign"));
     EXPECT_THAT(names("o*:vfs_*"), ElementsAre("other:vfs_foreign"));
     EXPECT_THAT(names("bpf:*"), IsEmpty());
+}
+
+TEST(Glob, tells_why_nothing_is_like_it) {
+    const Kallsyms kallsyms = Kallsyms::parse(kGlobSymbols);
+    const auto told = [&](const char* pattern) {
+        return expect_error(ExitCode::kNoSuchSite, [&] { fail_none_like(kallsyms, pattern); });
+    };
+    EXPECT_EQ(told("xfs:*"), "'xfs:*': no module xfs is loaded: modprobe xfs");
+    EXPECT_EQ(told("none_*"), "no function is named like 'none_*'");
+    EXPECT_EQ(told("vfs_[a"), "no function is named like 'vfs_[a': no ']' ends its '['");
 }
 
 TEST(Glob, module_that_is_missing) {
