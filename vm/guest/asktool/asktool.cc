@@ -224,20 +224,21 @@ void no_room(const Seen& seen) {
     }
 }
 
-/// Waits for a signal, and for a second one for a moment: how many came.
-void count_signals() {
+/// Prints each signal as it comes: so many, and what more comes within a moment.
+void print_signals(unsigned long count) {
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, nullptr);
     std::puts("ready");
     std::fflush(stdout);
     const timespec moment = {0, 500'000'000};
-    int count = 0, last = sigwaitinfo(&all, nullptr);
-    for (int number = last; number > 0; number = sigtimedwait(&all, nullptr, &moment)) {
-        last = number;
-        ++count;
+    for (unsigned long seen = 0;; ++seen) {
+        const int number =
+            seen < count ? sigwaitinfo(&all, nullptr) : sigtimedwait(&all, nullptr, &moment);
+        if (number < 0) return;
+        std::printf("signal %d\n", number);
+        std::fflush(stdout);
     }
-    std::printf("signal %d: %d\n", last, count);
 }
 
 /// Becomes a command for which it has set an alarm.
@@ -269,14 +270,14 @@ void watch(const Seen& seen) {
 /// of themselves. asktool forbidden: what --strict forbids. asktool linked: second links of an
 /// event. asktool untraced: what the kernel refuses, and djprobe takes. asktool threads: threads
 /// with descriptors of their own. asktool many: as many probes as there are descriptors for.
-/// asktool no-room: a link without a descriptor. asktool signals: how many signals come at a time.
+/// asktool no-room: a link without a descriptor. asktool signals N: which signals come.
 /// asktool one-task, one-cgroup: events that count for these. asktool killed: children that are
 /// killed while they ask. asktool alarm COMMAND...: the command, with an alarm in a second.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
-        if (argc == 2 && std::string_view(argv[1]) == "signals") {
-            count_signals();
+        if (argc == 3 && std::string_view(argv[1]) == "signals") {
+            print_signals(std::stoul(argv[2]));
             return 0;
         }
         if (argc > 2 && std::string_view(argv[1]) == "alarm") return run_with_alarm(argv + 2);
