@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,17 @@ constexpr const char* kName = "djprobe-keeper";
 // The kernel numbers calls as they are made. The one that probeload had read when it was killed
 // may not be noted yet, and calls before it may have been interrupted.
 constexpr std::uint64_t kNotNoted = 64;
+
+// Where an unshare() has been ('unshare -p' without -f), the tool is the first process of another
+// PID namespace. That one's end would wait until the keeper had been reaped, which is not before
+// the tool's end; and the keeper could not see its parent.
+bool children_are_elsewhere() {
+    struct stat own = {};
+    struct stat of_children = {};
+    return stat("/proc/self/ns/pid", &own) == 0 &&
+           stat("/proc/self/ns/pid_for_children", &of_children) == 0 &&
+           own.st_ino != of_children.st_ino;
+}
 
 // Whatever reaches the whole group or unit is no matter of the keeper's: SIGKILL only ends it.
 // Returns what it waits with: SIGUSR1 is how it hears of probeload's end.
@@ -56,6 +68,7 @@ sigset_t block_signals() {
 // A child of a process that may have threads: it allocates nothing. The end of its parent it hears
 // by a signal, as a pipe would take a descriptor of probeload's, whose limit may leave few.
 Keeper::Keeper(const UniqueFd& listener) {
+    if (children_are_elsewhere()) return;
     void* const page =
         mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return;

@@ -17,7 +17,7 @@ namespace djprobe::loader {
 class Keeper {
   public:
     /// Costs what the process has written so far: make it before it grows. Where there can be no
-    /// process more, there is none.
+    /// process more, and where children are in another PID namespace, there is none.
     explicit Keeper(const UniqueFd& listener);
     /// The keeper takes over, if a task is still under the filter.
     ~Keeper();
