@@ -42,7 +42,7 @@ bool children_are_elsewhere() {
            own.st_ino != of_children.st_ino;
 }
 
-// Whatever reaches the whole group or unit is no matter of the keeper's: SIGKILL only ends it.
+// Whatever reaches the whole unit is no matter of the keeper's: SIGKILL only ends it.
 // Returns what it waits with: SIGUSR1 is how it hears of probeload's end.
 sigset_t block_signals() {
     struct sigaction action = {};
@@ -76,6 +76,8 @@ Keeper::Keeper(const UniqueFd& listener) {
     const pid_t parent = getpid();
     pid_ = fork();
     if (pid_ != 0) return;
+    // SIGKILL for probeload's group may leave what the tool has put in another one.
+    setsid();
     const sigset_t waiting = block_signals();
     prctl(PR_SET_PDEATHSIG, SIGUSR1);
     prctl(PR_SET_NAME, kName);
@@ -102,7 +104,9 @@ void Keeper::note(std::uint64_t call) {
     if (shared_) shared_->last_call = call;
 }
 
+// It ends by itself, unless it has been stopped (SIGSTOP).
 void Keeper::end() {
+    if (pid_ > 0) kill(pid_, SIGKILL);
     while (pid_ > 0 && waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
     }
     pid_ = -1;

@@ -2,6 +2,7 @@
 #include "run/signal_watch.h"
 
 #include <signals.skel.h>
+#include <sys/mman.h>
 
 #include <chrono>
 #include <cstdint>
@@ -45,8 +46,11 @@ SignalWatch::SignalWatch() {
     std::unique_ptr<signals, Close> object(signals__open());
     if (!object) return;
     object->rodata->own = static_cast<std::uint32_t>(*own);
-    if (signals__load(object.get()) == 0 && signals__attach(object.get()) == 0)
-        object_ = std::move(object);
+    if (signals__load(object.get()) != 0 || signals__attach(object.get()) != 0) return;
+    object_ = std::move(object);
+    // The keeper would keep the maps.
+    madvise(object_->bss, sizeof *object_->bss, MADV_DONTFORK);
+    madvise(object_->rodata, sizeof *object_->rodata, MADV_DONTFORK);
 }
 
 void SignalWatch::follow(pid_t tool) {
