@@ -29,6 +29,8 @@ class Keeper {
     void note(std::uint64_t call);
     /// No task is under the filter any more.
     void end();
+    /// Its process; -1: there is none.
+    [[nodiscard]] pid_t pid() const { return pid_; }
 
   private:
     struct Shared;

@@ -144,6 +144,15 @@ int Tool::wait() {
     return status;
 }
 
+void reap_orphans(pid_t but) {
+    siginfo_t child = {};
+    while (waitid(P_ALL, 0, &child, WEXITED | WNOHANG | WNOWAIT) == 0 && child.si_pid != 0 &&
+           child.si_pid != but) {
+        waitpid(child.si_pid, nullptr, 0);
+        child = {};
+    }
+}
+
 // A service manager takes what SIGTERM has ended for stopped, and what has exited with 143 for
 // failed; a shell leaves its loop where Ctrl-C has ended a command. The first process of a PID
 // namespace is not ended by its own signal.

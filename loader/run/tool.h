@@ -42,6 +42,10 @@ class Tool {
     int filter_error_ = 0;
 };
 
+/// Reaps the children that have ended, but for one: the first process of a PID namespace gets all
+/// orphans there.
+void reap_orphans(pid_t but);
+
 /// Ends as a tool with this status of waitpid() has ended: by the signal, or with what is returned.
 int end_as(int status);
 
