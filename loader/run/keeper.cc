@@ -58,9 +58,12 @@ sigset_t block_signals() {
 // Ends with the last task under the filter.
 [[noreturn]] void let_all_go_on(const UniqueFd& listener) {
     pollfd calls = {listener.get(), POLLIN, 0};
-    while (poll(&calls, 1, -1) < 0 || (calls.revents & ~POLLIN) == 0)
+    for (;;) {
+        if (poll(&calls, 1, -1) <= 0) continue;
+        if (has_ended(calls.revents)) _exit(0);
+        if (!has_call(calls.revents)) continue;
         if (const auto call = receive(listener)) call->answer(Answer::go_on());
-    _exit(0);
+    }
 }
 
 }  // namespace
@@ -87,7 +90,7 @@ Keeper::Keeper(const UniqueFd& listener) {
     [[maybe_unused]] const int gone = chdir("/");
     pollfd tasks = {kept.get(), 0, 0};
     while (!shared_->is_over && getppid() == parent)
-        if (ppoll(&tasks, 1, nullptr, &waiting) > 0) _exit(0);
+        if (ppoll(&tasks, 1, nullptr, &waiting) > 0 && has_ended(tasks.revents)) _exit(0);
     for (std::uint64_t call = 0; call <= kNotNoted; ++call)
         let_go_on(kept, shared_->last_call + call);
     let_all_go_on(kept);

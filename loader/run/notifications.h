@@ -3,6 +3,7 @@
 #pragma once
 
 #include <linux/seccomp.h>
+#include <poll.h>
 
 #include <cstdint>
 #include <optional>
@@ -62,6 +63,15 @@ class Notification {
     int listener_;
     seccomp_notif call_;
 };
+
+/// By what poll() has found at a listener: whether a call has come, and whether no task is under
+/// the filter any more. POLLERR is neither: a signal has come while the kernel looked.
+constexpr bool has_call(short found) {
+    return (found & POLLIN) != 0;
+}
+constexpr bool has_ended(short found) {
+    return (found & (POLLHUP | POLLNVAL)) != 0;
+}
 
 /// The next call; nothing where there is none any more.
 std::optional<Notification> receive(const UniqueFd& listener);

@@ -49,13 +49,13 @@ bool Service::step(int limit_ms, int other) {
         limit_ms = static_cast<int>(kLook.count());
     poll(ready.data(), ready.size(), limit_ms);
     const bool end = signals_.pass_on(tool_);
-    if (ready[2].revents & POLLIN) {
+    if (has_call(ready[2].revents)) {
         if (const auto call = receive(tool_.listener())) {
             ++calls_;
             keeper_->note(call->id());
             takeover_->handle(*call);
         }
-    } else if (ready[2].revents) {
+    } else if (has_ended(ready[2].revents)) {
         listening_ = false;
         keeper_->end();
     }
