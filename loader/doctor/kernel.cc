@@ -64,9 +64,23 @@ Finding examine_configuration(const Machine& machine) {
 Finding examine_btf(const Machine& machine) {
     if (machine.has("/sys/kernel/btf/vmlinux"))
         return {"BTF", Health::Ok, "/sys/kernel/btf/vmlinux"};
+    if (!machine.has("/sys/kernel")) return {"BTF", Health::Note, "cannot be seen without /sys"};
     return {"BTF", Health::Note,
             "no /sys/kernel/btf/vmlinux: programs that include vmlinux.h or use CO-RE need a "
             "kernel with CONFIG_DEBUG_INFO_BTF"};
+}
+
+// What the others look at. The kernel's types and the CPUs are told in /sys.
+Findings examine_mounts(const Machine& machine) {
+    Findings findings;
+    if (!machine.has("/sys/kernel"))
+        findings.push_back(
+            {"/sys", Health::Bad, "is missing: attach needs it", "mount -t sysfs none /sys"});
+    if (!machine.has("/proc/sys/kernel"))
+        findings.push_back({"/proc", Health::Note,
+                            "is missing: list and run need it, and settings cannot be seen",
+                            "mount -t proc proc /proc"});
+    return findings;
 }
 
 Finding examine_ftrace(const Machine& machine) {
@@ -86,8 +100,11 @@ Finding examine_jit(const Machine& machine) {
 }  // namespace
 
 Findings examine_kernel(const Machine& machine) {
-    return {examine_release(machine), examine_configuration(machine), examine_btf(machine),
-            examine_ftrace(machine), examine_jit(machine)};
+    Findings findings = examine_mounts(machine);
+    for (const auto examine_one :
+         {examine_release, examine_configuration, examine_btf, examine_ftrace, examine_jit})
+        findings.push_back(examine_one(machine));
+    return findings;
 }
 
 }  // namespace djprobe::loader::doctor

@@ -10,9 +10,15 @@
 namespace djprobe::loader::doctor {
 namespace {
 
+// Without /sys its device is what shows it.
+bool is_loaded(const Machine& machine) {
+    return machine.has("/sys/module/djprobe") ||
+           (!machine.has("/sys/module") && machine.has(DJPROBE_DEVICE));
+}
+
 Finding examine_file(const Machine& machine, const std::optional<ModuleFile>& file) {
     if (!file)
-        return {"module file", machine.has("/sys/module/djprobe") ? Health::Note : Health::Bad,
+        return {"module file", is_loaded(machine) ? Health::Note : Health::Bad,
                 fmt::format("modprobe finds no djprobe for {}: build and install it (README, 'On "
                             "your own machine')",
                             machine.release())};
@@ -72,8 +78,7 @@ Finding examine_signature(const Machine& machine, const ModuleFile& file) {
 }
 
 Finding examine_device(const Machine& machine) {
-    if (!machine.has("/sys/module/djprobe"))
-        return {"module", Health::Bad, "not loaded", "modprobe djprobe"};
+    if (!is_loaded(machine)) return {"module", Health::Bad, "not loaded", "modprobe djprobe"};
     const std::string version = machine.line("/sys/module/djprobe/version").value_or("?");
     try {
         (void)Device::open(machine.at(DJPROBE_DEVICE).c_str());

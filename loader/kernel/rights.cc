@@ -18,8 +18,11 @@ namespace djprobe::loader {
 namespace {
 
 bool maps_all_users(const char* path) {
+    std::ifstream map(path);
+    // Without /proc that is unknown, and no reason for anything.
+    if (!map) return true;
     std::uint64_t inside = 1, outside = 1, count = 0;
-    std::ifstream(path) >> inside >> outside >> count;
+    map >> inside >> outside >> count;
     return inside == 0 && outside == 0 && count == std::numeric_limits<std::uint32_t>::max();
 }
 
@@ -111,7 +114,7 @@ bool Rights::has(const Capabilities& all) const {
     return std::ranges::all_of(all, [&](Capability capability) { return has(capability); });
 }
 
-Rights Rights::of_this_process() {
+Rights Rights::of_this_process(const char* uid_map) {
     Rights rights;
     __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
     std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> data = {};
@@ -119,7 +122,7 @@ Rights Rights::of_this_process() {
         rights.capabilities = data[0].effective | std::uint64_t{data[1].effective} << 32;
     rights.user = geteuid();
     rights.groups = groups_of_this_process();
-    rights.in_initial_namespace = maps_all_users("/proc/self/uid_map");
+    rights.in_initial_namespace = maps_all_users(uid_map);
     return rights;
 }
 

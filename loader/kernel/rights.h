@@ -33,7 +33,7 @@ struct Rights {
     bool in_initial_namespace = true;  ///< of users: capabilities of another one do not count
     std::vector<gid_t> groups{};       ///< the effective one, and all others
 
-    static Rights of_this_process();
+    static Rights of_this_process(const char* uid_map = "/proc/self/uid_map");
     /// As the kernel sees it: CAP_SYS_ADMIN stands for CAP_BPF and CAP_PERFMON.
     [[nodiscard]] bool has(Capability capability) const;
     [[nodiscard]] bool has(const Capabilities& all) const;

@@ -89,6 +89,18 @@ TEST_F(Doctor, module_that_is_not_there_is_told_apart_from_one_that_is_not_loade
     EXPECT_EQ(find(examine_module(machine()), "module").health, Health::Bad);
 }
 
+TEST_F(Doctor, missing_sys_and_proc_are_told_and_nothing_else_is_blamed) {
+    write("/dev/djprobe", "");
+    EXPECT_EQ(find(examine_kernel(machine()), "/sys").health, Health::Bad);
+    EXPECT_EQ(find(examine_kernel(machine()), "/sys").command, "mount -t sysfs none /sys");
+    EXPECT_EQ(find(examine_kernel(machine()), "/proc").command, "mount -t proc proc /proc");
+    EXPECT_EQ(find(examine_kernel(machine()), "BTF").text, "cannot be seen without /sys");
+    EXPECT_NE(find(examine_module(machine()), "module").text, "not loaded");
+    write("/sys/kernel/btf/vmlinux", "");
+    write("/proc/sys/kernel/kptr_restrict", "0\n");
+    EXPECT_EQ(examine_kernel(machine()).front().check, "kernel");
+}
+
 TEST_F(Doctor, module_for_another_kernel_is_told) {
     install(std::string("\0vermagic=6.1.0-55-amd64 SMP\0", 28));
     const Finding file = find(examine_module(machine()), "module file");

@@ -122,5 +122,12 @@ TEST(Rights, of_this_process_can_be_read) {
     EXPECT_THAT(rights.groups, testing::Contains(getegid()));
 }
 
+TEST(Rights, user_namespace_is_not_blamed_where_there_is_no_proc) {
+    const Files files;
+    EXPECT_TRUE(Rights::of_this_process((files.path() / "nothing").c_str()).in_initial_namespace);
+    std::ofstream(files.path() / "map") << "0 1000 1\n";
+    EXPECT_FALSE(Rights::of_this_process((files.path() / "map").c_str()).in_initial_namespace);
+}
+
 }  // namespace
 }  // namespace djprobe::loader
