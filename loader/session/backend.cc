@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "session/backend.h"
 
+#include <unistd.h>
+
 #include "base/error.h"
 #include "base/say.h"
 
@@ -20,9 +22,11 @@ std::optional<Device> open_device(Backend backend, bool session) {
     }
 }
 
-void note_no_module(Backend backend, djprobe_mode mode) {
+void note_no_module(Backend backend, djprobe_mode mode, const char* module) {
     if (backend == Backend::kAuto)
-        say("probeload: djprobe is not loaded: the kernel's own probes take its place\n");
+        say("probeload: {}: the kernel's own probes take its place\n",
+            access(module, F_OK) == 0 ? "djprobe is loaded, but not in this /dev"
+                                      : "djprobe is not loaded");
     if (mode == DJPROBE_MODE_INT3)
         say("probeload: int3 only: that is djprobe's; for its own probes the kernel chooses "
             "between int3, jump and ftrace\n");

@@ -15,7 +15,7 @@ namespace djprobe::loader {
 std::optional<Device> open_device(Backend backend, bool session);
 /// Says that the kernel's own probes serve, unless they were asked for; and that the mode is not
 /// theirs, if it is not the default.
-void note_no_module(Backend backend, djprobe_mode mode);
+void note_no_module(Backend backend, djprobe_mode mode, const char* module = "/sys/module/djprobe");
 
 /// Whether a place that djprobe refuses for this reason (enum djprobe_reason) is safe for a kprobe
 /// of the kernel, which has other limits.

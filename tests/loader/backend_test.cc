@@ -33,6 +33,16 @@ TEST(Backend, mode_that_the_kernel_does_not_take_is_not_passed_over_in_silence) 
     EXPECT_EQ(said(Backend::kKernel, DJPROBE_MODE_AUTO), "");
 }
 
+TEST(Backend, device_that_this_dev_does_not_show_is_told_from_a_module_that_is_not_loaded) {
+    const auto said = [](const char* module) {
+        testing::internal::CaptureStderr();
+        note_no_module(Backend::kAuto, DJPROBE_MODE_AUTO, module);
+        return testing::internal::GetCapturedStderr();
+    };
+    EXPECT_THAT(said("/nothing"), HasSubstr("djprobe is not loaded: the kernel's own probes"));
+    EXPECT_THAT(said("/"), HasSubstr("is loaded, but not in this /dev: the kernel's own probes"));
+}
+
 TEST(Backend, takes_no_place_that_traps_on_each_trap) {
     EXPECT_TRUE(is_safe_for_kprobe(DJPROBE_REASON_FTRACE_SITE));
     EXPECT_TRUE(is_safe_for_kprobe(DJPROBE_REASON_EXTABLE_INSN));
