@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 namespace djprobe::loader {
 namespace {
@@ -34,6 +35,12 @@ std::string wrapped(std::string_view text) {
 }
 
 }  // namespace
+
+std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const {
+    if (app->get_name() == "start")
+        return "Usage: probeload start NAME [OPTION of attach]... [FILE]\n";
+    return CLI::Formatter::make_usage(app, std::move(name));
+}
 
 std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
     std::string left = "  " + make_option_name(option, is_positional);

@@ -77,6 +77,10 @@ void reject_option_before_command(int argc, const char* const* argv, const CLI::
     if (other && app.get_parent() == nullptr)
         fail(ExitCode::kUsage, "'{}' without a command: did you mean 'probeload {} {} ...'?", name,
              other->get_name(), name);
+    if (other && app.get_name() == "start")
+        fail(ExitCode::kUsage,
+             "{} before the service's name: did you mean 'probeload start NAME {} ...'?", name,
+             name);
     if (other)
         fail(ExitCode::kUsage, "unknown option {}: 'probeload {}' has it, 'probeload {}' has not",
              name, other->get_name(), app.get_name());
@@ -93,6 +97,9 @@ bool takes_next(std::string_view word, const CLI::App& app, const std::vector<Co
         const std::string name = name_of(word);
         const CLI::Option* const option = app.get_option_no_throw(name);
         if (!option) reject_option(word, name, app, commands);
+        // The parser would take the next word for it.
+        if (has_value(*option) && name.size() + 1 == word.size())
+            fail(ExitCode::kUsage, "{}: its value is missing (see --help)", name);
         return has_value(*option) && name.size() == word.size();
     }
     for (std::size_t i = 1; i < word.size(); ++i) {

@@ -120,6 +120,8 @@ TEST(App, help_of_each_command_fits_a_terminal_and_hides_the_parser) {
         for (const char* leftover : {"Excludes", "Option Group", " in ["})
             EXPECT_EQ(result.out.find(leftover), std::string::npos) << command << leftover;
     }
+    EXPECT_NE(run_app({"start", "--help"}).out.find("start NAME [OPTION of attach]... [FILE]\n"),
+              std::string::npos);
     EXPECT_NE(run_app({"explain", "--help"}).out.find("explain [OPTIONS] [SITE]\n"),
               std::string::npos);
 }

@@ -27,6 +27,10 @@ TEST(App, misspelt_options_are_told_with_what_was_meant) {
     expect_usage_error({"attach", "--vmlinux", "x", "f.o"},
                        "unknown option --vmlinux: 'probeload explain' has it, 'probeload attach' "
                        "has not");
+    expect_usage_error({"attach", "--func=", "f.o"}, "--func: its value is missing (see --help)");
+    expect_usage_error({"start", "--func", "vfs_read", "reads", "f.o"},
+                       "--func before the service's name: did you mean 'probeload start NAME "
+                       "--func ...'?");
     expect_usage_error({"list", "--frobnicate"}, "unknown option --frobnicate (see --help)");
     expect_usage_error({"attach", "-jx", "f.o"}, "unknown option -x (see --help)");
     expect_usage_error({"atach", "f.o"}, "unknown command 'atach'; did you mean attach?");
