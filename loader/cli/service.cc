@@ -55,6 +55,8 @@ constexpr const char* kStatusFooter = R"(Examples:
       all services that start has started
   probeload status reads
       one of them, with its last lines
+
+The exit status is that of systemctl: of a service that does not run it is 3.
 )";
 
 constexpr const char* kLogsFooter = R"(Examples:
@@ -69,10 +71,11 @@ constexpr const char* kLogsFooter = R"(Examples:
 
 void write_transient(const std::string& name, const std::vector<std::string>& words) {
     const fs::path file = declaration_in(kTransient, name);
+    const std::string text = declaration_text(words, fs::current_path().string());
     std::error_code error;
     fs::create_directories(kTransient, error);
     std::ofstream out(file);
-    out << declaration_text(words, fs::current_path().string());
+    out << text;
     if (!out.flush()) fail_to_write(file, errno);
 }
 
@@ -85,7 +88,8 @@ void forget_transient(const std::string& name) {
 // What the unit runs.
 int run_declared(const std::string& name) {
     const Declaration declaration = read_declaration(find_declaration(name));
-    if (chdir(declaration.folder.c_str()) != 0) fail_to_write(declaration.folder, errno);
+    if (chdir(declaration.folder.c_str()) != 0)
+        fail_to_write(fmt::format("folder '{}'", declaration.folder), errno);
     std::vector<const char*> argv = {"probeload"};
     for (const std::string& word : declaration.words)
         argv.push_back(word.c_str());
@@ -95,6 +99,7 @@ int run_declared(const std::string& name) {
 // Two of one name would be one unit.
 void check_new(const std::string& name, const std::vector<std::string>& words) {
     check_service_name(name);
+    check_transient(name, words);
     if (state_of(name).is_running)
         fail(ExitCode::kUsage, "{0} is running: probeload stop {0}, or take another name", name);
     const fs::path declared = declaration_in(kDeclared, name);
@@ -140,6 +145,12 @@ int stop(const std::string& name) {
     forget_transient(name);
     say("stopped {}\n", unit_of(name));
     return static_cast<int>(ExitCode::kOk);
+}
+
+// The journal says nothing of a name that was mistyped.
+void tell_if_silent(const std::string& name) {
+    if (!has_printed(name))
+        say("probeload: the journal has nothing of {}: probeload status shows what runs\n", name);
 }
 
 CLI::Option* add_name(CLI::App& command, std::string& name) {
@@ -211,6 +222,7 @@ Command add_logs(CLI::App& app) {
                 check_service_name(options->name);
                 std::vector<std::string> words = {"journalctl", "--no-pager",          "-o", "cat",
                                                   "-u",         unit_of(options->name)};
+                tell_if_silent(options->name);
                 if (options->follow) words.push_back("-f");
                 if (!options->lines.empty()) words.push_back("--lines=" + options->lines);
                 become(words);

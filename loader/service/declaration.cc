@@ -27,7 +27,10 @@ constexpr std::string_view kVerbs[] = {"attach", "trace", "count", "hist", "late
 }
 
 std::string word_of(const toml::node& node, const fs::path& file, std::string_view key) {
-    if (const auto* const text = node.as_string()) return text->get();
+    if (const auto* const text = node.as_string()) {
+        if (text->get().find('\0') != std::string::npos) wrong(file, key, "has a byte 0");
+        return text->get();
+    }
     if (const auto* const number = node.as_integer()) return std::to_string(number->get());
     if (const auto* const number = node.as_floating_point())
         return fmt::format("{}", number->get());
@@ -75,6 +78,9 @@ std::string read_text(const fs::path& file) {
     std::error_code unknown;
     if (fs::is_directory(file, unknown))
         fail(ExitCode::kBadFile, "{}: {}", file.string(), std::strerror(EISDIR));
+    // A FIFO without a writer would keep us waiting, and a device has no end.
+    if (fs::exists(file, unknown) && !fs::is_regular_file(file, unknown))
+        fail(ExitCode::kBadFile, "{}: not a regular file", file.string());
     std::ifstream in(file);
     if (!in)
         fail(errno == EACCES || errno == EPERM ? ExitCode::kNoPermission : ExitCode::kBadFile,
@@ -102,7 +108,22 @@ void check_service_name(const std::string& name) {
         });
     if (!fits)
         fail(ExitCode::kUsage,
-             "'{}' cannot name a service: up to 64 letters, digits and '_', '.', '-'", name);
+             "'{}' cannot name a service: up to 64 letters, digits and '_', '.', '-', none of the "
+             "last two first",
+             name);
+}
+
+void check_transient(const std::string& name, const std::vector<std::string>& words) {
+    if (words.empty()) return;
+    if (words.back() == "-")
+        fail(ExitCode::kUsage, "a service has no stdin: write it to a file, and name that");
+    std::error_code unknown;
+    const std::string& first = words.front();
+    if (std::ranges::find(kVerbs, first) != std::end(kVerbs) && !fs::exists(first, unknown))
+        fail(ExitCode::kUsage,
+             "start takes the options of attach: a service of {0} is declared in {1}/{2}.toml, "
+             "with verb = \"{0}\"",
+             first, kDeclared, name);
 }
 
 Declaration parse_declaration(std::string_view text, const fs::path& file) {
@@ -139,6 +160,17 @@ std::string declaration_text(const std::vector<std::string>& words, const std::s
         list.push_back(word);
     std::ostringstream text;
     text << toml::table{{"folder", folder}, {"words", list}} << '\n';
+    // TOML is UTF-8; names of files need not be.
+    std::vector<std::string> again = {"attach"};
+    again.insert(again.end(), words.begin(), words.end());
+    Declaration read;
+    try {
+        read = parse_declaration(text.str(), "");
+    } catch (const Error&) {
+    }
+    if (read.words != again || read.folder != folder)
+        fail(ExitCode::kUsage,
+             "a service's words and its folder ('{}') are UTF-8: another name serves", folder);
     return text.str();
 }
 

@@ -17,6 +17,10 @@ inline constexpr const char* kTransient = "/run/probeload";
 /// Throws Error(kUsage) for what cannot be a unit's name: letters, digits and "_.-".
 void check_service_name(const std::string& name);
 
+/// Throws Error(kUsage) for words behind `start NAME` that no service can have: another verb,
+/// stdin.
+void check_transient(const std::string& name, const std::vector<std::string>& words);
+
 struct Declaration {
     std::string folder;              ///< where files are looked for; "": the file's own
     std::vector<std::string> words;  ///< of probeload: "attach", "--func", "vfs_read", ...
@@ -26,7 +30,7 @@ struct Declaration {
 Declaration parse_declaration(std::string_view text, const std::filesystem::path& file);
 /// Reads and parses one. Throws Error, also kBadFile and kNoPermission.
 Declaration read_declaration(const std::filesystem::path& file);
-/// The text for a command line of `attach`.
+/// The text for a command line of `attach`. Throws Error(kUsage) for what is no UTF-8.
 std::string declaration_text(const std::vector<std::string>& words, const std::string& folder);
 
 /// FOLDER/NAME.toml.

@@ -103,6 +103,16 @@ void stop_unit(const std::string& name) {
     forget_failure(name);
 }
 
+bool has_printed(const std::string& name) {
+    try {
+        const Finished last = run_to_end(
+            {"journalctl", "--no-pager", "-q", "-n", "1", "-o", "cat", "-u", unit_of(name)});
+        return last.status != 0 || !last.output.empty();
+    } catch (const std::system_error&) {
+        return true;  // who asks for more is told that
+    }
+}
+
 void become(const std::vector<std::string>& words) {
     std::vector<char*> argv;
     argv.reserve(words.size() + 1);

@@ -33,6 +33,8 @@ void start_unit(const std::string& name);
 /// Waits until it has ended, and forgets how.
 void stop_unit(const std::string& name);
 
+/// Whether the journal has a line of it; also where that is not known.
+bool has_printed(const std::string& name);
 /// Becomes that program. Throws Error where it is not here.
 [[noreturn]] void become(const std::vector<std::string>& words);
 

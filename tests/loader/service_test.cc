@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 
 #include <cstdlib>
@@ -48,6 +49,39 @@ TEST(Declaration, of_a_command_line_means_the_same_words) {
     EXPECT_EQ(read.folder, "/a b");
     EXPECT_THAT(read.words,
                 ElementsAre("attach", "--func", "vfs_read", "--set", "text=\"a\\b\"", "x.bpf.c"));
+}
+
+TEST(Declaration, of_words_that_it_cannot_hold_is_refused) {
+    const auto refused = [](const char* word, const char* folder) {
+        return expect_error(ExitCode::kUsage, [&] { (void)declaration_text({word}, folder); });
+    };
+    EXPECT_THAT(refused("a\xff.bpf.o", "/"), HasSubstr(" are UTF-8: "));
+    EXPECT_THAT(refused("a.bpf.o", "/\xff"), HasSubstr(" are UTF-8: "));
+    EXPECT_NE(declaration_text({"caf\u00e9.bpf.o"}, "/"), "");
+    EXPECT_THAT(expect_error(ExitCode::kUsage,
+                             [] { (void)parse_declaration(R"(file = "a\u0000b")", "x.toml"); }),
+                HasSubstr("x.toml: file: has a byte 0"));
+}
+
+TEST(Declaration, is_a_regular_file) {
+    const Files files;
+    const std::string fifo = files.path() / "x.toml";
+    ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+    for (const std::string& file : {fifo, std::string("/dev/zero")})
+        EXPECT_EQ(expect_error(ExitCode::kBadFile, [&] { (void)read_declaration(file); }),
+                  file + ": not a regular file");
+}
+
+TEST(Declaration, start_takes_the_options_of_attach_only) {
+    const auto refused = [](const std::vector<std::string>& words) {
+        return expect_error(ExitCode::kUsage, [&] { check_transient("reads", words); });
+    };
+    EXPECT_EQ(refused({"trace", "vfs_read"}),
+              "start takes the options of attach: a service of trace is declared in "
+              "/etc/probeload/reads.toml, with verb = \"trace\"");
+    EXPECT_THAT(refused({"--func", "vfs_read", "-"}), HasSubstr("a service has no stdin: "));
+    check_transient("reads", {"--func", "trace", "x.bpf.o"});
+    check_transient("reads", {});
 }
 
 TEST(Declaration, what_is_wrong_is_told_with_its_place) {
