@@ -108,8 +108,8 @@ void check_service_name(const std::string& name) {
         });
     if (!fits)
         fail(ExitCode::kUsage,
-             "'{}' cannot name a service: up to 64 letters, digits and '_', '.', '-', none of the "
-             "last two first",
+             "'{}' cannot name a service: up to 64 letters, digits and '_', and not first '.' and "
+             "'-'",
              name);
 }
 

@@ -41,7 +41,7 @@ TEST(App, line_breaks_in_a_word_stay_in_the_error_s_line) {
                        "'a\\x0ab' is not a function: write SYM, SYM+OFFSET or MODULE:SYM");
     expect_usage_error({"stop", "a\nb"},
                        "'a\\x0ab' cannot name a service: up to 64 letters, digits "
-                       "and '_', '.', '-', none of the last two first");
+                       "and '_', and not first '.' and '-'");
     expect_usage_error({"count", "vfs_read", "--duration=1\n2"},
                        "--duration: '1\\x0a2' is not a number of seconds above 0 (see --help)");
     expect_usage_error({"run", "a\nb"},
