@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cli/attach.h"
 
-#include <fmt/core.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iterator>
@@ -146,12 +144,6 @@ void add_numbers(CLI::App& command, const char* name, std::vector<std::uint32_t>
         ->check(whole_number(0, most));
 }
 
-// The kernel keeps so many letters.
-std::string task_name(const std::string& text) {
-    if (text.empty()) return "names no task";
-    return text.size() > 15 ? fmt::format("'{}': the kernel keeps 15 letters of a name", text) : "";
-}
-
 void add_filters(CLI::App& command, FilterOptions& filter) {
     add_numbers(command, "--pid", filter.processes, "Only hits of this process; may be repeated",
                 kMostTasks);
@@ -164,7 +156,7 @@ void add_filters(CLI::App& command, FilterOptions& filter) {
                     "Only those of threads of this name, no pattern; may be repeated")
         ->type_name("NAME")
         ->allow_extra_args(false)
-        ->check(task_name);
+        ->check(not_empty);
     command
         .add_option("--cgroup", filter.cgroups,
                     "Only those in this control group (v2) and below; may be repeated")
