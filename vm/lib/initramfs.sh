@@ -77,28 +77,59 @@ make_base() {
     done < <(transport_modules)
 }
 
-# Prints the path of the base archive of the resolved kernel.
-base_archive() {
+# What the build has for a guest: probeload, the tests' programs, the example handlers, and the module
+# $1, if it is not empty.
+make_products() {
+    local ko=$1 root=$2 file
+    mkdir -p "$root"/{lib,root/bpf}
+    [[ -z $ko ]] || cp "$ko" "$root/lib/djprobe.ko"
+    while read -r file; do
+        case $file in
+        *.bpf.o) cp "$file" "$root/root/bpf/" ;;
+        *) install_file "$root" /usr/local/bin "$file" ;;
+        esac
+    done < <(products)
+}
+
+products() {
+    local file
+    for file in "$BUILD"/loader/probeload "$BUILD"/vm/bin/* "$BUILD"/bpf/*.bpf.o; do
+        [[ ! -f $file || ! -r $file ]] || echo "$file"
+    done
+}
+
+# kept_archive NAME KEY MAKE [ARG]...: prints the path of the archive of what MAKE ARG... puts into the
+# folder that is its last argument. It is made once for each KEY; of each NAME there is one.
+kept_archive() {
     set -e # which bash does not pass on to $(...); half an archive must not be kept
-    local key out
-    key=$({
-        stat -Lc '%n %s %Y' /bin/busybox /usr/sbin/bpftool "$KERNEL_IMAGE" \
-            "$TOP"/vm/{guest/init,guest/relay.cc,lib/initramfs.sh}
-        transport_modules
-    } | sha256sum | cut -c 1-16)
-    out=$BUILD/vm/cache/base-$KERNEL_KEY-$key.cpio
+    local name=$1 out work
+    out=$BUILD/vm/cache/$name-$(sha256sum <<<"$2" | cut -c 1-16).cpio
+    shift 2
     mkdir -p "$BUILD/vm/cache"
     exec 9>"$BUILD/vm/cache/.lock"
     flock 9 # VMs may start side by side
     if [[ ! -r $out ]]; then
-        local work
-        rm -f "$BUILD/vm/cache/base-$KERNEL_KEY"-*.cpio
+        rm -f "$BUILD/vm/cache/$name"-????????????????.cpio
         work=$(mktemp -d "$BUILD/vm/cache/new.XXXXXX")
-        make_base "$work/root"
+        "$@" "$work/root"
         archive "$work/root" >"$work/cpio"
         mv "$work/cpio" "$out"
         rm -r "$work"
     fi
     exec 9>&-
     printf '%s\n' "$out"
+}
+
+# Prints the path of the base archive of the resolved kernel.
+base_archive() {
+    kept_archive "base-$KERNEL_KEY" "$(stat -Lc '%n %s %Y' /bin/busybox /usr/sbin/bpftool "$KERNEL_IMAGE" \
+        "$TOP"/vm/{guest/init,guest/relay.cc,lib/initramfs.sh} && transport_modules)" make_base
+}
+
+# products_archive KO: prints the path of the archive of the build's products, with the module KO.
+products_archive() {
+    local -a files
+    mapfile -t files < <(products)
+    kept_archive "products-$KERNEL_KEY${1:+-module}" \
+        "$(stat -Lc '%n %s %y' "${files[@]}" ${1:+"$1"} "$TOP/vm/lib/initramfs.sh")" make_products "$1"
 }
