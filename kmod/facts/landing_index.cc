@@ -249,9 +249,14 @@ Refusal LandingIndex::try_to_build() {
     rewritten_ = Array<djk_rewrite>(djk_list_rewritten(nullptr, 0));
     if (!begin_ || !rewritten_) return Refusal{Reason::NO_MEMORY};
     djk_list_rewritten(rewritten_.data(), rewritten_.size());
-    Array<Builder::Arrival> arrivals;
+    Builder tables{*this, {}, {}};
+    djk_visit_landings(0, Builder::state, &tables);
+    stated_ = Array<Stated>(tables.stated_count + 64);
+    // Kernels have an arrival for each 20 to 30 bytes of text. A pass that finds more counts them,
+    // for the next. Others change text meanwhile, so that one may find some more, too.
+    Array<Builder::Arrival> arrivals(text_.size() / 16);
+    if (!arrivals || !stated_) return Refusal{Reason::NO_MEMORY};
     size_t count = 0;
-    // The first pass counts. Others change text meanwhile, so the next pass may find some more.
     for (bool complete = false; !complete;) {
         Builder builder{*this, arrivals.all(), stated_.all()};
         if (const Refusal refusal = builder.visit_all()) return refusal;

@@ -32,7 +32,7 @@ struct Landings {
 /// word of rodata as a pointer; find() weeds out what only looks so.
 class LandingIndex {
   public:
-    /// Build the index, without the registry lock: two passes over text and rodata, which take
+    /// Build the index, without the registry lock: a pass over text and rodata, or two, which take
     /// seconds. It needs some 5 bytes for each branch, and some 8 more while it is built. It takes
     /// the text lock for a piece of text at a time: others may change text in between, as they may
     /// afterwards. Refusals: NO_MEMORY; NO_INDEX, when kprobes of the kernel hide too much.

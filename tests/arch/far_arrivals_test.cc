@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <random>
 #include <set>
 
@@ -77,6 +79,59 @@ TEST(FindLongBranchTest, ATransactionsShortDisplacementComesWithItsOpcode) {
             find_all({kText + 0x100, view(code)}, {kText + target, kText + target + 1});
         EXPECT_EQ(found, (std::vector<FoundBranch>{{0x102, target}}));
     }
+}
+
+/// What 4 bytes lead to, one by one and in full width.
+std::vector<FoundBranch> find_all_slowly(const Code& code, Range targets) {
+    std::vector<FoundBranch> found;
+    for (size_t i = 0; i + 4 <= code.bytes.size(); ++i) {
+        const u64 field = code.address + i;
+        i32 bytes;
+        std::memcpy(&bytes, code.bytes.data() + i, 4);
+        const u64 value = static_cast<u64>(i64{bytes});
+        for (const u64 target : {field + 4 + value, value, xbegin_rel16_target(field, bytes)})
+            if (target && targets.contains(target))
+                found.push_back({field - kText, target - kText});
+    }
+    return found;
+}
+
+TEST(FindLongBranchTest, FindsTheSameAsEachFieldByItself) {
+    std::mt19937_64 random(1);
+    size_t all = 0;
+    for (int round = 0; round < 2000; ++round) {
+        // Near and far targets, of all sizes, also around the places where halves of addresses
+        // wrap.
+        const u64 middle =
+            std::array<u64, 5>{kText, 0, ~0ull << 32, 1ull << 31, random()}[random() % 5];
+        const u64 begin = middle + random() % 0x20000 - 0x10000;
+        const u64 size = std::array<u64, 4>{random() % 64, random() % 0x8000, random() >> 31,
+                                            random()}[random() % 4];
+        const Range targets = {begin, begin + size < begin ? ~0ull : begin + size};
+        Bytes code;
+        for (int i = 0; i < 100; ++i) {
+            const u64 target = targets.begin + random() % (targets.size() + 2);
+            const u64 field = kText + code.size();
+            switch (random() % 4) {
+                case 0:
+                    code = join(code, little_endian(target - (field + 4), 4));
+                    break;
+                case 1:
+                    code = join(code, little_endian(target, 4));
+                    break;
+                case 2:
+                    code = join(code, join({0xc7, 0xf8}, little_endian(target - (field + 4), 2)));
+                    break;
+                default:
+                    code = join(code, little_endian(random(), random() % 8));
+                    break;
+            }
+        }
+        const auto slowly = find_all_slowly({kText, view(code)}, targets);
+        EXPECT_EQ(find_all({kText, view(code)}, targets, code.size() * 3), slowly);
+        all += slowly.size();
+    }
+    EXPECT_GT(all, 100'000u);
 }
 
 // --- telling branches from look-alikes ---

@@ -19,10 +19,19 @@ namespace djprobe::x86 {
 /// found(address of the 4 bytes, target) -> bool (false: enough).
 template <class Found>
 void find_long_branches(const Code& code, Range targets, Found&& found) {
+    if (!targets.size()) return;
     const u8* bytes = code.bytes.data();
-    for (size_t i = 0; i + 4 <= code.bytes.size(); ++i) {
+    // Nearly all bytes lead nowhere, and the lower half of an address tells so, or does not know:
+    // this is done for each byte of a kernel while a first probe waits.
+    const u32 begin = static_cast<u32>(targets.begin);
+    const u64 size = targets.size() - 1;
+    const u32 last = size < ~u32{0} ? static_cast<u32>(size) : ~u32{0};
+    u32 from = static_cast<u32>(code.address) + 4 - begin;
+    for (size_t i = 0; i + 4 <= code.bytes.size(); ++i, ++from) {
         i32 displacement;
         __builtin_memcpy(&displacement, bytes + i, 4);
+        const u32 low = static_cast<u32>(displacement);
+        if (low + from > last && low - begin > last && (low & 0xffff) != kXbeginRel16) continue;
         const u64 value = static_cast<u64>(static_cast<i64>(displacement));
         const u64 target = code.address + i + 4 + value;
         if (targets.contains(target) && !found(code.address + i, target)) return;

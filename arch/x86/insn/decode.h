@@ -66,10 +66,13 @@ struct KnownInsns {
     constexpr Span<const Insn> all() const { return {room.data(), count}; }
 };
 
+/// xbegin's opcode, as the lower half of 4 bytes whose upper half is its displacement.
+constexpr u16 kXbeginRel16 = 0xf8c7;
+
 /// Where the 4 bytes at `field` lead if they are xbegin's opcode with 2 bytes of displacement, the
 /// only branch that has so few; 0: they are not.
 constexpr u64 xbegin_rel16_target(u64 field, i32 bytes) {
-    return (bytes & 0xffff) == 0xf8c7 ? field + 4 + static_cast<u64>(i64{bytes >> 16}) : 0;
+    return (bytes & 0xffff) == kXbeginRel16 ? field + 4 + static_cast<u64>(i64{bytes >> 16}) : 0;
 }
 
 /// Decode the instruction at `address`, whose bytes begin at bytes[0].
