@@ -33,9 +33,10 @@ struct Landings {
 class LandingIndex {
   public:
     /// Build the index, without the registry lock: a pass over text and rodata, or two, which take
-    /// seconds. It needs some 5 bytes for each branch, and some 8 more while it is built. It takes
-    /// the text lock for a piece of text at a time: others may change text in between, as they may
-    /// afterwards. Refusals: NO_MEMORY; NO_INDEX, when kprobes of the kernel hide too much.
+    /// seconds. It needs some 5 bytes for each branch, and half a byte more for each of the text
+    /// while it is built. It takes the text lock for a piece of text at a time: others may change
+    /// text in between, as they may afterwards. Refusals: NO_MEMORY; NO_INDEX, when kprobes of the
+    /// kernel hide too much.
     Refusal build();
     bool is_built() const { return static_cast<bool>(entries_); }
 

@@ -76,6 +76,25 @@ TEST(Landing, WithoutAllFactsThereIsNoJump) {
     EXPECT_EQ(tried, 3);
 }
 
+TEST(Landing, MoreArrivalsThanTheFirstPassHasRoomForAreAllKnown) {
+    for_each_jump(DJPROBE_TACTIC_WINDOW, false, [&](u64 seed, u64 site, const djp_verdict&) {
+        {
+            Session session(seed);
+            if (!covers(session, site, session.kernel.image.place_of(site)->end())) return false;
+        }
+        for (const bool leads : {false, true}) {
+            Session session(seed);
+            TextImage& image = session.kernel.image;
+            const u64 begin = image.core().begin, inside = image.place_of(site)->end();
+            image.stated.insert(image.stated.end(), TextImage::kCoreSize / 16,
+                                {Reason::FIXUP_INTO_REGION, 0, begin});
+            if (leads) image.stated.push_back({Reason::FIXUP_INTO_REGION, 0, inside});
+            EXPECT_EQ(covers(session, site, inside), !leads);
+        }
+        return true;
+    });
+}
+
 TEST(Landing, WhatAKprobeMayHideInCodeThatCannotBeDecodedMayLeadAnywhere) {
     int tried = 0;
     for_each_jump(DJPROBE_TACTIC_WINDOW, false, [&](u64 seed, u64 site, const djp_verdict&) {
