@@ -117,6 +117,8 @@ Answer Takeover::leave_event(const Notification& call, const ToolTask& task,
     if (!task.may_open_events()) return leave_unpermitted(call, task);
     const UniqueFd trial = open_as_asked(request, arguments, task);
     if (trial) return leave(call, reason);
+    // By the time the call has gone on, a jump may cover the place, and the kernel would say EBUSY.
+    if (errno == EILSEQ) return Answer::fail(EILSEQ);
     if (errno != EBUSY) return Answer::go_on();
     if (forbids(call, reason)) return Answer::fail(EACCES);
     UniqueFd event = make_room(request, arguments, task);

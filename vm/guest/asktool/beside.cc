@@ -11,6 +11,7 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 
 #include "../probes/harness/load.h"
@@ -39,6 +40,21 @@ Fd open_with_period(uint64_t offset) {
     attr.sample_period = 2;
     return Fd(static_cast<int>(
         syscall(SYS_perf_event_open, &attr, -1, 0, -1, uint64_t{PERF_FLAG_FD_CLOEXEC})));
+}
+
+/// While djprobe's jump comes, and goes where a call asks for its place: the errno of all calls.
+int error_while_jump_comes(uint64_t offset) {
+    int error = 0;
+    for (int tries = 0; tries < 300; ++tries) {
+        if (open_with_period(offset)) return 0;
+        if (tries > 0 && errno != error) {
+            std::printf("first %s, then ", strerrorname_np(error));
+            return errno;
+        }
+        error = errno;
+        usleep(5000);
+    }
+    return error;
 }
 
 Fd open_member(const Fd& leader, int cpu = 0, uint64_t sample_type = 0) {
@@ -263,14 +279,12 @@ void beside_none(const Seen& seen) {
     const auto inside = find_offset(9, 16);
     if (!inside) return;
     const Fd event = open_event({kGetpgid, *inside, false});
-    say("alone", set_program(event, seen.program("observe")));
-    wait_for_jump();
     // A place where no instruction begins.
     uint64_t within = *inside + 1;
     while (open_event({kGetpgid, within, false}))
         ++within;
-    const Fd refused = open_with_period(within);
-    say("no instruction begins there", refused ? 0 : errno);
+    say("alone", set_program(event, seen.program("observe")));
+    say("no instruction begins there", error_while_jump_comes(within));
 }
 
 }  // namespace djprobe::vm
