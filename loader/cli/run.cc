@@ -58,6 +58,7 @@ void add_options(CLI::App& command, RunOptions& options) {
         .add_option("-c,--command", options.workload,
                     "With --bench: the workload, for /bin/sh (default: system calls)")
         ->type_name("COMMAND")
+        ->check(not_empty)
         ->needs(bench);
     command
         .add_option_function<std::string>(

@@ -191,11 +191,11 @@ Command add_status(CLI::App& app) {
         app.add_subcommand("status", "Show the services that start has started, or one of them");
     command->footer(kStatusFooter);
     const auto name = std::make_shared<std::string>();
-    add_name(*command, *name);
+    const CLI::Option* const given = add_name(*command, *name);
     return {
         command,
-        [name]() -> int {
-            if (name->empty())
+        [name, given]() -> int {
+            if (given->empty())
                 become({"systemctl", "--no-pager", "--all", "list-units", "probeload@*.service"});
             check_service_name(*name);
             become({"systemctl", "--no-pager", "--full", "status", unit_of(*name)});

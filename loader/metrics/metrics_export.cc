@@ -72,12 +72,12 @@ const char* way_out(int error) {
     }
 }
 
-// Another program may end, and an interface come up, before the next attempt: these are no wrong
-// command lines. The library says only that it has failed.
+// Another program may end, and an interface come up, before the next attempt: only what the library
+// cannot do at all is a wrong command line. It says only that it has failed.
 [[noreturn]] void fail_to_listen(const std::string& address) {
     const int error = why_not(address);
     if (error == 0 && address.starts_with('['))
-        fail(ExitCode::kFailure,
+        fail(ExitCode::kUsage,
              "--metrics: cannot listen at {}: the HTTP library (civetweb) has no IPv6, as Debian's "
              "has not: give an IPv4 address",
              address);

@@ -59,7 +59,10 @@ void add_option(std::string_view key, const toml::node& node, const fs::path& fi
         if (flag->get()) words.push_back(fmt::format("--{}=true", key));
         return;
     }
-    for (const std::string& value : words_of(node, file, key))
+    const std::vector<std::string> values = words_of(node, file, key);
+    // A key that is no option would be passed over.
+    if (values.empty()) wrong(file, key, "an empty list: leave the line out");
+    for (const std::string& value : values)
         words.push_back(fmt::format("--{}={}", key, value));
 }
 

@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 #include <sstream>
 #include <system_error>
@@ -20,7 +21,11 @@ std::string first_line(const std::string& text) {
 }
 
 [[noreturn]] void fail_without_systemd(const std::string& why) {
-    fail(ExitCode::kFailure, "systemctl: {}: probes that stay need systemd", first_line(why));
+    // As sd_booted() finds out whether systemd runs.
+    std::error_code unknown;
+    const bool runs = std::filesystem::is_directory("/run/systemd/system", unknown);
+    fail(ExitCode::kFailure, "systemctl: {}: {}", first_line(why),
+         runs ? "systemd runs, but does not answer here" : "probes that stay need systemd");
 }
 
 // Its own words are several lines, and say to read others.

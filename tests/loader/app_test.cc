@@ -39,6 +39,9 @@ TEST(App, line_breaks_in_a_word_stay_in_the_error_s_line) {
                        "functions, bench, doctor (see --help)");
     expect_usage_error({"latency", "a\nb", "vfs_read"},
                        "'a\\x0ab' is not a function: write SYM, SYM+OFFSET or MODULE:SYM");
+    expect_usage_error({"status", ""},
+                       "'' cannot name a service: up to 64 letters, digits and '_', and not first "
+                       "'.' and '-'");
     expect_usage_error({"stop", "a\nb"},
                        "'a\\x0ab' cannot name a service: up to 64 letters, digits "
                        "and '_', and not first '.' and '-'");
@@ -232,6 +235,8 @@ TEST(App, tool_of_run_stands_behind_dashes) {
     expect_usage_error({"run", "bpftrace"},
                        "'bpftrace': put -- in front of the tool: run -- bpftrace ...");
     expect_usage_error({"run", "--strict"}, "run: which tool? Put -- and its words behind");
+    expect_usage_error({"run", "--bench", "-c", "", "--", "true"},
+                       "--command: it is empty: leave it out, or say which (see --help)");
     expect_usage_error({"run", "--", ""}, "run: which tool? Put -- and its words behind");
 }
 

@@ -331,7 +331,7 @@ TEST(MetricsServer, says_that_the_library_has_no_ipv6) {
     try {
         metrics.emplace(address, std::nullopt);
     } catch (const Error& error) {
-        EXPECT_EQ(error.code(), ExitCode::kFailure);
+        EXPECT_EQ(error.code(), ExitCode::kUsage);
         EXPECT_THAT(error.what(), HasSubstr("has no IPv6, as Debian's has not: give an IPv4"));
     }
     testing::internal::GetCapturedStderr();

@@ -12,6 +12,8 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -23,6 +25,7 @@
 #include "run/notifications.h"
 #include "run/run_session.h"
 #include "run/tool.h"
+#include "temp_file.h"
 
 namespace djprobe::loader {
 namespace {
@@ -154,6 +157,18 @@ TEST(RunFilter, a_descriptor_can_be_replaced) {
 TEST(RunTool, that_is_not_there_is_an_error_with_its_name) {
     EXPECT_EQ(expect_error(ExitCode::kCommandFailed, [] { run_tool({.tool = {"/no/such/tool"}}); }),
               "/no/such/tool: No such file or directory");
+}
+
+TEST(RunTool, whose_interpreter_is_missing_is_an_error_that_names_both) {
+    const Files files;
+    const std::filesystem::path script = files.write("tool", "#! /no/such/shell -e\n");
+    std::filesystem::permissions(script, std::filesystem::perms::owner_all);
+    const std::string old = getenv("PATH");
+    setenv("PATH", ("/nowhere:" + files.path().string()).c_str(), 1);
+    for (const std::string& tool : {script.string(), std::string("tool")})
+        EXPECT_EQ(expect_error(ExitCode::kCommandFailed, [&] { run_tool({.tool = {tool}}); }),
+                  tool + ": its first line names /no/such/shell, which does not exist");
+    setenv("PATH", old.c_str(), 1);
 }
 
 TEST(RunTool, that_needs_a_filter_does_not_run_without_one) {

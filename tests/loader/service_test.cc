@@ -93,6 +93,7 @@ TEST(Declaration, what_is_wrong_is_told_with_its_place) {
               "d/x.toml: verb: none of attach, trace, count, hist, latency, cover");
     EXPECT_EQ(refused("[func]\na = 1"),
               "d/x.toml: func: neither a text nor a number, nor a list of them");
+    EXPECT_EQ(refused("unknown = []"), "d/x.toml: unknown: an empty list: leave the line out");
     EXPECT_EQ(refused("help = true"), "d/x.toml: help: no option of a service");
     EXPECT_EQ(refused("help = 'x'"), "d/x.toml: help: no option of a service");
     EXPECT_EQ(refused("file = '--help'"),
