@@ -265,14 +265,15 @@ void watch(const Seen& seen) {
 }  // namespace djprobe::vm
 
 /// asktool [CALLS SEED]: so many random calls. asktool watch: one probe, and nothing else. asktool
-/// refused: a link that the kernel refuses, and an event. asktool beside: only the probes that the
-/// kernel must place where others are, and one that is far from them. asktool info: what links tell
-/// of themselves. asktool forbidden: what --strict forbids. asktool linked: second links of an
-/// event. asktool untraced: what the kernel refuses, and djprobe takes. asktool threads: threads
-/// with descriptors of their own. asktool many: as many probes as there are descriptors for.
-/// asktool no-room: a link without a descriptor. asktool signals N: which signals come.
-/// asktool one-task, one-cgroup: events that count for these. asktool killed: children that are
-/// killed while they ask. asktool alarm COMMAND...: the command, with an alarm in a second.
+/// refused: a link that the kernel refuses, and an event. asktool coming: such an event while a
+/// jump comes. asktool beside: only the probes that the kernel must place where others are, and one
+/// that is far from them. asktool info: what links tell of themselves. asktool forbidden: what
+/// --strict forbids. asktool linked: second links of an event. asktool untraced: what the kernel
+/// refuses, and djprobe takes. asktool threads: threads with descriptors of their own. asktool
+/// many: as many probes as there are descriptors for. asktool no-room: a link without a descriptor.
+/// asktool signals N: which signals come. asktool one-task, one-cgroup: events that count for
+/// these. asktool killed: children that are killed while they ask. asktool alarm COMMAND...: the
+/// command, with an alarm in a second.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
@@ -285,6 +286,10 @@ int main(int argc, char** argv) {
         if (argc == 2 && std::string_view(argv[1]) == "refused") {
             refused_link(plain);
             beside_none(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "coming") {
+            beside_coming(plain);
             return 0;
         }
         if (argc == 2 && std::string_view(argv[1]) == "forbidden") {

@@ -42,6 +42,13 @@ Fd open_with_period(uint64_t offset) {
         syscall(SYS_perf_event_open, &attr, -1, 0, -1, uint64_t{PERF_FLAG_FD_CLOEXEC})));
 }
 
+uint64_t no_instruction_behind(uint64_t offset) {
+    do
+        ++offset;
+    while (open_event({kGetpgid, offset, false}));
+    return offset;
+}
+
 /// While djprobe's jump comes, and goes where a call asks for its place: the errno of all calls.
 int error_while_jump_comes(uint64_t offset) {
     int error = 0;
@@ -279,10 +286,17 @@ void beside_none(const Seen& seen) {
     const auto inside = find_offset(9, 16);
     if (!inside) return;
     const Fd event = open_event({kGetpgid, *inside, false});
-    // A place where no instruction begins.
-    uint64_t within = *inside + 1;
-    while (open_event({kGetpgid, within, false}))
-        ++within;
+    say("alone", set_program(event, seen.program("observe")));
+    wait_for_jump();
+    const Fd refused = open_with_period(no_instruction_behind(*inside));
+    say("no instruction begins there", refused ? 0 : errno);
+}
+
+void beside_coming(const Seen& seen) {
+    const auto inside = find_offset(9, 16);
+    if (!inside) return;
+    const Fd event = open_event({kGetpgid, *inside, false});
+    const uint64_t within = no_instruction_behind(*inside);
     say("alone", set_program(event, seen.program("observe")));
     say("no instruction begins there", error_while_jump_comes(within));
 }

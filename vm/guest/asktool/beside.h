@@ -30,5 +30,7 @@ void linked_twice(const Seen& seen);
 void untraced(const Seen& seen);
 /// A probe, and an event of the kernel's alone within its bytes that the kernel refuses.
 void beside_none(const Seen& seen);
+/// The same event all the time while the probe's jump comes.
+void beside_coming(const Seen& seen);
 
 }  // namespace djprobe::vm
