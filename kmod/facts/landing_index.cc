@@ -58,6 +58,9 @@ Refusal for_each_hidden(Range range, const KernelText& text, Use&& use) {
                 return true;
             }))
             return Refusal{Reason::NO_INDEX};
+        // A tool may have thousands in one function, and others wait for the text lock.
+        for (u64& other : kprobes.all().first(count))
+            if (code.range().contains(other)) other = 0;
     }
     return {};
 }

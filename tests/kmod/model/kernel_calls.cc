@@ -271,6 +271,7 @@ bool djk_read(void* to, unsigned long address, size_t size) {
     if (!kernel->text_locked) fail("%#lx: text is read while others may be changing it", address);
     if (!kernel->is_text(address) || !kernel->is_text(address + size - 1)) return false;
     if (kernel->unreadable.overlaps({address, address + size})) return false;
+    ++kernel->reads[address];
     memcpy(to, kernel->image.text(address), size);
     return true;
 }

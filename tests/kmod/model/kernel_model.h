@@ -5,6 +5,7 @@
 
 #include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -64,6 +65,7 @@ class Kernel {
 
     /// Text that cannot be read, and kprobes that cannot be counted.
     Range unreadable;
+    std::map<u64, unsigned int> reads;  ///< how often, by address
     size_t more_kprobes = 0;
 
     ModuleState module = ModuleState::Live;

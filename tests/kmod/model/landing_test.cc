@@ -130,6 +130,37 @@ TEST(Landing, WhatAKprobeMayHideInCodeThatCannotBeDecodedMayLeadAnywhere) {
     EXPECT_EQ(tried, 3);
 }
 
+/// How often the first verdict on `site` reads `function` while it has so many kprobes.
+unsigned int reads_with_kprobes(u64 seed, u64 site, size_t function, size_t kprobes) {
+    Session session(seed);
+    const TextImage& image = session.kernel.image;
+    const Function& read = image.functions[function];
+    for (size_t i = 0; i < read.place_count && kprobes > 0; ++i)
+        kprobes -= session.kernel.kprobes.add(image.places[read.first_place + i].start(), true);
+    if (kprobes > 0) return 0;
+    session.kernel.reads.clear();
+    (void)session.explain(site);
+    return session.kernel.reads[read.start];
+}
+
+TEST(Landing, AFunctionWithManyKprobesIsReadAsOftenAsWithOne) {
+    int tried = 0;
+    for_each_jump(DJPROBE_TACTIC_WINDOW, false, [&](u64 seed, u64 site, const djp_verdict&) {
+        const std::vector<Function> functions = Session(seed).kernel.image.functions;
+        for (size_t i = 0; i < functions.size(); ++i) {
+            const Function& far = functions[i];
+            if (far.in_module || far.blacklisted) continue;
+            if (far.start < site + 1000 && far.start + 1000 > site) continue;
+            const unsigned int many = reads_with_kprobes(seed, site, i, 4);
+            if (many == 0) continue;
+            EXPECT_EQ(many, reads_with_kprobes(seed, site, i, 1)) << "function " << i;
+            ++tried;
+        }
+        return tried > 10;
+    });
+    EXPECT_GT(tried, 10);
+}
+
 TEST(Landing, WhatOurOwnDetoursHaveDisplacedStillLeads) {
     int displaced[2][2] = {};
     for (u64 seed = 0; seed < 24; ++seed) {
