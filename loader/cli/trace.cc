@@ -18,6 +18,7 @@
 #include "cli/modes.h"
 #include "cli/number_option.h"
 #include "latency/latency_session.h"
+#include "trace/trace_checks.h"
 #include "trace/trace_session.h"
 
 namespace djprobe::loader {
