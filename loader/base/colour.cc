@@ -7,12 +7,16 @@
 
 namespace djprobe::loader {
 
-bool takes_colours(int fd) {
-    const char* const none = std::getenv("NO_COLOR");
+bool takes_sequences(int fd) {
     const char* const terminal = std::getenv("TERM");
-    if (none && *none != '\0') return false;
     if (!terminal || std::string_view(terminal) == "dumb") return false;
     return isatty(fd) != 0;
+}
+
+bool takes_colours(int fd) {
+    const char* const none = std::getenv("NO_COLOR");
+    if (none && *none != '\0') return false;
+    return takes_sequences(fd);
 }
 
 std::string coloured(std::string_view colour, std::string_view text) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Colours of a terminal, and nowhere else.
+// What only a terminal understands, and nowhere else.
 #pragma once
 
 #include <string>
@@ -7,6 +7,8 @@
 
 namespace djprobe::loader {
 
+/// True for a terminal that is not "dumb": it takes control sequences.
+bool takes_sequences(int fd);
 /// True for a terminal that shows them, unless NO_COLOR is set (no-color.org).
 bool takes_colours(int fd);
 

@@ -2,10 +2,12 @@
 #include "base/progress.h"
 
 #include <fmt/core.h>
+#include <sys/ioctl.h>
 
 #include <cmath>
 #include <utility>
 
+#include "base/colour.h"
 #include "base/write.h"
 
 namespace djprobe::loader {
@@ -13,6 +15,14 @@ namespace {
 
 constexpr std::chrono::milliseconds kEach{200};
 constexpr const char* kWipe = "\r\x1b[K";
+
+/// What is wider than the terminal goes on in its next line, which is not wiped.
+std::string one_line(std::string text, int fd) {
+    winsize size = {};
+    if (ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 && text.size() >= size.ws_col)
+        text.resize(size.ws_col - 1u);
+    return text;
+}
 
 }  // namespace
 
@@ -28,7 +38,7 @@ std::string progress_text(const std::string& what, std::size_t done, std::size_t
 Progress::Progress(std::string what, std::size_t total, int fd, std::chrono::milliseconds patience)
     : what_(std::move(what)),
       total_(total),
-      fd_(isatty(fd) != 0 ? fd : -1),
+      fd_(takes_sequences(fd) ? fd : -1),
       next_(start_ + patience) {}
 
 Progress::~Progress() {
@@ -42,7 +52,7 @@ void Progress::at(std::size_t done) {
     next_ = now + kEach;
     shown_ = true;
     const double seconds = std::chrono::duration<double>(now - start_).count();
-    write_some(fd_, kWipe + progress_text(what_, done, total_, seconds));
+    write_some(fd_, kWipe + one_line(progress_text(what_, done, total_, seconds), fd_));
 }
 
 }  // namespace djprobe::loader

@@ -20,7 +20,7 @@ inline int progress_fd(int lines_fd) {
 }
 
 /// A line that is rewritten some times a second, from a second after the start on, and wiped at the
-/// end. Nothing at all where the descriptor is no terminal.
+/// end. Nothing at all where the descriptor is no terminal that can wipe a line.
 class Progress {
   public:
     Progress(std::string what, std::size_t total, int fd = STDERR_FILENO,

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 
 #include <array>
 #include <string>
@@ -18,10 +19,13 @@ using namespace std::chrono_literals;
 
 /// Both ends of a terminal.
 struct Terminal {
-    Terminal() {
+    explicit Terminal(const char* type = "xterm", unsigned short columns = 0) {
+        setenv("TERM", type, 1);
         grantpt(screen.get());
         unlockpt(screen.get());
         line = UniqueFd(open(ptsname(screen.get()), O_RDWR | O_NOCTTY | O_CLOEXEC));
+        const winsize size = {.ws_row = 0, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
+        ioctl(screen.get(), TIOCSWINSZ, &size);
     }
     [[nodiscard]] std::string shown() const {
         std::string text;
@@ -62,6 +66,18 @@ TEST(Progress, on_a_terminal_is_shown_after_a_while_and_wiped_at_the_end) {
         later.at(100);
     }
     EXPECT_EQ(terminal.shown(), "") << "what is done at once has no progress";
+}
+
+TEST(Progress, stays_within_one_line_of_the_terminal) {
+    const Terminal terminal("xterm", 20);
+    Progress("attaching", 400, terminal.line.get(), 0ms).at(100);
+    EXPECT_EQ(terminal.shown(), "\r\x1b[Kattaching: 100 of 4\r\x1b[K");
+}
+
+TEST(Progress, is_not_for_a_terminal_that_cannot_wipe_a_line) {
+    const Terminal terminal("dumb");
+    Progress("attaching", 400, terminal.line.get(), 0ms).at(100);
+    EXPECT_EQ(terminal.shown(), "");
 }
 
 TEST(Progress, is_for_terminals_only) {
