@@ -87,6 +87,8 @@ class Takeover {
     KernelProbe yield(std::uint64_t number);
     /// Whether a program is on it, of a link in a file system, too.
     [[nodiscard]] bool has_program(const Event& event) const;
+    /// The placements of djprobe's whose bytes may reach the place.
+    [[nodiscard]] std::vector<std::uint64_t> probes_at(const SiteSpec& site) const;
     /// The bytes around the place, without djprobe's probes.
     Room room_at(const SiteSpec& site);
     /// Room::fill(). All but the `named` probes, for which the caller has a reason, are counted.

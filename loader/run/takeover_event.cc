@@ -49,8 +49,12 @@ int try_program(const UniqueFd& event, const UniqueFd& program, bool by_link) {
 
 }  // namespace
 
+std::vector<std::uint64_t> Takeover::probes_at(const SiteSpec& site) const {
+    return ledger_.around(site, device_.judge(site, 0).address);
+}
+
 Room Takeover::room_at(const SiteSpec& site) {
-    return Room(ledger_, ledger_.around(site, device_.judge(site, 0).address));
+    return Room(ledger_, probes_at(site));
 }
 
 bool Takeover::fill(Room& room, std::size_t named) {
@@ -109,19 +113,19 @@ Answer Takeover::leave_unpermitted(const Notification& call, const ToolTask& tas
 }
 
 // What the kernel refuses, it says itself; but where djprobe's bytes would be in its way again, it
-// is told for the kernel. There the tool gets the event that has been tried: until the call had
-// gone on, another thread's probe could be there.
+// is told for the kernel. Where djprobe has a probe the tool gets the event that has been tried:
+// by the time the call has gone on, a jump may cover the place, and the kernel would say EBUSY.
 Answer Takeover::leave_event(const Notification& call, const ToolTask& task,
                              const EventRequest& request, const EventArguments& arguments,
                              const std::string& reason) {
     if (!task.may_open_events()) return leave_unpermitted(call, task);
-    const UniqueFd trial = open_as_asked(request, arguments, task);
-    if (trial) return leave(call, reason);
-    // By the time the call has gone on, a jump may cover the place, and the kernel would say EBUSY.
-    if (errno == EILSEQ) return Answer::fail(EILSEQ);
-    if (errno != EBUSY) return Answer::go_on();
+    UniqueFd event = open_as_asked(request, arguments, task);
+    const int error = event ? 0 : errno;
+    if (error == EILSEQ) return Answer::fail(EILSEQ);
+    if (error != 0 && error != EBUSY) return Answer::go_on();
+    if (event && probes_at(request.site).empty()) return leave(call, reason);
     if (forbids(call, reason)) return Answer::fail(EACCES);
-    UniqueFd event = make_room(request, arguments, task);
+    if (!event) event = make_room(request, arguments, task);
     if (!event) return Answer::fail(errno);
     ledger_.count_kernel(reason);
     return Answer::give(std::move(event), (arguments.flags & PERF_FLAG_FD_CLOEXEC) != 0);

@@ -49,16 +49,17 @@ uint64_t no_instruction_behind(uint64_t offset) {
     return offset;
 }
 
-/// While djprobe's jump comes, and goes where a call asks for its place: the errno of all calls.
-int error_while_jump_comes(uint64_t offset) {
+/// The errno of all calls, so many, while djprobe's jump comes, and goes where one asks for its
+/// place.
+int error_while_jump_comes(uint64_t offset, int calls) {
     int error = 0;
-    for (int tries = 0; tries < 300; ++tries) {
-        if (open_with_period(offset)) return 0;
-        if (tries > 0 && errno != error) {
-            std::printf("first %s, then ", strerrorname_np(error));
-            return errno;
+    for (int i = 0; i < calls; ++i) {
+        const int now = open_with_period(offset) ? 0 : errno;
+        if (i > 0 && now != error) {
+            std::printf("first %s, then ", error ? strerrorname_np(error) : "ok");
+            return now;
         }
-        error = errno;
+        error = now;
         usleep(5000);
     }
     return error;
@@ -298,7 +299,9 @@ void beside_coming(const Seen& seen) {
     const Fd event = open_event({kGetpgid, *inside, false});
     const uint64_t within = no_instruction_behind(*inside);
     say("alone", set_program(event, seen.program("observe")));
-    say("no instruction begins there", error_while_jump_comes(within));
+    say("no instruction begins there", error_while_jump_comes(within, 300));
+    if (const auto other = find_offset(*inside + 1, *inside + kJumpLength))
+        say("an instruction begins there", error_while_jump_comes(*other, 60));
 }
 
 }  // namespace djprobe::vm
