@@ -92,8 +92,8 @@ try_first_event() {
             printf "download                 %6.1f s\n", spent["download"]
             printf "apt install ./*.deb      %6.1f s, of CPU time %d s (here, in memory, without the download)\n", spent["apt"], cpu["apt"]
             printf "  DKMS in it, once more  %6.1f s, of CPU time %d s\n", spent["dkms"], cpu["dkms"]
-            # What else this machine does prolongs the one, hardly the other.
-            if (cpu["apt"] > 60) { print "more than 60 s of CPU time"; exit 1 }
+            # A bound that a slow machine moves as well: most of it is the compiler, once.
+            if (cpu["apt"] > 3 * cpu["dkms"]) { print "more than three times the module'"'"'s build"; exit 1 }
         }' <<<"$times" || die "the installation takes too long"
     note "booting it: $(basename "$(realpath "$root/vmlinuz")")"
     boot_debian "$root" "$TOP/vm/guest/first_event.sh" "$log-vm.log"
