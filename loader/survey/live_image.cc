@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // The running kernel as an image.
 #include <algorithm>
-#include <array>
-#include <cstring>
 #include <fstream>
 #include <span>
 #include <string>
@@ -12,6 +10,7 @@
 #include "kernel/kcore.h"
 #include "kernel/rights.h"
 #include "survey/image.h"
+#include "survey/tracer_calls.h"
 
 namespace djprobe::loader {
 namespace {
@@ -47,37 +46,6 @@ void undo_patches(std::uint64_t address, std::span<std::uint8_t> text) {
     }
 }
 
-/// Whether ftrace or what serves it begins there: its own two entries, and those that it and BPF
-/// make.
-bool is_tracer(const Kallsyms& symbols, std::uint64_t target) {
-    const Symbol* symbol = symbols.at_or_below(target);
-    if (!symbol || symbol->address != target) return false;
-    return symbol->module == "__builtin__ftrace" || symbol->module == "bpf" ||
-           symbol->name == "ftrace_caller" || symbol->name == "ftrace_regs_caller";
-}
-
-/// While a tracer is attached to a function, a call is there instead of the nop by which the survey
-/// knows ftrace's places.
-void undo_ftrace_calls(const Kallsyms& symbols, std::uint64_t address,
-                       std::span<std::uint8_t> text) {
-    static constexpr std::array<std::uint8_t, 5> nop = {0x0f, 0x1f, 0x44, 0x00, 0x00};
-    const auto undo = [&](std::uint64_t offset) {
-        if (offset + nop.size() > text.size() || text[offset] != 0xe8) return;
-        std::int32_t distance = 0;
-        std::memcpy(&distance, &text[offset + 1], sizeof(distance));
-        const std::uint64_t end = address + offset + nop.size();
-        if (is_tracer(symbols, end + static_cast<std::uint64_t>(std::int64_t{distance})))
-            std::ranges::copy(nop, text.begin() + static_cast<std::ptrdiff_t>(offset));
-    };
-    constexpr std::uint64_t endbr = 4;
-    const auto& all = symbols.symbols();
-    auto at = std::ranges::lower_bound(all, address, {}, &Symbol::address);
-    for (; at != all.end() && at->address < address + text.size(); ++at) {
-        undo(at->address - address);
-        undo(at->address - address + endbr);
-    }
-}
-
 }  // namespace
 
 KernelImage KernelImage::from_running_kernel(const Kallsyms& symbols) {
@@ -98,7 +66,7 @@ void KernelImage::load_running_parts() {
         fail(ExitCode::kNoPermission, "/proc/kallsyms: addresses are hidden: {}", why_hidden());
     read_part("text", "_stext", "_etext");
     undo_patches(parts_.back().address, parts_.back().bytes);
-    undo_ftrace_calls(symbols_, parts_.back().address, parts_.back().bytes);
+    undo_tracer_calls(symbols_, parts_.back().address, parts_.back().bytes);
     read_part("rodata", "__start_rodata", "__end_rodata");
     read_part("bugs", "__start___bug_table", "__stop___bug_table");
     // This is init data: the kernel keeps it where it may need it.
@@ -124,7 +92,7 @@ bool KernelImage::add(LoadedModule& module, const std::optional<ModuleStruct>& t
     text.erase(end, text.end());
     if (text.empty()) return false;
     undo_patches(module.text.begin, text);
-    undo_ftrace_calls(symbols_, module.text.begin, text);
+    undo_tracer_calls(symbols_, module.text.begin, text);
     module.text.end = module.text.begin + text.size();
     parts_.push_back({module.name, module.text.begin, std::move(text)});
     for (const Range constants : module.constants())
