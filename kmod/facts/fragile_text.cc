@@ -5,14 +5,8 @@
 #include "kernel_functions.h"
 
 namespace djprobe::kmod {
-namespace {
-
-struct Kernel : KernelFunctions {};
-
-}  // namespace
-
 Refusal Fragile::compute() {
-    const Kernel kernel;
+    const KernelFunctions kernel;
     const Box<x86::FragileText> text = Box<x86::FragileText>::create();
     if (!kernel.is_ready() || !text) return Refusal{Reason::NO_MEMORY};
     const Refusal refusal = x86::find_fragile(kernel, Span{djprobe_fragile}, *text);

@@ -5,14 +5,8 @@
 #include "kernel_functions.h"
 
 namespace djprobe::kmod {
-namespace {
-
-struct Kernel : KernelFunctions {};
-
-}  // namespace
-
 Refusal TrapPath::compute() {
-    const Kernel kernel;
+    const KernelFunctions kernel;
     if (!kernel.is_ready()) return Refusal{Reason::NO_MEMORY};
     const djprobe_root* lacking = nullptr;
     const Refusal refusal = x86::find_trap_path(kernel, members_, count_, lacking);

@@ -20,7 +20,7 @@ constexpr u8 kLoadImmediate64 = 0x18;
 constexpr u8 kSourceRegister = 0x08;
 constexpr u8 kCopy = u8{kAlu64} | u8{kMov} | kSourceRegister;
 constexpr u8 kHelperCall = u8{kJmp} | u8{kCall};
-constexpr u8 kReturn = u8{kJmp} | u8{kExit};
+constexpr u8 kExitInsn = u8{kJmp} | u8{kExit};
 constexpr u8 kRegisters = 12;  // r0-r9, the frame pointer, and one that hides constants
 constexpr int kContextSize = 168;
 constexpr int kCheapestField = 15;  // orig_ax, a constant
@@ -156,7 +156,7 @@ class Analysis {
             return arrive(next + (narrow ? i64{insn.imm} : i64{insn.off}), held);
         if (insn.code == kHelperCall) return call(insn, next, held);
         // The verifier knows the result to be a number.
-        if (insn.code == kReturn) return;
+        if (insn.code == kExitInsn) return;
         if (operation == kCall || operation == kExit || operation > kLastCondition)
             return give_up();  // a tail call among them
         // A comparison (with 0: kernels do not know the value to be a pointer) makes it one.

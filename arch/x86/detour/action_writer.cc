@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "action_writer.h"
 
+#include "encoding.h"
 #include "increment.h"
 
 namespace djprobe::x86 {
 namespace {
 
 constexpr u8 kRsp = DJPROBE_REG_SP;
-constexpr u8 kBySib = 4;  // as rm, and as index: none
-constexpr u8 kGs = 0x65;
 
 /// Whether the operand is not a register as it is: elsewhere, a part of one, or rsp, which pushes
 /// have moved.
@@ -71,17 +70,8 @@ Condition opposite(const Action& action) {
     }
 }
 
-/// REX with W: what extends the register field, the index and the base.
-u8 rex(u8 reg, u8 index, u8 base) {
-    return static_cast<u8>(0x48 | (reg > 7) << 2 | (index > 7) << 1 | (base > 7));
-}
-
 u8 without_w(u8 rex) {
     return static_cast<u8>(rex & ~8);
-}
-
-u8 modrm(u8 mod, u8 reg, u8 rm) {
-    return static_cast<u8>(mod << 6 | (reg & 7) << 3 | (rm & 7));
 }
 
 void move(u8 from, u8 to, Emitter& out) {

@@ -11,7 +11,7 @@ constexpr RegisterSet kRaxOnly = register_bit(kRax);
 /// an unwinder finds its way through a detour.
 constexpr RegisterSet kOthers = register_bit(3) | register_bit(14) | register_bit(15);
 constexpr RegisterSet kRaxAndRdx = register_bit(kRax) | register_bit(kRdx);
-constexpr Action kIncrement[] = {{DJPROBE_ACTION_COUNT, 0, 0, 0, 0, 0}};
+constexpr Action kPlainCount[] = {{DJPROBE_ACTION_COUNT, 0, 0, 0, 0, 0}};
 
 u8 first_of(RegisterSet registers) {
     return static_cast<u8>(__builtin_ctz(registers));
@@ -38,7 +38,7 @@ size_t emit_counts(Span<const CountConfig> counts, const Live& live, const Live&
 }
 
 Count::Count(const CountConfig& config, const Live& live)
-    : actions_(config.actions.empty() ? Span<const Action>(kIncrement) : config.actions),
+    : actions_(config.actions.empty() ? Span<const Action>(kPlainCount) : config.actions),
       place_{config.counter, config.task, 0} {
     registers_.rax_is_operand = (operands_of(actions_) & kRaxOnly) != 0;
     for (const Action& action : actions_) {

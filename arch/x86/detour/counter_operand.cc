@@ -4,7 +4,7 @@
 namespace djprobe::x86 {
 namespace {
 
-constexpr u8 kBySib = 4, kNoBase = 5;
+constexpr u8 kNoBase = 5;
 
 bool is_short(u32 displacement) {
     return displacement < 128;
@@ -28,16 +28,15 @@ void load_constant(u64 value, u8 reg, Emitter& out) {
 }
 
 void CounterOperand::write_far(u8 reg, u8 rm, Emitter& out) const {
-    out.code(mod_of(displacement) << 6 | (reg & 7) << 3 | (rm & 7));
+    out.code(modrm(mod_of(displacement), reg, rm));
     write_displacement(displacement, out);
 }
 
 void CounterOperand::increment_slot(u8 slot, Emitter& out) const {
     constexpr u8 kTimes8 = 3;
     const u8 base = is_far ? address : kNoBase;
-    out.code(0x65, 0x48 | (slot > 7) << 1 | (is_far && address > 7), 0xff,
-             is_far ? mod_of(displacement) << 6 | kBySib : kBySib,
-             kTimes8 << 6 | (slot & 7) << 3 | (base & 7));
+    out.code(kGs, rex(0, slot, base), 0xff, modrm(is_far ? mod_of(displacement) : 0, 0, kBySib),
+             modrm(kTimes8, slot, base));
     is_far ? write_displacement(displacement, out) : out.imm32(displacement);
 }
 

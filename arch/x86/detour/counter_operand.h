@@ -3,6 +3,7 @@
 #pragma once
 
 #include "emit.h"
+#include "encoding.h"
 
 namespace djprobe::x86 {
 
@@ -18,9 +19,9 @@ struct CounterOperand {
     /// `opcode reg, %gs:counter`, with 64 bits.
     template <class... Opcode>
     void write(u8 reg, Emitter& out, Opcode... opcode) const {
-        out.code(0x65, 0x48 | (reg > 7) << 2 | (is_far && address > 7), opcode...);
+        out.code(kGs, rex(reg, 0, address), opcode...);
         if (is_far) return write_far(reg, address, out);
-        out.code((reg & 7) << 3 | 4, 0x25);
+        out.code(modrm(0, reg, kBySib), 0x25);
         out.imm32(displacement);
     }
     /// incq %gs:counter(,slot,8)

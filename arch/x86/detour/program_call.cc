@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "program_call.h"
 
+#include "encoding.h"
 #include "increment.h"
 
 namespace djprobe::x86 {
@@ -12,7 +13,7 @@ constexpr u8 kAdd = 0, kSubtract = 5;
 /// Opcode ff /operation on a per-CPU word of 32 bits, or, wide, of 64.
 void count_per_cpu(u8 operation, i32 offset, bool wide, Emitter& out) {
     if (!offset) return;
-    out.code(0x65);
+    out.code(kGs);
     if (wide) out.code(0x48);
     out.code(0xff, 0x04 | operation << 3, 0x25);  // gs: absolute
     out.imm32(static_cast<u32>(offset));
@@ -20,7 +21,7 @@ void count_per_cpu(u8 operation, i32 offset, bool wide, Emitter& out) {
 
 /// Opcode 83 /operation on a 32-bit per-CPU word.
 void add_per_cpu(u8 operation, i32 offset, i8 value, Emitter& out) {
-    out.code(0x65, 0x83, 0x04 | operation << 3, 0x25);  // gs: absolute
+    out.code(kGs, 0x83, 0x04 | operation << 3, 0x25);  // gs: absolute
     out.imm32(static_cast<u32>(offset));
     out.byte(static_cast<u8>(value));
 }
@@ -100,7 +101,7 @@ void ProgramCall::restore(Emitter& out) const {
 void ProgramCall::guard(Emitter& out) {
     count_per_cpu(kIncrement, config_.preempt_count, config_.wide_preempt_count, out);
     // Two questions, one branch.
-    out.code(0x65, 0x8b, 0x04, 0x25);  // mov %gs:active, %eax
+    out.code(kGs, 0x8b, 0x04, 0x25);  // mov %gs:active, %eax
     out.imm32(static_cast<u32>(config_.active));
     if (config_.stats) {
         out.code(0x0b, 0x05);  // or stats(%rip), %eax

@@ -2,21 +2,14 @@
 #include "timer_writer.h"
 
 #include "../insn/effects.h"
+#include "encoding.h"
 #include "increment.h"
 
 namespace djprobe::x86 {
 namespace {
 
-constexpr u8 kGs = 0x65, kBySib = 4;
 constexpr u32 kCountersOfTime = 3;  // fresh, again, without a place
 constexpr u32 kHead = DJPROBE_TIMES_HEAD * sizeof(u64);
-
-u8 rex(u8 reg, u8 index, u8 base) {
-    return static_cast<u8>(0x48 | (reg > 7) << 2 | (index > 7) << 1 | (base > 7));
-}
-u8 modrm(u8 mod, u8 reg, u8 rm) {
-    return static_cast<u8>(mod << 6 | (reg & 7) << 3 | (rm & 7));
-}
 
 /// An instruction with 32 bits needs a prefix for high registers only.
 void rex_of_half(u8 reg, u8 index, u8 base, Emitter& out) {

@@ -37,7 +37,7 @@ static struct djk_group *held_group(const struct event *event)
 }
 
 /* Keep the file, unless the event has one or another event has had this one. */
-static int keep(struct event *event, struct file *file)
+static int keep_file(struct event *event, struct file *file)
 {
 	struct djk_group *const group = djk_group_of(file);
 	int error = -EBUSY;
@@ -65,7 +65,7 @@ static int hold(struct event *event, void __user *argument)
 	file = fget(wanted.probe_fd);
 	if (!file)
 		return -EBADF;
-	error = keep(event, file);
+	error = keep_file(event, file);
 	if (error)
 		fput(file);
 	return error;

@@ -243,7 +243,7 @@ static int total(const struct djk_group *group, void __user *argument)
 }
 
 /* The kernel's file takes the place of one that is kept already. */
-static int keep(struct djk_group *group, void __user *argument)
+static int keep_kernel_file(struct djk_group *group, void __user *argument)
 {
 	struct djprobe_keep wanted;
 	struct file *file;
@@ -282,7 +282,7 @@ long djk_group_ioctl(struct djk_group *group, const struct file *file, unsigned 
 	case DJPROBE_IOC_QUERY_MANY:
 		return query_many(group, (void __user *)argument, sight_of(file));
 	case DJPROBE_IOC_KEEP:
-		return keep(group, (void __user *)argument);
+		return keep_kernel_file(group, (void __user *)argument);
 	default:
 		return -ENOTTY;
 	}

@@ -28,14 +28,14 @@ static unsigned long find_kallsyms(void)
 /* The first name that was looked up and has several addresses. */
 static const char *ambiguous;
 
-struct matches {
+struct same_names {
 	unsigned long *addresses;
 	size_t count, max;
 };
 
 static int note_match(void *context, unsigned long address)
 {
-	struct matches *const matches = context;
+	struct same_names *const matches = context;
 
 	if (matches->count < matches->max)
 		matches->addresses[matches->count] = address;
@@ -45,7 +45,7 @@ static int note_match(void *context, unsigned long address)
 
 size_t djk_lookup_all(const char *name, unsigned long *addresses, size_t max)
 {
-	struct matches matches = { addresses, 0, max };
+	struct same_names matches = { addresses, 0, max };
 
 	djk_call3(kallsyms_on_each_match_symbol, note_match, name, &matches);
 	return matches.count;
