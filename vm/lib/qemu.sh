@@ -98,7 +98,7 @@ TCG=tcg,thread=single
 # a kernel (nested, emulated), so a real boot decides, once.
 accelerator() {
     local image=$1 initrd=$2 key answer work
-    key=$({ qemu-system-x86_64 --version && stat -Lc '%n %s %Y' "$image" && uname -r; } | sha256sum | cut -c 1-16)
+    key=$({ stat -Lc '%n %s %Y' "$(type -P qemu-system-x86_64)" "$image" && uname -r; } | sha256sum | cut -c 1-16)
     answer=$BUILD/vm/cache/kvm-$key
     if [[ -w /dev/kvm && ! -r $answer ]]; then
         work=$(mktemp -d)

@@ -32,6 +32,19 @@ run 0 -- sh -c 'seq 300000; head -c 100000 /dev/zero'
 [[ $(sha256sum <"$work/out") == $({ seq 300000 && head -c 100000 /dev/zero; } | sha256sum) ]] ||
     fail 'a long output was damaged'
 
+# VMs that are alike go on from one that has booted: each as if it were the first, with the host's time.
+# shellcheck disable=SC2016  # the guest is to expand that
+first='cat /proc/sys/kernel/random/boot_id; date +%s; ls /; echo mine >/mine'
+run 0 -- sh -c "$first"
+mapfile -t one <"$work/out"
+run 0 -- sh -c "$first"
+mapfile -t other <"$work/out"
+[[ ${one[0]} == "${other[0]}" ]] || fail 'each VM boots'
+grep -qx mine "$work/out" && fail 'a VM finds what another one has written'
+((other[1] - $(date +%s) > -60 && other[1] <= $(date +%s))) || fail "the guest's time is ${other[1]}"
+run 0 --boot -- cat /proc/sys/kernel/random/boot_id
+[[ $(<"$work/out") != "${one[0]}" ]] || fail '--boot does not boot'
+
 # A process left behind holds neither the status nor the output back.
 run 0 --timeout 120 -- sh -c 'sleep 1000 & echo here'
 [[ $(<"$work/out") == here ]] || fail 'output beside a background process'
