@@ -33,7 +33,8 @@ void Service::look() try {
     look_again_ = true;
     if (now - last_look_ < kLook) return;
     last_look_ = now;
-    look_again_ = ledger_->look();
+    const bool holds = takeover_->look();
+    look_again_ = ledger_->look() || holds;
 } catch (const std::exception&) {
 }
 

@@ -20,6 +20,7 @@ void Takeover::start_ahead() {
 }
 
 void Takeover::handle(const Notification& call) {
+    held_.let_go(call.thread());
     call.answer(choose_answer(call));
 }
 

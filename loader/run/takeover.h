@@ -12,6 +12,7 @@
 
 #include "run/function_names.h"
 #include "run/head_start.h"
+#include "run/held_places.h"
 #include "run/kernel_probe.h"
 #include "run/ledger.h"
 #include "run/link_info.h"
@@ -42,6 +43,8 @@ class Takeover {
     /// Answers the call, once no copy of the tool's descriptors is open here any more: one that the
     /// tool closes then is closed for good.
     void handle(const Notification& call);
+    /// Ends what was kept for calls that are over. Whether to look again.
+    bool look() { return held_.look(); }
 
   private:
     /// A perf event of the tool's that djprobe has taken.
@@ -93,8 +96,8 @@ class Takeover {
     Room room_at(const SiteSpec& site);
     /// Room::fill(). All but the `named` probes, for which the caller has a reason, are counted.
     bool fill(Room& room, std::size_t named = 0);
-    /// Lets the kernel have the bytes of djprobe's that are in the event's way. Its event; none
-    /// with errno: all is as before.
+    /// Lets the kernel have the bytes of djprobe's that are in the event's way. As open_as_asked();
+    /// none with errno: all is as before.
     UniqueFd make_room(const EventRequest& request, const EventArguments& arguments,
                        const ToolTask& task);
     /// As open_kernel_event(), also where djprobe's bytes are in the way.
@@ -150,6 +153,7 @@ class Takeover {
     Placer placer_;
     std::optional<KprobePmu> pmu_;
     FunctionNames names_;
+    HeldPlaces held_;
     std::optional<LinkInfoSizes> info_sizes_;       // none: no tool has asked yet
     std::map<std::uint64_t, Event> events_;         // by the number of the event fd
     std::map<std::uint64_t, std::uint64_t> links_;  // placements, by the same

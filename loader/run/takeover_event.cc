@@ -113,8 +113,9 @@ Answer Takeover::leave_unpermitted(const Notification& call, const ToolTask& tas
 }
 
 // What the kernel refuses, it says itself; but where djprobe's bytes would be in its way again, it
-// is told for the kernel. Where djprobe has a probe the tool gets the event that has been tried:
-// by the time the call has gone on, a jump may cover the place, and the kernel would say EBUSY.
+// is told for the kernel. By the time the call has gone on, djprobe's jump may cover the place, and
+// the kernel would say EBUSY: a probe of the kernel's keeps it away. The event must be the tool's
+// own: the kernel looks at who opens it for its rights, the numbers in its samples, and its owner.
 Answer Takeover::leave_event(const Notification& call, const ToolTask& task,
                              const EventRequest& request, const EventArguments& arguments,
                              const std::string& reason) {
@@ -124,11 +125,15 @@ Answer Takeover::leave_event(const Notification& call, const ToolTask& task,
     if (error == EILSEQ) return Answer::fail(EILSEQ);
     if (error != 0 && error != EBUSY) return Answer::go_on();
     if (event && probes_at(request.site).empty()) return leave(call, reason);
+    if (!call.is_valid()) return Answer::go_on();
     if (forbids(call, reason)) return Answer::fail(EACCES);
     if (!event) event = make_room(request, arguments, task);
     if (!event) return Answer::fail(errno);
+    // A member would be read with its group.
+    if (arguments.group >= 0) event = open_place_holder(request);
+    held_.hold(call.thread(), std::move(event));
     ledger_.count_kernel(reason);
-    return Answer::give(std::move(event), (arguments.flags & PERF_FLAG_FD_CLOEXEC) != 0);
+    return Answer::go_on();
 }
 
 // With --strict no event of the kernel's may have one of djprobe's for its leader. None: the leader

@@ -27,6 +27,9 @@ pid_t task_here(pid_t asked, const ToolTask& task) {
 UniqueFd open_in_group(const perf_event_attr& asked, const EventArguments& arguments,
                        const ToolTask& task, int group) {
     perf_event_attr attr = asked;  // the kernel writes its size there
+    // It neither counts nor sends signals, which the tool itself may have no right to.
+    attr.disabled = 1;
+    attr.enable_on_exec = 0;
     const bool of_cgroup = (arguments.flags & PERF_FLAG_PID_CGROUP) != 0;
     const UniqueFd cgroup = of_cgroup ? task.copy_fd(arguments.pid) : UniqueFd();
     const int pid = of_cgroup ? cgroup.get() : task_here(arguments.pid, task);
@@ -45,6 +48,16 @@ UniqueFd open_stand_in(const EventRequest& request) {
     other.site = {kNeverRun, 0, 0};
     other.attr.config2 = 0;
     return open_kernel_event(other);
+}
+
+UniqueFd open_place_holder(const EventRequest& request) {
+    EventRequest bare = {{}, request.site, request.at_returns};
+    bare.attr.size = request.attr.size;
+    bare.attr.type = request.attr.type;
+    bare.attr.config = request.attr.config;
+    bare.attr.config2 = request.attr.config2;
+    bare.attr.disabled = 1;
+    return open_kernel_event(bare);
 }
 
 UniqueFd open_as_asked(const EventRequest& request, const EventArguments& arguments,

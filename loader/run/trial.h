@@ -17,7 +17,10 @@ namespace djprobe::loader {
 /// An event at a function that does not run while there is anything to count: a program that is
 /// tried there sees nothing. Of the kind of the request's; none with errno.
 UniqueFd open_stand_in(const EventRequest& request);
-/// The event as the tool's own call would get it, or none with the errno of the kernel's refusal.
+/// A kprobe of the kernel's at the place, which counts nothing. None with errno.
+UniqueFd open_place_holder(const EventRequest& request);
+/// The event as the tool's own call would get it, but that it counts nothing; or none with the
+/// errno of the kernel's refusal. It has the rights of probeload: not for the tool.
 UniqueFd open_as_asked(const EventRequest& request, const EventArguments& arguments,
                        const ToolTask& task);
 /// 0, or the errno of the kernel's refusal of an event in the group of a `leader`. Pointers in the

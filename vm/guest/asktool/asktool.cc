@@ -28,6 +28,7 @@
 #include "beside.h"
 #include "child.h"
 #include "info.h"
+#include "opener.h"
 #include "random.h"
 #include "seen.h"
 #include "whose.h"
@@ -272,8 +273,8 @@ void watch(const Seen& seen) {
 /// refuses, and djprobe takes. asktool threads: threads with descriptors of their own. asktool
 /// many: as many probes as there are descriptors for. asktool no-room: a link without a descriptor.
 /// asktool signals N: which signals come. asktool one-task, one-cgroup: events that count for
-/// these. asktool killed: children that are killed while they ask. asktool alarm COMMAND...: the
-/// command, with an alarm in a second.
+/// these. asktool opener: what an event tells of who has opened it. asktool killed: children that
+/// are killed while they ask. asktool alarm COMMAND...: the command, with an alarm in a second.
 int main(int argc, char** argv) {
     using namespace djprobe::vm;
     try {
@@ -330,6 +331,10 @@ int main(int argc, char** argv) {
         }
         if (argc == 2 && std::string_view(argv[1]) == "one-cgroup") {
             of_one_cgroup(plain);
+            return 0;
+        }
+        if (argc == 2 && std::string_view(argv[1]) == "opener") {
+            opener(plain);
             return 0;
         }
         if (argc == 2 && std::string_view(argv[1]) == "killed") {

@@ -22,12 +22,6 @@ namespace {
 
 constexpr uint64_t kCookie = 9;
 constexpr const char* kPin = "/sys/fs/bpf/asktool";
-constexpr uint64_t kJumpLength = 5;
-
-/// djprobe makes a jump of an int3 after a quiescence.
-void wait_for_jump() {
-    usleep(1'500'000);
-}
 
 /// A program that counts beside another event: this one has a period, which the kernel alone
 /// knows.
@@ -203,6 +197,10 @@ void shared_at(const Seen& seen, uint64_t offset, uint64_t other) {
 }
 
 }  // namespace
+
+void wait_for_jump() {
+    usleep(1'500'000);
+}
 
 std::optional<uint64_t> find_offset(uint64_t offset, uint64_t end) {
     for (; offset < end; ++offset)

@@ -17,6 +17,11 @@ void count_of(const Fd& event);
 /// epoll_wait() for the event.
 void wait_for(const Fd& event);
 
+constexpr uint64_t kJumpLength = 5;
+
+/// djprobe makes a jump of an int3 after a quiescence.
+void wait_for_jump();
+
 /// The first place in getpgid from `offset` on where an instruction begins, and before `end`.
 std::optional<uint64_t> find_offset(uint64_t offset, uint64_t end);
 

@@ -42,13 +42,6 @@ void say_count(const Fd& event) {
     std::fflush(stdout);
 }
 
-void keep_to_first_cpu() {
-    cpu_set_t first;
-    CPU_ZERO(&first);
-    CPU_SET(0, &first);
-    sched_setaffinity(0, sizeof first, &first);
-}
-
 /// A probe of all tasks where `ask` is to open another event.
 template <class Ask>
 void beside_one_of_all(const Seen& seen, Ask ask) {
@@ -77,6 +70,13 @@ void beside_one_of_all(const Seen& seen, Ask ask) {
 }
 
 }  // namespace
+
+void keep_to_first_cpu() {
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    sched_setaffinity(0, sizeof first, &first);
+}
 
 void of_one_task(const Seen& seen) {
     keep_to_first_cpu();

@@ -6,6 +6,9 @@
 
 namespace djprobe::vm {
 
+/// The events of CPU 0 count for this thread from now on.
+void keep_to_first_cpu();
+
 /// Of a child, which has another number outside of its PID namespace: beside a probe that counts
 /// for all.
 void of_one_task(const Seen& seen);
