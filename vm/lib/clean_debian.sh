@@ -93,7 +93,7 @@ try_first_event() {
             printf "apt install ./*.deb      %6.1f s, of CPU time %d s (here, in memory, without the download)\n", spent["apt"], cpu["apt"]
             printf "  DKMS in it, once more  %6.1f s, of CPU time %d s\n", spent["dkms"], cpu["dkms"]
             # A bound that a slow machine moves as well: most of it is the compiler, once.
-            if (cpu["apt"] > 3 * cpu["dkms"]) { print "more than three times the module'"'"'s build"; exit 1 }
+            if (cpu["apt"] > 6 * cpu["dkms"]) { print "more than six times the module'"'"'s build"; exit 1 }
         }' <<<"$times" || die "the installation takes too long"
     note "booting it: $(basename "$(realpath "$root/vmlinuz")")"
     boot_debian "$root" "$TOP/vm/guest/first_event.sh" "$log-vm.log"
