@@ -11,11 +11,10 @@ own_port() {
     QEMU+=(-chardev "pipe,id=own,path=$dir/own" -device 'virtserialport,chardev=own,name=djprobe.own')
 }
 
-# Where the VM's memory is the file DIR/memory. shared: what the VM writes there is written; else it is
-# the VM's own.
+# Makes a file the VM's memory. share=on: what the VM writes is written; off: that is the VM's own.
 memory_of() {
-    local dir=$1 mem=$2 share=$3
-    QEMU+=(-object "memory-backend-file,id=memory,size=${mem}M,mem-path=$dir/memory,share=$share"
+    local file=$1 mem=$2 share=$3
+    QEMU+=(-object "memory-backend-file,id=memory,size=${mem}M,mem-path=$file,share=$share"
         -machine memory-backend=memory)
 }
 
@@ -39,7 +38,7 @@ boot_and_keep() {
     { cat "${ARCHIVES[@]}" && archive "$work/root"; } >"$work/initrd"
     qemu_command "$work" "$2" "$KERNEL_IMAGE" "$work/initrd" "${@:3}"
     own_port "$work"
-    memory_of "$state.new" "$5" on
+    memory_of "$state.new/memory" "$5" on
     monitor_port "$work"
     start_qemu "$work"
     read -r -t 120 -u 7 GUEST || true
@@ -59,24 +58,10 @@ boot_and_keep() {
     [[ -d $state ]]
 }
 
-# go_on_from STATE DIR MEM: makes of QEMU a VM that goes on from there and gets the archive DIR/own.
-# `writers` are the processes that hand over what it reads.
-go_on_from() {
-    local state=$1 dir=$2 mem=$3
-    own_port "$dir"
-    monitor_port "$dir"
-    memory_of "$state" "$mem" off
-    QEMU+=(-incoming defer)
-    cat "$dir/own" >"$dir/own.in" &
-    writers+=($!)
-    printf '%s\nmigrate_incoming "exec:cat %s"\n' "$WITHOUT_MEMORY" "$state/devices" >"$dir/monitor.in" &
-    writers+=($!)
-}
-
-# booted_state ACCEL APPEND CPUS MEM CPU: prints the path of the state of such a VM of the resolved
-# kernel, which has booted with ARCHIVES. Fails where it cannot be made: the run boots for itself, and
-# tells why that fails.
-booted_state() {
+# open_booted ACCEL APPEND CPUS MEM CPU: opens the state of such a VM of the resolved kernel, which has
+# booted with ARCHIVES: as descriptor 5 its memory, as 6 its devices. Fails where it cannot be made: the
+# run boots for itself, and tells why that fails.
+open_booted() {
     local key state
     key=$({ stat -Lc '%n %s %Y' "$(type -P qemu-system-x86_64)" "$KERNEL_IMAGE" "${ARCHIVES[@]}" \
         "$TOP"/vm/lib/{booted,qemu}.sh && printf '%s\n' "$@"; } | sha256sum | cut -c 1-16)
@@ -85,8 +70,23 @@ booted_state() {
     flock 9 # VMs may start side by side
     if [[ ! -d $state ]]; then
         rm -rf "$BUILD/vm/cache/booted-$KERNEL_KEY"-????????????????{,.new}
-        boot_and_keep "$state" "$@" >&2 9>&- || true
+        (boot_and_keep "$state" "$@") >&2 9>&- || true
     fi
+    if [[ -d $state ]]; then exec 5<>"$state/memory" 6<"$state/devices"; fi
     exec 9>&-
-    [[ -d $state ]] && printf '%s\n' "$state"
+    [[ -d $state ]]
+}
+
+# go_on_from_booted DIR MEM: makes of QEMU a VM that goes on from what is open, and gets the archive
+# DIR/own. `writers` are the processes that hand over what it reads.
+go_on_from_booted() {
+    local dir=$1 mem=$2
+    own_port "$dir"
+    monitor_port "$dir"
+    memory_of /dev/fd/5 "$mem" off
+    QEMU+=(-incoming defer)
+    cat "$dir/own" >"$dir/own.in" 5>&- 6>&- &
+    writers+=($!)
+    printf '%s\nmigrate_incoming fd:6\n' "$WITHOUT_MEMORY" >"$dir/monitor.in" 5>&- 6>&- &
+    writers+=($!)
 }

@@ -77,12 +77,10 @@ make_base() {
     done < <(transport_modules)
 }
 
-# What the build has for a guest: probeload, the tests' programs, the example handlers, and the module
-# $1, if it is not empty.
+# What the build has for a guest: probeload, the tests' programs, the example handlers.
 make_products() {
-    local ko=$1 root=$2 file
-    mkdir -p "$root"/{lib,root/bpf}
-    [[ -z $ko ]] || cp "$ko" "$root/lib/djprobe.ko"
+    local root=$1 file
+    mkdir -p "$root/root/bpf"
     while read -r file; do
         case $file in
         *.bpf.o) cp "$file" "$root/root/bpf/" ;;
@@ -126,10 +124,10 @@ base_archive() {
         "$TOP"/vm/{guest/init,guest/relay.cc,lib/initramfs.sh} && transport_modules)" make_base
 }
 
-# products_archive KO: prints the path of the archive of the build's products, with the module KO.
+# Prints the path of the archive of the build's products, but for the module.
 products_archive() {
     local -a files
     mapfile -t files < <(products)
-    kept_archive "products-$KERNEL_KEY${1:+-module}" \
-        "$(stat -Lc '%n %s %y' "${files[@]}" ${1:+"$1"} "$TOP/vm/lib/initramfs.sh")" make_products "$1"
+    kept_archive "products-$KERNEL_KEY" \
+        "$(stat -Lc '%n %s %y' "${files[@]}" "$TOP/vm/lib/initramfs.sh")" make_products
 }
