@@ -23,17 +23,9 @@ namespace {
 constexpr uint64_t kCookie = 9;
 constexpr const char* kPin = "/sys/fs/bpf/asktool";
 
-/// A program that counts beside another event: this one has a period, which the kernel alone
-/// knows.
+/// A program that counts beside another event.
 Fd open_with_period(uint64_t offset) {
-    perf_event_attr attr = {};
-    attr.size = sizeof attr;
-    attr.type = kprobe_type();
-    attr.config1 = reinterpret_cast<uintptr_t>(kGetpgid);
-    attr.config2 = offset;
-    attr.sample_period = 2;
-    return Fd(static_cast<int>(
-        syscall(SYS_perf_event_open, &attr, -1, 0, -1, uint64_t{PERF_FLAG_FD_CLOEXEC})));
+    return open_as_told(with_period(offset, 2), -1);
 }
 
 uint64_t no_instruction_behind(uint64_t offset) {
@@ -197,6 +189,21 @@ void shared_at(const Seen& seen, uint64_t offset, uint64_t other) {
 }
 
 }  // namespace
+
+perf_event_attr with_period(uint64_t offset, uint64_t period) {
+    perf_event_attr attr = {};
+    attr.size = sizeof attr;
+    attr.type = kprobe_type();
+    attr.config1 = reinterpret_cast<uintptr_t>(kGetpgid);
+    attr.config2 = offset;
+    attr.sample_period = period;
+    return attr;
+}
+
+Fd open_as_told(perf_event_attr attr, pid_t task) {
+    return Fd(static_cast<int>(
+        syscall(SYS_perf_event_open, &attr, task, 0, -1, uint64_t{PERF_FLAG_FD_CLOEXEC})));
+}
 
 void wait_for_jump() {
     usleep(1'500'000);

@@ -2,6 +2,9 @@
 // Descriptors used as few tools do, and probes that the kernel must place where others are.
 #pragma once
 
+#include <linux/perf_event.h>
+#include <sys/types.h>
+
 #include <cstdint>
 #include <optional>
 
@@ -16,6 +19,11 @@ int number_32(const Fd& event);
 void count_of(const Fd& event);
 /// epoll_wait() for the event.
 void wait_for(const Fd& event);
+
+/// A kprobe in getpgid with a period, which the kernel alone knows.
+perf_event_attr with_period(uint64_t offset, uint64_t period);
+/// perf_event_open() on CPU 0.
+Fd open_as_told(perf_event_attr attr, pid_t task);
 
 constexpr uint64_t kJumpLength = 5;
 

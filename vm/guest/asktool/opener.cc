@@ -4,7 +4,6 @@
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,21 +21,6 @@ namespace {
 constexpr uint64_t kCalls = 20;
 constexpr size_t kPage = 4096;
 constexpr pid_t kFirst = 1;
-
-perf_event_attr kernels_alone(uint64_t offset) {
-    perf_event_attr attr = {};
-    attr.size = sizeof attr;
-    attr.type = kprobe_type();
-    attr.config1 = reinterpret_cast<uintptr_t>(kGetpgid);
-    attr.config2 = offset;
-    attr.sample_period = 1;
-    return attr;
-}
-
-Fd open_as_told(perf_event_attr attr, pid_t task) {
-    return Fd(static_cast<int>(
-        syscall(SYS_perf_event_open, &attr, task, 0, -1, uint64_t{PERF_FLAG_FD_CLOEXEC})));
-}
 
 /// The process of the first sample in the event's buffer; or a negative errno.
 int process_of_a_sample(const Fd& event) {
@@ -58,7 +42,7 @@ int process_of_a_sample(const Fd& event) {
 }
 
 void sample_at(uint64_t offset) {
-    perf_event_attr attr = kernels_alone(offset);
+    perf_event_attr attr = with_period(offset, 1);
     attr.sample_type = PERF_SAMPLE_TID;
     const Fd event = open_as_told(attr, -1);
     say("with samples", event ? 0 : errno);
@@ -77,7 +61,7 @@ void say_whether_it_counts(const Fd& event, const char* when) {
 }
 
 void disabled_at(uint64_t offset) {
-    const Fd event = open_as_told(kernels_alone(offset), 0);
+    const Fd event = open_as_told(with_period(offset, 1), 0);
     say("of this thread", event ? 0 : errno);
     say_whether_it_counts(event, "enabled");
     prctl(PR_TASK_PERF_EVENTS_DISABLE);
@@ -88,7 +72,7 @@ void disabled_at(uint64_t offset) {
 
 /// To send another user's process signals takes more than to probe.
 void signalling_at(uint64_t offset) {
-    perf_event_attr attr = kernels_alone(offset);
+    perf_event_attr attr = with_period(offset, 1);
     attr.sigtrap = attr.remove_on_exec = 1;
     const Fd event = open_as_told(attr, kFirst);
     say("with signals for the first process", event ? 0 : errno);
