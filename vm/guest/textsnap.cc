@@ -26,8 +26,10 @@ constexpr int kShown = 10;
 constexpr size_t kBytesShown = 16;
 
 constexpr const char* kUsage =
-    "usage: textsnap save FILE   write the text of the kernel and its modules (not djprobe's)\n"
-    "       textsnap diff FILE   compare it with what is in memory now\n"
+    "usage: textsnap save FILE [OLD]   write the text of the kernel and its modules (not "
+    "djprobe's);\n"
+    "                                  with OLD, a file of before, of the same modules\n"
+    "       textsnap diff FILE         compare it with what is in memory now\n"
     "exit status: 0 done, equal; 1 different; 2 error\n";
 
 struct Snapshot {
@@ -36,9 +38,9 @@ struct Snapshot {
 };
 
 // Per range: start, end, length of the name, name, bytes.
-void save(const std::string& path, const Kallsyms& symbols, const Kcore& kcore) {
+void save(const std::string& path, const std::vector<TextRange>& ranges, const Kcore& kcore) {
     std::ofstream file(path, std::ios::binary);
-    for (const TextRange& range : text_ranges(symbols, kOurModule)) {
+    for (const TextRange& range : ranges) {
         std::vector<uint8_t> bytes = kcore.read(range.start, range.end - range.start);
         uint64_t head[] = {range.start, range.end, range.module.size()};
         file.write(reinterpret_cast<const char*>(head), sizeof head);
@@ -64,6 +66,14 @@ std::vector<Snapshot> load(const std::string& path) {
     }
     if (snapshots.empty()) throw std::runtime_error(path + " is no image of textsnap's");
     return snapshots;
+}
+
+// Of an image: to find them by the kernel's symbols takes ten times as long as to read the text.
+std::vector<TextRange> ranges_of(const std::string& path) {
+    std::vector<TextRange> ranges;
+    for (Snapshot& snapshot : load(path))
+        ranges.push_back(std::move(snapshot.range));
+    return ranges;
 }
 
 void print_bytes(const char* label, const std::vector<uint8_t>& bytes, size_t at, size_t count) {
@@ -112,14 +122,15 @@ int diff(const std::string& path, const Kcore& kcore) {
 }
 
 int run(int argc, char** argv) {
-    std::string_view action = argc == 3 ? argv[1] : "";
-    if (action != "save" && action != "diff") {
+    const std::string_view action = argc > 1 ? argv[1] : "";
+    const bool again = action == "save" && argc == 4;
+    if (!again && (argc != 3 || (action != "save" && action != "diff"))) {
         std::fputs(kUsage, stderr);
         return 2;
     }
     const Kcore kcore;
     if (action == "diff") return diff(argv[2], kcore);
-    save(argv[2], Kallsyms::read(), kcore);
+    save(argv[2], again ? ranges_of(argv[3]) : text_ranges(Kallsyms::read(), kOurModule), kcore);
     return 0;
 }
 

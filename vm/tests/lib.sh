@@ -105,7 +105,7 @@ oracle_begin() {
     rmmod djprobe || fail 'rmmod djprobe before the test'
     textsnap save "$ORACLE.unloaded"
     insmod /lib/djprobe.ko || fail 'insmod djprobe before the test'
-    textsnap save "$ORACLE"
+    textsnap save "$ORACLE" "$ORACLE.unloaded"
 }
 
 same_text() {
