@@ -288,6 +288,30 @@ TEST(Child, takes_what_is_started_while_it_should_end_with_it) {
     EXPECT_EQ(closed.revents, POLLHUP);
 }
 
+TEST(Child, takes_what_its_parent_has_left_behind_with_it) {
+    Pipe pipe;
+    UniqueFd held(dup(pipe.writer.get()));  // by all that run
+    Child child = Child::start(
+        {"/bin/sh", "-c", "trap 'sleep 30 & exit' TERM; sleep 30 & echo >$0; wait", path_of(held)});
+    pipe.writer = UniqueFd();
+    held = UniqueFd();
+    char byte = 0;
+    EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 1);  // its trap is set
+    child.end();
+    pollfd closed = {pipe.reader.get(), POLLIN, 0};
+    EXPECT_EQ(poll(&closed, 1, 1'000), 1);
+    EXPECT_EQ(closed.revents, POLLHUP);
+    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // no child is left, ended or not
+}
+
+TEST(Child, leaves_our_other_children_alone) {
+    Child other = Child::start({"/bin/sleep", "30"});
+    Child child = Child::start({"/bin/sleep", "30"});
+    child.end();
+    pollfd ended = {other.fd(), POLLIN, 0};
+    EXPECT_EQ(poll(&ended, 1, 0), 0);
+}
+
 TEST(Child, gets_the_default_sigpipe) {
     const StopSignals stop;
     Child child = Child::start({"/bin/sh", "-c", "kill -PIPE $$"});
