@@ -167,7 +167,9 @@ enum djprobe_detail {
 	X(144, NO_ACTION, "no-action",                                                             \
 	  "not an action: its operation, register or width is not known, or a field that "         \
 	  "must be 0 is not; or the list has too many registers or extremes, or does not fit "     \
-	  "with TIME or ELAPSED; or, in front of a program, it is no condition", ACTION)
+	  "with TIME or ELAPSED; or, in front of a program, it is no condition", ACTION)         \
+	X(145, PROG_WRITES, "prog-writes",                                                         \
+	  "the program writes to the registers, which is only for uprobes", NONE)
 /* clang-format on */
 
 enum djprobe_reason {

@@ -104,7 +104,7 @@ class Analysis {
                 held = load(insn, held);
                 break;
             case kSt:
-                // The verifier forbids a program to write to the context itself.
+                // The verifier, or the module, refuses programs that write to the context itself.
                 if ((insn.code & 0xe0) != kNoSpeculation) escape_if(held & bit(insn.dst));
                 break;
             case kStx:

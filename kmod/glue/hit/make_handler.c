@@ -37,6 +37,20 @@ static bool is_sleepable(const struct bpf_prog *prog)
 }
 
 /*
+ * From 6.18 on the verifier lets programs of this type write to the registers, for uprobes, and the
+ * kernel refuses such a program where it attaches it to a kprobe: what runs here would return to
+ * any address, with any stack.
+ */
+static bool writes_registers(const struct bpf_prog *prog)
+{
+#ifdef DJK_PROG_WRITES
+	return prog->aux->kprobe_write_ctx;
+#else
+	return false;
+#endif
+}
+
+/*
  * An extension (freplace) replaces a whole program. The verifier checks it as one of that kind, but
  * where the program needs no run context, and reads few registers, the extension would find
  * neither. The kernel refuses extensions of a program that may be called through a map, by the
@@ -119,6 +133,8 @@ static unsigned int refuse_program(const struct bpf_prog *prog, enum djk_shown_a
 {
 	if (is_sleepable(prog))
 		return DJPROBE_REASON_PROG_SLEEPABLE;
+	if (writes_registers(prog))
+		return DJPROBE_REASON_PROG_WRITES;
 	if (is_fit_attach_type(prog, shown_as))
 		return DJPROBE_REASON_NONE;
 	*detail = prog->expected_attach_type;

@@ -73,8 +73,8 @@ static __always_inline void djk_unlock_rcu(void)
  * session's entry program. Returns the program's result. Preemption is off. */
 u64 djk_run_with_context(struct djk_full_handler *handler, bool entry, struct pt_regs *regs);
 
-/* Run a program that needs no context. It cannot redirect: its registers are read-only, and it does
- * not call bpf_override_return(). */
+/* Run a program that needs no context. It cannot redirect: one that writes to its registers is
+ * refused, and it does not call bpf_override_return(). */
 static __always_inline void djk_run_plain(struct djk_full_handler *handler, struct pt_regs *regs)
 {
 	bpf_prog_run(handler->prog, regs);

@@ -69,6 +69,23 @@ TEST_F(Prog, AnyKprobeProgramIsAccepted) {
     EXPECT_EQ(answer.probe.hits(), 10u);
 }
 
+TEST_F(Prog, OneThatWritesToTheRegistersIsRefused) {
+    constexpr int kStackPointer = 152;  // within struct pt_regs
+    const bpf_insn writes[] = {
+        {.code = BPF_ST | BPF_MEM | BPF_DW,
+         .dst_reg = BPF_REG_1,
+         .src_reg = 0,
+         .off = kStackPointer,
+         .imm = 0},
+        kReturnZero[0],
+        kReturnZero[1],
+    };
+    const Fd prog = load(BPF_PROG_TYPE_KPROBE, writes);
+    if (!prog) GTEST_SKIP() << "this kernel's verifier refuses it";
+    expect_refused(prog.get(), -EOPNOTSUPP, DJPROBE_REASON_PROG_WRITES, "writes");
+    EXPECT_EQ(call_getpgid(10), 0u);
+}
+
 TEST_F(Prog, TheModuleKeepsAProgramThatIsClosed) {
     Fd prog = load(BPF_PROG_TYPE_KPROBE, kReturnZero);
     const Answer answer = attach(prog.get());
