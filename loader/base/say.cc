@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "base/say.h"
 
+#include <poll.h>
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <ctime>
 
@@ -36,14 +39,33 @@ class NoPipeSignal {
     sigset_t before_;
 };
 
+/// A stop interrupts what is being written once a second. If stderr takes nothing as long as that,
+/// the rest is discarded: probes must not stay in the text because of what is left to be said.
+constexpr int kMostInterruptions = 3;
+
+bool takes_nothing() noexcept {
+    pollfd room = {STDERR_FILENO, POLLOUT, 0};
+    return poll(&room, 1, 0) == 0;
+}
+
 }  // namespace
 
 void write_stderr(std::string_view text) noexcept {
+    static std::atomic<bool> stalled = false;  // by an earlier text
     const NoPipeSignal no_signal;
-    while (!text.empty()) {
-        const ssize_t written = write_some(STDERR_FILENO, text);
-        if (written < 0) return;
-        text.remove_prefix(static_cast<std::size_t>(written));
+    if (stalled && takes_nothing()) return;
+    stalled = false;
+    for (int interruptions = 0; !text.empty();) {
+        const ssize_t written = write_once(STDERR_FILENO, text);
+        if (written >= 0) {
+            text.remove_prefix(static_cast<std::size_t>(written));
+            interruptions = 0;
+        } else if (errno != EINTR) {
+            return;
+        } else if (++interruptions == kMostInterruptions) {
+            stalled = true;
+            return;
+        }
     }
 }
 

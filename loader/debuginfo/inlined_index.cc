@@ -94,7 +94,8 @@ InlinedIndex InlinedIndex::of(const DwarfFile& debug) {
         std::ostringstream whole;
         whole << stream.rdbuf();
         std::string text = std::move(whole).str();
-        if (text.starts_with(kHead)) return InlinedIndex(std::move(text));
+        // A crash may have cut it.
+        if (text.starts_with(kHead) && text.ends_with('\n')) return InlinedIndex(std::move(text));
     }
     InlinedIndex index = made(debug);
     if (file) keep(*file, index.text_);

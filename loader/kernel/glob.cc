@@ -63,6 +63,10 @@ std::string missing_module(const Kallsyms& kallsyms, const std::string& pattern)
         if (!symbol.module.empty() &&
             fnmatch(module.c_str(), std::string(symbol.module).c_str(), 0) == 0)
             return "";
+    std::string written = module;
+    std::ranges::replace(written, '-', '_');
+    if (written != module && module.find_first_of("*?[") == module.npos)
+        return fmt::format("no module is named {}: the kernel writes {}", module, written);
     if (module.find_first_of("*?[") != module.npos)
         return fmt::format("no module is named like '{}'", module);
     const std::string function = pattern.substr(module.size() + 1);

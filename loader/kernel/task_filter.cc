@@ -2,6 +2,7 @@
 #include "kernel/task_filter.h"
 
 #include <array>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -29,9 +30,10 @@ djprobe_action equals(djprobe_task_field field, std::uint64_t value) {
 // Of a task: its process. None: there is no such task.
 std::optional<std::uint32_t> process_of(std::uint32_t task) {
     std::ifstream status("/proc/" + std::to_string(task) + "/status");
-    for (std::string word; status >> word;) {
+    // By lines: the first one is the task's name, which may be any words.
+    for (std::string line; std::getline(status, line);) {
         std::uint32_t process = 0;
-        if (word == "Tgid:" && status >> process) return process;
+        if (std::sscanf(line.c_str(), "Tgid: %u", &process) == 1) return process;
     }
     return std::nullopt;
 }
@@ -71,6 +73,13 @@ std::vector<djprobe_action> conditions_of(const TaskFilter& filter) {
     if (filter.comm->size() >= sizeof first)
         conditions.push_back(equals(DJPROBE_TASK_COMM_8, rest));
     return conditions;
+}
+
+bool numbers_are_ours() {
+    if (own_number()) return true;
+    say("probeload: --pid and --tid are the machine's own numbers, not those of this PID "
+        "namespace\n");
+    return false;
 }
 
 void check_process(std::uint32_t number) {

@@ -23,6 +23,8 @@ std::vector<djprobe_action> task_conditions(const TaskFilter& filter);
 /// The same, unchecked: for any numbers, and a name that is short enough.
 std::vector<djprobe_action> conditions_of(const TaskFilter& filter);
 
+/// False in a PID namespace of our own, where no number can be looked up here; it says so.
+bool numbers_are_ours();
 /// By numbers as own_number() has them. Throw Error(kUsage): there is no such task, or a thread is
 /// taken for a process.
 void check_process(std::uint32_t number);

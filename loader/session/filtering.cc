@@ -78,11 +78,7 @@ bool takes_conditions(const Target& target, const Device& device) {
 
 void check_numbers(const FilterOptions& options) {
     if (options.processes.empty() && options.tasks.empty()) return;
-    if (!own_number()) {
-        say("probeload: --pid and --tid are the machine's own numbers, not those of this PID "
-            "namespace\n");
-        return;
-    }
+    if (!numbers_are_ours()) return;
     std::ranges::for_each(options.processes, check_process);
     std::ranges::for_each(options.tasks, check_thread);
 }

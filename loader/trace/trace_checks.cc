@@ -12,7 +12,6 @@
 
 #include "base/error.h"
 #include "kernel/glob.h"
-#include "kernel/own_number.h"
 #include "kernel/symbolizer.h"
 #include "kernel/task_filter.h"
 
@@ -66,7 +65,8 @@ void check_cpu(const TraceOptions& options) {
 void check_tasks(const TraceOptions& options) {
     const TaskFilters& filters = options.question.filters;
     if (filters.comm) check_name(*filters.comm);
-    if (options.emit || !own_number()) return;
+    if (options.emit || (!filters.pid && !filters.tid)) return;
+    if (!numbers_are_ours()) return;
     if (filters.pid) check_process(*filters.pid);
     if (filters.tid) check_thread(*filters.tid);
 }

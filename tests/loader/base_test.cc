@@ -90,6 +90,23 @@ TEST(Say, a_stderr_that_takes_nothing_stops_no_work) {
     dup2(before.get(), STDERR_FILENO);
 }
 
+TEST(Say, a_full_stderr_does_not_keep_what_is_to_end) {
+    EXPECT_EXIT(
+        {
+            Pipe pipe;
+            const StopSignals stop;
+            dup2(pipe.writer.get(), STDERR_FILENO);
+            const std::string page(4096, 'x');
+            for (int i = 0; i < 15; ++i)
+                say("{}", page);
+            alarm(1);
+            say("{}", page + page);  // the stop interrupts it
+            say("{}", page);         // and is not needed again
+            _exit(stop.requested() ? 5 : 6);
+        },
+        testing::ExitedWithCode(5), "");
+}
+
 TEST(Say, a_stderr_whose_reader_has_gone_does_not_end_the_process) {
     EXPECT_EXIT(
         {

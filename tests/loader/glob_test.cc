@@ -63,6 +63,8 @@ TEST(Glob, tells_why_nothing_is_like_it) {
 TEST(Glob, module_that_is_missing) {
     const Kallsyms kallsyms = Kallsyms::parse(kGlobSymbols);
     EXPECT_EQ(missing_module(kallsyms, "xfs:*"), "no module xfs is loaded: modprobe xfs");
+    EXPECT_EQ(missing_module(kallsyms, "nf-tables:nft_*"),
+              "no module is named nf-tables: the kernel writes nf_tables");
     EXPECT_EQ(missing_module(kallsyms, "x*:*"), "no module is named like 'x*'");
     EXPECT_EQ(missing_module(kallsyms, "other:none"), "");
     EXPECT_EQ(missing_module(kallsyms, "o*:none"), "");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "kernel/task_filter.h"
 
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -35,6 +36,19 @@ void expect_equals(const djprobe_action& action, djprobe_task_field field, int w
     EXPECT_EQ(action.flags, DJPROBE_ACTION_TASK);
     EXPECT_EQ(action.offset, 0U);
     EXPECT_EQ(action.value, value);
+}
+
+TEST(TaskFilter, a_name_that_looks_like_a_line_of_its_status_is_a_name) {
+    std::thread named([] {
+        prctl(PR_SET_NAME, "Tgid: 1");
+        EXPECT_NO_THROW(check_thread(static_cast<std::uint32_t>(syscall(SYS_gettid))));
+    });
+    named.join();
+    char before[16] = {};
+    prctl(PR_GET_NAME, before);
+    prctl(PR_SET_NAME, "Tgid: 1");
+    EXPECT_NO_THROW(check_process(static_cast<std::uint32_t>(getpid())));
+    prctl(PR_SET_NAME, before);
 }
 
 TEST(TaskFilter, without_a_filter_there_is_no_condition) {
