@@ -290,35 +290,28 @@ TEST(Child, takes_what_it_has_started_with_it) {
     EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 0);
 }
 
-TEST(Child, takes_what_is_started_while_it_should_end_with_it) {
+/// The shell's command writes a line to $0 when its trap is set.
+void expect_all_ends(const char* command) {
     Pipe pipe;
     UniqueFd held(dup(pipe.writer.get()));  // by all that run
-    Child child = Child::start(
-        {"/bin/sh", "-c", "trap 'sleep 30' TERM; sleep 30 & echo >$0; wait; wait", path_of(held)});
+    Child child = Child::start({"/bin/sh", "-c", command, path_of(held)});
     pipe.writer = UniqueFd();
     held = UniqueFd();
     char byte = 0;
-    EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 1);  // its trap is set
-    child.end();
-    pollfd closed = {pipe.reader.get(), POLLIN, 0};
-    EXPECT_EQ(poll(&closed, 1, 1'000), 1);
-    EXPECT_EQ(closed.revents, POLLHUP);
-}
-
-TEST(Child, takes_what_its_parent_has_left_behind_with_it) {
-    Pipe pipe;
-    UniqueFd held(dup(pipe.writer.get()));  // by all that run
-    Child child = Child::start(
-        {"/bin/sh", "-c", "trap 'sleep 30 & exit' TERM; sleep 30 & echo >$0; wait", path_of(held)});
-    pipe.writer = UniqueFd();
-    held = UniqueFd();
-    char byte = 0;
-    EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 1);  // its trap is set
+    EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 1);
     child.end();
     pollfd closed = {pipe.reader.get(), POLLIN, 0};
     EXPECT_EQ(poll(&closed, 1, 1'000), 1);
     EXPECT_EQ(closed.revents, POLLHUP);
     EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1);  // no child is left, ended or not
+}
+
+TEST(Child, takes_what_is_started_while_it_should_end_with_it) {
+    expect_all_ends("trap 'sleep 30' TERM; sleep 30 & echo >$0; wait; wait");
+}
+
+TEST(Child, takes_what_its_parent_has_left_behind_with_it) {
+    expect_all_ends("trap 'sleep 30 & exit' TERM; sleep 30 & echo >$0; wait");
 }
 
 TEST(Child, leaves_our_other_children_alone) {
