@@ -41,10 +41,10 @@ std::vector<pid_t> children_of(pid_t pid) {
     return all;
 }
 
-// A child of ours and all below it. A process group of their own would do it, too, but would not
-// get what is typed at the terminal. A process may end after it was looked at, and leave behind one
-// that it has started since: as long as a Tree lives, the kernel makes that a child of ours, not of
-// init.
+// A child of ours and all below it. A process group of their own would do it,
+// too, but would not get what is typed at the terminal. A process may end after
+// it was looked at, and leave behind one that it has started since: as long as
+// a Tree lives, the kernel makes that a child of ours, not of init.
 class Tree {
   public:
     explicit Tree(pid_t root) : ours_(children_of(getpid())) {
@@ -57,8 +57,8 @@ class Tree {
     ~Tree() { prctl(PR_SET_CHILD_SUBREAPER, was_reaper_); }
 
     void signal_all(int signal) const { send_behind(0, signal); }
-    /// What the processes have started since is not signalled while they live: it may be what
-    /// cleans up.
+    /// What the processes have started since is not signalled while they live: it
+    /// may be what cleans up.
     void kill_all() {
         for (std::size_t i = 0; i < processes_.size(); ++i)
             if (!ended(processes_[i])) add(processes_[i].pid);
@@ -87,11 +87,12 @@ class Tree {
             syscall(SYS_pidfd_send_signal, processes_[i].fd.get(), signal, nullptr, 0);
     }
     // The number of one that has ended may be another process' by now.
+    bool is_known(pid_t pid) const {
+        return std::ranges::any_of(
+            processes_, [pid](const Process& known) { return known.pid == pid && !ended(known); });
+    }
     void add(pid_t pid) {
-        const auto is_known = [pid](const Process& known) {
-            return known.pid == pid && !ended(known);
-        };
-        if (std::ranges::none_of(processes_, is_known)) {
+        if (!is_known(pid)) {
             UniqueFd fd = open_process(pid);
             if (fd) processes_.push_back({pid, std::move(fd)});
         }
@@ -104,10 +105,11 @@ class Tree {
         bool found = false;
         for (const pid_t child : children_of(getpid())) {
             if (std::ranges::find(ours_, child) != ours_.end()) continue;
-            if (waitpid(child, nullptr, WNOHANG) == 0)
-                add(child);
-            else
+            if (waitpid(child, nullptr, WNOHANG) != 0)
                 found = true;  // it has ended, and may have left others behind
+            else if (!is_known(child))
+                add(child);  // one that has had the signal keeps what it has started to
+                             // clean up
         }
         send_behind(known, SIGTERM);
         return found || processes_.size() != known;
@@ -148,7 +150,8 @@ Child Child::start(const std::vector<std::string>& argv) {
 }
 
 Child Child::start_into(int output, const std::vector<std::string>& argv) {
-    // The parent process may ignore SIGCHLD: then the kernel keeps no child's status.
+    // The parent process may ignore SIGCHLD: then the kernel keeps no child's
+    // status.
     signal(SIGCHLD, SIG_DFL);
     SpawnAttributes spawn;
     posix_spawn_file_actions_adddup2(&spawn.actions, output, STDOUT_FILENO);

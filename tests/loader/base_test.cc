@@ -314,6 +314,22 @@ TEST(Child, takes_what_its_parent_has_left_behind_with_it) {
     expect_all_ends("trap 'sleep 30 & exit' TERM; sleep 30 & echo >$0; wait");
 }
 
+TEST(Child, lets_one_whose_parent_has_ended_clean_up) {
+    Pipe pipe;
+    UniqueFd held(dup(pipe.writer.get()));
+    Child child = Child::start({"/bin/sh", "-c",
+                                "(trap 'sleep 0.2 && echo >$0; exit' TERM; sleep 30 & echo >$0; "
+                                "wait) & wait; true",
+                                path_of(held)});
+    pipe.writer = UniqueFd();
+    held = UniqueFd();
+    char byte = 0;
+    EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 1);  // its trap is set
+    child.end();
+    EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 1);  // it has slept and written
+    EXPECT_EQ(read(pipe.reader.get(), &byte, 1), 0);
+}
+
 TEST(Child, leaves_our_other_children_alone) {
     Child other = Child::start({"/bin/sleep", "30"});
     Child child = Child::start({"/bin/sleep", "30"});
