@@ -117,6 +117,7 @@ bool Registry::place_at_once(Probes probes, Refusal& refusal) {
 void Registry::finish(djp_probe& probe) {
     while (!probe.linked) {
         Site* const site = probe.site;
+        if (site) probe.keep_skipped();
         if (site && enabled_ && sites_.link(*site, probe.member())) {
             probe.linked = true;
             probe.refused = Refusal{};
@@ -155,6 +156,7 @@ void Registry::leave(Probes probes) {
     for (djp_probe* probe : probes) {
         if (!probe->linked) continue;
         Site& site = *probe->site;
+        probe->keep_skipped();
         probe->linked = false;
         probe->left = reclaimer_.next_quiescence();
         set_site(*probe, nullptr);

@@ -148,6 +148,18 @@ void Registry::forget(Range text) {
     djk_give_up_seats();
 }
 
+void Registry::for_each_probe_in(Range text, Portions& portions,
+                                 FunctionRef<void(djp_probe&)> act) {
+    WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::next);
+    while (!cursor.at_end()) {
+        portions.take(cursor, portions.size(), [&](djp_probe& probe) {
+            if (text.contains(probe.address)) act(probe);
+            return false;
+        });
+        if (!cursor.at_end()) portions.pause();
+    }
+}
+
 void Registry::forget_text(Range text) {
     RegistryLock lock;
     // The kernel refuses to pin a module that unloads: no site comes to this text any more.
@@ -155,16 +167,13 @@ void Registry::forget_text(Range text) {
     __atomic_store_n(&unloads_, unloads_ + 1, __ATOMIC_RELEASE);
     analyst_.forget(text);
     Portions portions;
+    for_each_probe_in(text, portions, [](djp_probe& probe) {
+        if (probe.linked) probe.keep_skipped();
+    });
     sites_.forget(text, portions);
     // A disabled probe must not come back in the next module that the kernel loads there.
-    WalkedList<djp_probe>::Cursor cursor(probes_, &djp_probe::next);
-    while (!cursor.at_end()) {
-        portions.take(cursor, portions.size(), [&](djp_probe& probe) {
-            if (text.contains(probe.address)) probe.refused = Refusal{Reason::MODULE_GONE};
-            return false;
-        });
-        if (!cursor.at_end()) portions.pause();
-    }
+    for_each_probe_in(text, portions,
+                      [](djp_probe& probe) { probe.refused = Refusal{Reason::MODULE_GONE}; });
     djk_optimizer_kick();
 }
 

@@ -96,6 +96,7 @@ class Registry {
     /// The index of a probe that is among them.
     static size_t index_of(const djp_probe* probe, Probes probes);
     void return_to_sites(Probes probes, Portions& portions);
+    void for_each_probe_in(Range text, Portions& portions, FunctionRef<void(djp_probe&)> act);
     void forget_text(Range text);
     /// Facts that were found at `since` are about a module that has gone, or may be: another one
     /// may lie there now. Under the registry lock; the answer holds as long as the lock is held.

@@ -6,6 +6,9 @@
 namespace djprobe::kmod {
 namespace {
 
+/// The number is ABI (enum djprobe_miss). The kernel skips a hit of a kprobe for no other reason.
+constexpr size_t kMissedByRecursion = 0;
+
 Mechanism mechanism_of(State state) {
     if (!is_live(state)) return Mechanism::None;
     return state == State::Optimized ? Mechanism::Jump : Mechanism::Int3;
@@ -73,6 +76,7 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     status.once = probe.once;
     status.filtered = CodeBuilder::has_front(probe.handler);
     djk_handler_count(probe.handler, &status.hits, status.missed);
+    status.missed[kMissedByRecursion] += probe.skipped();
     // All returns of a function share one counter, and sums are made of what each probe tells.
     if (status.counts && probe.is_further) status.hits = 0;
     if (!probe.site) {
@@ -83,7 +87,6 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
         return;
     }
     const Site& site = *probe.site;
-    if (site.seat) djk_count_missed_in_kprobe(site.seat, status.missed);
     status.state = static_cast<unsigned int>(site.state);
     status.mechanism = static_cast<unsigned int>(mechanism_of(site.state));
     tell(site.hold, status);

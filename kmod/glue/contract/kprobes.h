@@ -35,9 +35,9 @@ void djk_leave_kprobe(struct djk_seat *seat);
 /* Unregister the kprobes of all seats that were left. Before the quiescence after which their sites
  * may be freed. Sleeps for grace periods of RCU: not under the registry lock. */
 void djk_give_up_seats(void);
-/* Add the hits that the kernel has skipped there to missed[], by enum djprobe_miss. In any context.
- */
-void djk_count_missed_in_kprobe(const struct djk_seat *seat, unsigned long missed[8]);
+/* The hits that the kernel has skipped there since the seat was taken. It skips them before it asks
+ * any handler, so also those that a handler's filter would turn away. In any context. */
+unsigned int djk_missed_in_kprobe(const struct djk_seat *seat);
 
 /* The original bytes behind a kprobe at `address`, as many as its jump would hide. False: no kprobe
  * has changed the text there. Does not sleep. The caller holds djk_text_lock() for an answer that

@@ -96,7 +96,7 @@ void djk_give_up_seats(void)
 	mutex_unlock(&giving_up);
 }
 
-void djk_count_missed_in_kprobe(const struct djk_seat *seat, unsigned long missed[8])
+unsigned int djk_missed_in_kprobe(const struct djk_seat *seat)
 {
-	missed[DJPROBE_MISS_RECURSION] += READ_ONCE(seat->kprobe.nmissed);
+	return READ_ONCE(seat->kprobe.nmissed);
 }

@@ -14,6 +14,7 @@
 struct djk_seat {
     djprobe::u64 address;
     djk_site* site;
+    unsigned int missed = 0;
 };
 
 namespace djprobe::model {

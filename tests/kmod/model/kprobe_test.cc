@@ -373,6 +373,48 @@ TEST(Kprobe, ASiteTakesPartInAKprobeThatWasThereFirst) {
     }
 }
 
+/// The kernel skips so many hits at the kprobe.
+void skip(Session& session, u64 address, unsigned int hits) {
+    for (djk_seat* seat : session.kernel.kprobes.find(address)->seats)
+        seat->missed += hits;
+}
+
+TEST(Kprobe, AProbeCountsWhatIsSkippedThereWhileItIsLinked) {
+    for (const bool in_module : {false, true}) {
+        const Found found = find_image(in_module, DJPROBE_TACTIC_WINDOW, 0);
+        Session session(found.seed);
+        const auto missed = [&](const Probe* probe) {
+            return session.query(*probe).missed[DJPROBE_MISS_RECURSION];
+        };
+        ASSERT_TRUE(session.kernel.kprobes.add(found.address, true));
+        session.disturbed(found.address);
+        const Probe* const first = session.attach_one({.address = found.address});
+        skip(session, found.address, 5);
+        const Probe* const second = session.attach_one({.address = found.address});
+        EXPECT_EQ(missed(first), 5u);
+        EXPECT_EQ(missed(second), 0u);
+        skip(session, found.address, 2);
+        EXPECT_EQ(missed(first), 7u);
+        EXPECT_EQ(missed(second), 2u);
+        // With a new kprobe of our own there nothing begins anew, and nothing is lost.
+        session.set_enabled(false);
+        EXPECT_EQ(missed(first), 7u);
+        session.set_enabled(true);
+        skip(session, found.address, 1);
+        EXPECT_EQ(missed(first), 8u);
+        EXPECT_EQ(missed(second), 3u);
+        if (in_module) {
+            session.kernel.module_goes();
+            session.module_leaves();
+            EXPECT_EQ(missed(first), 8u);
+            EXPECT_EQ(missed(second), 3u);
+        } else {
+            ASSERT_TRUE(session.kernel.kprobes.remove(found.address));
+        }
+        session.finish();
+    }
+}
+
 TEST(Kprobe, ASiteThatCannotTakePartLeavesEverythingAsItWas) {
     const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 0);
     Session session(found.seed);
