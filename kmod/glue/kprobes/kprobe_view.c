@@ -28,6 +28,7 @@
 #include <linux/kernel.h>
 #include <linux/kprobes.h>
 #include <linux/mutex.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
@@ -264,11 +265,9 @@ static void notrace lead_here(unsigned long ip, unsigned long caller, struct ftr
 }
 NOKPROBE_SYMBOL(lead_here);
 
-static struct ftrace_ops ops = {
-	.func = lead_here,
-	/* Permanent: the kernel refuses to switch ftrace off as long as this is registered. */
-	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT,
-};
+/* Not the module's memory: an ftrace that has found itself broken keeps it enabled and in its lists
+ * for good, and the kernel reads these for each stack that it unwinds. */
+static struct ftrace_ops *ops;
 
 static int find_originals(struct djk_doubt *doubt)
 {
@@ -287,7 +286,7 @@ static int find_originals(struct djk_doubt *doubt)
 			return -EOPNOTSUPP;
 		}
 		originals[hooked] = location + MCOUNT_INSN_SIZE;
-		error = ftrace_set_filter_ip(&ops, location, 0, 0);
+		error = ftrace_set_filter_ip(ops, location, 0, 0);
 		if (error) {
 			djk_doubt(doubt, "ftrace refuses to follow %s (%d)", hooks[hooked].name,
 				  error);
@@ -313,12 +312,28 @@ static void take_calls_away(void)
 	djk_text_unlock();
 }
 
+static void free_ops(void)
+{
+	if (ops->flags & FTRACE_OPS_FL_ENABLED)
+		return;
+	ftrace_free_filter(ops);
+	kfree(ops);
+	ops = NULL;
+}
+
 int djk_kprobe_view_start(struct djk_doubt *doubt)
 {
-	int error = find_originals(doubt);
+	int error;
 
+	ops = kzalloc(sizeof(*ops), GFP_KERNEL);
+	if (!ops)
+		return -ENOMEM;
+	ops->func = lead_here;
+	/* Permanent: the kernel refuses to switch ftrace off as long as this is registered. */
+	ops->flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_IPMODIFY | FTRACE_OPS_FL_PERMANENT;
+	error = find_originals(doubt);
 	if (!error) {
-		error = register_ftrace_function(&ops);
+		error = register_ftrace_function(ops);
 		if (error)
 			djk_doubt(doubt,
 				  "ftrace does not lead them here (%d): set "
@@ -326,15 +341,15 @@ int djk_kprobe_view_start(struct djk_doubt *doubt)
 				  error);
 	}
 	if (error)
-		ftrace_free_filter(&ops);
+		free_ops();
 	return error;
 }
 
 void djk_kprobe_view_stop(void)
 {
-	if (unregister_ftrace_function(&ops))
+	if (unregister_ftrace_function(ops))
 		take_calls_away();
-	ftrace_free_filter(&ops);
+	free_ops();
 	/* A task that ftrace has led here holds kprobe_mutex until it has returned. */
 	djk_text_lock();
 	djk_text_unlock();

@@ -31,6 +31,11 @@ static bool keeps;
 module_param(keeps, bool, 0400);
 MODULE_PARM_DESC(keeps, "what it frees stays as it is");
 
+static bool break_ftrace;
+module_param(break_ftrace, bool, 0400);
+MODULE_PARM_DESC(break_ftrace,
+		 "and nothing else: ftrace stops for good, as when it finds a fault of its own");
+
 static char *release = "";
 module_param(release, charp, 0400);
 MODULE_PARM_DESC(release, "what it calls itself");
@@ -268,6 +273,10 @@ static int __init doubt_init(void)
 	lookup_name = (void *)find_lookup();
 	if (!lookup_name)
 		return -ENOENT;
+	if (break_ftrace) {
+		((void (*)(void))lookup_name("ftrace_kill"))();
+		return 0;
+	}
 	find_area = (void *)lookup_name("find_vm_area");
 	make_readonly = (void *)lookup_name("set_memory_ro");
 	make_executable = (void *)lookup_name("set_memory_x");
@@ -295,6 +304,8 @@ static void __exit doubt_exit(void)
 {
 	size_t i;
 
+	if (break_ftrace)
+		return;
 	strscpy(init_utsname()->release, true_release, sizeof(true_release));
 	for (i = 0; i < ARRAY_SIZE(replacements); i++)
 		unregister_kprobe(&replacements[i].probe);
