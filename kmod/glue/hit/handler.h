@@ -36,6 +36,7 @@ struct djk_full_handler {
 	bool begins;			 /* it decides at the entry whether to see the return */
 	bool needs_context;		 /* it calls helpers that read its cookie or its kprobe */
 	bool asks_where;		 /* it calls bpf_get_func_ip(), or a program that may */
+	bool copies;	  /* a program that it calls may write to the registers, and gets a copy */
 	bool plain;	  /* a program that runs at the site, at each hit, and needs no context */
 	bool as_kprobe;	  /* the program sees `ip` as at a kprobe of the kernel's own */
 	bool inside;	  /* with as_kprobe: the kernel sees no function's entry there */

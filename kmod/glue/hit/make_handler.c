@@ -36,19 +36,43 @@ static bool is_sleepable(const struct bpf_prog *prog)
 #endif
 }
 
+static bool has_tail_call(const struct bpf_prog *prog)
+{
+	const struct bpf_insn *insn;
+
+	for (insn = prog->insnsi; insn < prog->insnsi + prog->len; insn++)
+		if (insn->code == (BPF_JMP | BPF_TAIL_CALL))
+			return true;
+	return false;
+}
+
 /*
  * From 6.18 on the verifier lets programs of this type write to the registers, for uprobes, and the
  * kernel refuses such a program where it attaches it to a kprobe: what runs here would return to
- * any address, with any stack.
+ * any address, with any stack. It does not look at programs that a tail call leads to, at any time:
+ * one with a tail call gets a copy of the registers. What overrides a return needs the true ones.
  */
+#ifdef DJK_PROG_WRITES
+static bool leads_to_writers(const struct bpf_prog *prog)
+{
+	return has_tail_call(prog);
+}
+
 static bool writes_registers(const struct bpf_prog *prog)
 {
-#ifdef DJK_PROG_WRITES
-	return prog->aux->kprobe_write_ctx;
-#else
-	return false;
-#endif
+	return prog->aux->kprobe_write_ctx || (prog->kprobe_override && has_tail_call(prog));
 }
+#else
+static bool leads_to_writers(const struct bpf_prog *prog)
+{
+	return false;
+}
+
+static bool writes_registers(const struct bpf_prog *prog)
+{
+	return false;
+}
+#endif
 
 /*
  * An extension (freplace) replaces a whole program. The verifier checks it as one of that kind, but
@@ -100,14 +124,11 @@ static bool may_call(const struct bpf_prog *prog, const char *helper)
 	/* This kernel has another name for it: any call may be one of it. */
 	if (!address)
 		return true;
-	for (insn = prog->insnsi; insn < prog->insnsi + prog->len; insn++) {
-		if (insn->code == (BPF_JMP | BPF_TAIL_CALL))
-			return true;
+	for (insn = prog->insnsi; insn < prog->insnsi + prog->len; insn++)
 		if (insn->code == (BPF_JMP | BPF_CALL) && !insn->src_reg &&
 		    djk_imports.__bpf_call_base + insn->imm == address)
 			return true;
-	}
-	return false;
+	return has_tail_call(prog);
 }
 
 static bool may_ask_where(const struct bpf_prog *prog)
@@ -186,6 +207,7 @@ static bool make_shadow(struct djk_full_handler *handler, const struct djk_progr
 			return false;
 		handler->begins = true;
 		handler->asks_where |= may_ask_where(handler->entry_prog);
+		handler->copies |= leads_to_writers(handler->entry_prog);
 		request->reason = DJPROBE_REASON_PROG_OVERRIDE;
 		if (handler->entry_prog->kprobe_override)
 			return false;
@@ -219,6 +241,7 @@ static struct djk_handler *make_of_program(const struct djk_source *base,
 	handler->actions = djk_actions_get(source->conditions);
 	handler->cookie = request->cookie;
 	handler->asks_where = may_ask_where(prog);
+	handler->copies = leads_to_writers(prog);
 	handler->as_kprobe = source->shown_as == DJK_AS_KPROBE && request->where == DJP_SITE;
 	handler->inside = handler->as_kprobe && request->inside;
 	handler->as_returned = source->shown_as != DJK_AS_PROBE && request->where == DJP_RETURNS;

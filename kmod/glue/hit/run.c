@@ -79,6 +79,12 @@ static __always_inline u64 run_entry_program(const struct bpf_prog *prog, struct
 
 static u64 run_one_of(struct djk_full_handler *handler, bool entry, struct pt_regs *regs)
 {
+	struct pt_regs copy;
+
+	if (handler->copies) {
+		copy = *regs;
+		regs = &copy;
+	}
 	return entry ? run_entry_program(handler->entry_prog, regs)
 		     : bpf_prog_run(handler->prog, regs);
 }

@@ -84,6 +84,44 @@ TEST_F(Prog, OneThatWritesToTheRegistersIsRefused) {
     if (!prog) GTEST_SKIP() << "this kernel's verifier refuses it";
     expect_refused(prog.get(), -EOPNOTSUPP, DJPROBE_REASON_PROG_WRITES, "writes");
     EXPECT_EQ(call_getpgid(10), 0u);
+
+    // Nobody looks at what a tail call leads to.
+    const Fd programs(
+        bpf_map_create(BPF_MAP_TYPE_PROG_ARRAY, "programs", sizeof(int), sizeof(int), 1, nullptr));
+    const bpf_insn calls[] = {
+        {.code = BPF_LD | BPF_DW | BPF_IMM,
+         .dst_reg = BPF_REG_2,
+         .src_reg = BPF_PSEUDO_MAP_FD,
+         .off = 0,
+         .imm = programs.get()},
+        {},
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K,
+         .dst_reg = BPF_REG_3,
+         .src_reg = 0,
+         .off = 0,
+         .imm = 0},
+        {.code = BPF_JMP | BPF_CALL,
+         .dst_reg = 0,
+         .src_reg = 0,
+         .off = 0,
+         .imm = BPF_FUNC_tail_call},
+        kReturnZero[0],
+        kReturnZero[1],
+    };
+    const Fd caller = load(BPF_PROG_TYPE_KPROBE, calls);
+    ASSERT_TRUE(caller);
+    for (const djprobe_mode mode : {DJPROBE_MODE_AUTO, DJPROBE_MODE_INT3}) {
+        Request request = at(kGetpgid);
+        request.prog_fd = caller.get();
+        request.mode = mode;
+        const Probe probe = device_.must_attach(request);
+        const int key = 0, writer = prog.get();
+        ASSERT_EQ(bpf_map_update_elem(programs.get(), &key, &writer, BPF_ANY), 0);
+        expect_mechanism(probe, mode);
+        EXPECT_EQ(call_getpgid(10), 0u);
+        EXPECT_EQ(probe.hits(), 10u);
+        ASSERT_EQ(bpf_map_delete_elem(programs.get(), &key), 0);
+    }
 }
 
 TEST_F(Prog, TheModuleKeepsAProgramThatIsClosed) {
