@@ -3,122 +3,30 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <poll.h>
 #include <spawn.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <optional>
 #include <system_error>
 #include <utility>
+
+#include "base/process_tree.h"
 
 namespace djprobe::loader {
 namespace {
 
 constexpr int kGraceMs = 5000;
+/// After SIGKILL. What starts new processes all the time is never through.
+constexpr int kKillMs = 5000;
 
 UniqueFd open_process(pid_t pid) {
     return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
 }
-
-std::vector<pid_t> children_of(pid_t pid) {
-    std::vector<pid_t> all;
-    std::error_code gone;  // the process may end meanwhile
-    std::filesystem::directory_iterator task(fmt::format("/proc/{}/task", pid), gone);
-    for (; !gone && task != std::filesystem::directory_iterator(); task.increment(gone)) {
-        std::ifstream children(task->path() / "children");
-        for (pid_t child = 0; children >> child;)
-            all.push_back(child);
-    }
-    return all;
-}
-
-// A child of ours and all below it. A process group of their own would do it,
-// too, but would not get what is typed at the terminal. A process may end after
-// it was looked at, and leave behind one that it has started since: as long as
-// a Tree lives, the kernel makes that a child of ours, not of init.
-class Tree {
-  public:
-    explicit Tree(pid_t root) : ours_(children_of(getpid())) {
-        prctl(PR_GET_CHILD_SUBREAPER, &was_reaper_);
-        prctl(PR_SET_CHILD_SUBREAPER, 1);
-        add(root);
-    }
-    Tree(const Tree&) = delete;
-    Tree& operator=(const Tree&) = delete;
-    ~Tree() { prctl(PR_SET_CHILD_SUBREAPER, was_reaper_); }
-
-    void signal_all(int signal) const { send_behind(0, signal); }
-    /// What the processes have started since is not signalled while they live: it
-    /// may be what cleans up.
-    void kill_all() {
-        for (std::size_t i = 0; i < processes_.size(); ++i)
-            if (!ended(processes_[i])) add(processes_[i].pid);
-        signal_all(SIGKILL);
-    }
-    /// Waits a millisecond for it, and sends SIGTERM to what was left behind.
-    bool has_ended() {
-        const bool all =
-            std::ranges::all_of(processes_, [](const Process& one) { return ended(one, 1); });
-        // By the end of a process the kernel has given its children to us.
-        return !adopt() && all;
-    }
-
-  private:
-    struct Process {
-        pid_t pid;
-        UniqueFd fd;
-    };
-
-    static bool ended(const Process& process, int wait_ms = 0) {
-        pollfd ended = {process.fd.get(), POLLIN, 0};
-        return poll(&ended, 1, wait_ms) > 0;
-    }
-    void send_behind(std::size_t known, int signal) const {
-        for (std::size_t i = known; i < processes_.size(); ++i)
-            syscall(SYS_pidfd_send_signal, processes_[i].fd.get(), signal, nullptr, 0);
-    }
-    // The number of one that has ended may be another process' by now.
-    bool is_known(pid_t pid) const {
-        return std::ranges::any_of(
-            processes_, [pid](const Process& known) { return known.pid == pid && !ended(known); });
-    }
-    void add(pid_t pid) {
-        if (!is_known(pid)) {
-            UniqueFd fd = open_process(pid);
-            if (fd) processes_.push_back({pid, std::move(fd)});
-        }
-        for (const pid_t child : children_of(pid))
-            add(child);
-    }
-    // False: nothing has been left behind since the last time.
-    bool adopt() {
-        const std::size_t known = processes_.size();
-        bool found = false;
-        for (const pid_t child : children_of(getpid())) {
-            if (std::ranges::find(ours_, child) != ours_.end()) continue;
-            if (waitpid(child, nullptr, WNOHANG) != 0)
-                found = true;  // it has ended, and may have left others behind
-            else if (!is_known(child))
-                add(child);  // one that has had the signal keeps what it has started to
-                             // clean up
-        }
-        send_behind(known, SIGTERM);
-        return found || processes_.size() != known;
-    }
-
-    std::vector<pid_t> ours_;  ///< our children of before, the root among them
-    std::vector<Process> processes_;
-    int was_reaper_ = 0;
-};
 
 class SpawnAttributes {
   public:
@@ -210,12 +118,14 @@ int Child::wait() {
 }
 
 int Child::end(const std::function<void()>& idle) {
-    Tree tree(pid_);
+    ProcessTree tree(pid_);
     tree.signal_all(SIGTERM);
-    for (int left = kGraceMs; !tree.has_ended(); --left) {
+    for (int left = kGraceMs; left > -kKillMs && !tree.has_ended(); --left) {
         if (idle) idle();
         if (left <= 0) tree.kill_all();
     }
+    // It runs for as long as it likes.
+    if (tree.is_out_of_reach(pid_)) return pid_ = 0;
     return wait();
 }
 

@@ -29,7 +29,8 @@ class Child {
     /// Waits for the end. The status as of waitpid().
     int wait();
     /// SIGTERM to a running child and to all that it has started, a grace of 5 s, in which `idle`
-    /// is called each millisecond, then SIGKILL. The status as of waitpid().
+    /// is called each millisecond, then SIGKILL. The status as of waitpid(); 0 if it runs as
+    /// another user, may not be signalled, and goes on.
     int end(const std::function<void()>& idle = {});
 
   private:

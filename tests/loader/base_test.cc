@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <csignal>
+#include <filesystem>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <system_error>
@@ -17,6 +21,7 @@
 #include "base/say.h"
 #include "base/snapshot_signal.h"
 #include "base/stop_signals.h"
+#include "base/temp_dir.h"
 #include "expect_error.h"
 #include "temp_file.h"
 
@@ -336,6 +341,79 @@ TEST(Child, leaves_our_other_children_alone) {
     child.end();
     pollfd ended = {other.fd(), POLLIN, 0};
     EXPECT_EQ(poll(&ended, 1, 0), 0);
+}
+
+/// The number that a shell has written to the pipe.
+pid_t read_pid(const Pipe& pipe) {
+    std::string text;
+    for (char byte = 0; read(pipe.reader.get(), &byte, 1) == 1 && byte != '\n';)
+        text += byte;
+    return std::stoi(text);
+}
+
+TEST(Child, leaves_alone_what_our_other_children_leave_behind) {
+    const Pipe pipe;
+    const UniqueFd held(dup(pipe.writer.get()));
+    Child other = Child::start(
+        {"/bin/sh", "-c", "sleep 0.3; (sleep 60 & echo $! >$0); sleep 60", path_of(held)});
+    Child child = Child::start({"/bin/sh", "-c", "trap '' TERM; sleep 1.5"});
+    usleep(100'000);  // its trap is set
+    child.end();
+    const pid_t left = read_pid(pipe);
+    EXPECT_EQ(kill(left, 0), 0);
+    kill(left, SIGKILL);
+}
+
+/// Runs `act` in a process of its own, with all that gtest says there.
+void in_own_process(const std::function<void()>& act) {
+    const pid_t pid = fork();
+    ASSERT_GE(pid, 0);
+    if (pid == 0) {
+        act();
+        _exit(testing::Test::HasFailure() ? 1 : 0);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+}
+
+TEST(Child, in_a_pid_namespace_waits_for_no_stranger) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root";
+    const Pipe begun, pipe;
+    const UniqueFd waits(dup(begun.reader.get())), held(dup(pipe.writer.get()));
+    // The outer process 1 gets a child while the inner one ends its own.
+    Child stranger =
+        Child::start({"/bin/sh", "-c", "read x <$0; sleep 0.5; (sleep 60 & echo $! >$1)",
+                      path_of(waits), path_of(held)});
+    in_own_process([&] {
+        ASSERT_EQ(unshare(CLONE_NEWPID), 0);
+        in_own_process([&] {
+            ASSERT_EQ(write(begun.writer.get(), "\n", 1), 1);
+            Child child = Child::start({"/bin/sh", "-c", "trap '' TERM; sleep 1.5; exit 3"});
+            usleep(100'000);  // its trap is set
+            EXPECT_EQ(WEXITSTATUS(child.end()), 3);
+        });
+    });
+    const pid_t left = read_pid(pipe);
+    EXPECT_EQ(kill(left, 0), 0) << "it was waited for";
+    kill(left, SIGKILL);
+}
+
+TEST(Child, that_has_become_another_user_is_not_waited_for) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root";
+    const TempDir folder;
+    const std::filesystem::path program = folder.path() / "setpriv";
+    std::filesystem::copy("/usr/bin/setpriv", program);
+    ASSERT_EQ(chmod(folder.path().c_str(), 0755), 0);
+    ASSERT_EQ(chmod(program.c_str(), 04755), 0);
+    in_own_process([&] {
+        ASSERT_EQ(setgid(65534), 0);
+        ASSERT_EQ(setuid(65534), 0);
+        Child child =
+            Child::start({program, "--reuid", "0", "sh", "-c", "exec sleep 60 >/dev/null 2>&1"});
+        usleep(500'000);  // it has
+        EXPECT_EQ(child.end(), 0);
+    });
 }
 
 TEST(Child, gets_the_default_sigpipe) {
