@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -112,6 +113,95 @@ void put_help_last(std::vector<const char*>& words) {
     words.push_back("--help");
 }
 
+struct Verb {
+    const char* name;
+    std::function<Command(CLI::App&)> add;
+};
+
+// In the order of --help. `behind`: the words behind those of probeload.
+std::vector<Verb> all_verbs(const std::vector<std::string>& behind) {
+    return {{"attach", add_attach},
+            {"trace", add_trace},
+            {"run", [&](CLI::App& app) { return add_run(app, behind); }},
+            {"start", [&](CLI::App& app) { return add_start(app, behind); }},
+            {"stop", add_stop},
+            {"status", add_status},
+            {"logs", add_logs},
+            {"count", add_count},
+            {"hist", add_hist},
+            {"latency", add_latency},
+            {"cover", add_cover},
+            {"lines", add_lines},
+            {"list", add_list},
+            {"off", add_off},
+            {"on", add_on},
+            {"explain", add_explain},
+            {"survey", add_survey},
+            {"functions", add_functions},
+            {"bench", add_bench},
+            {"doctor", add_doctor}};
+}
+
+// What the command line may be, and what it was.
+class CommandLine {
+  public:
+    explicit CommandLine(const std::vector<Verb>& verbs)
+        : app_("Run BPF programs on jump-optimized probes anywhere in the kernel.", "probeload") {
+        app_.set_version_flag("-V,--version", fmt::format("probeload {} (ABI {})", DJPROBE_VERSION,
+                                                          DJPROBE_ABI_VERSION));
+        app_.require_subcommand(1);
+        // Subcommands inherit it.
+        app_.formatter(std::make_shared<HelpFormatter>());
+        for (const Verb& verb : verbs) {
+            const Command& command = commands_.emplace_back(verb.add(app_));
+            command.app->footer(command.app->get_footer() + "\n" + exit_code_table(command.codes));
+        }
+        app_.footer(exit_code_table(kAllExitCodes));
+    }
+
+    void parse(int argc, const char* const* argv) {
+        check_words(argc, argv, app_, commands_);
+        app_.parse(argc, argv);
+    }
+    int run() const {
+        for (const Command& command : commands_) {
+            if (command.app->parsed()) return command.run();
+        }
+        return static_cast<int>(ExitCode::kUsage);
+    }
+    int report_or_show(const CLI::ParseError& error,
+                       const std::vector<std::string_view>& given) const {
+        // --help and --version come here too, with 0.
+        if (error.get_exit_code() == 0) return show(app_, error);
+        return report(ExitCode::kUsage,
+                      fmt::format("{} (see --help)", in_plain_words(error, app_, commands_)),
+                      given);
+    }
+
+  private:
+    CLI::App app_;
+    std::vector<Command> commands_;
+};
+
+// What is right needs no other verb's options, of which there are hundreds. nullptr: it is not
+// right, and what is told about it may need them.
+std::unique_ptr<CommandLine> parse_one_verb(const std::vector<Verb>& verbs, int argc,
+                                            const char* const* argv) {
+    const auto verb = std::find_if(verbs.begin(), verbs.end(), [&](const Verb& one) {
+        return argc > 1 && std::string_view(one.name) == argv[1];
+    });
+    if (verb == verbs.end()) return nullptr;
+    auto line = std::make_unique<CommandLine>(std::vector{*verb});
+    try {
+        line->parse(argc, argv);
+        return line;
+    } catch (const CLI::ParseError&) {
+        return nullptr;
+    } catch (const Error&) {
+        return nullptr;
+    }
+}
+
 }  // namespace
 
 int run_probeload(int argc, const char* const* argv) {
@@ -122,35 +212,18 @@ int run_probeload(int argc, const char* const* argv) {
     put_help_last(words);
     argc = static_cast<int>(words.size());
     argv = words.data();
-    CLI::App app("Run BPF programs on jump-optimized probes anywhere in the kernel.", "probeload");
-    app.set_version_flag(
-        "-V,--version", fmt::format("probeload {} (ABI {})", DJPROBE_VERSION, DJPROBE_ABI_VERSION));
-    app.require_subcommand(1);
-    // Subcommands inherit it.
-    app.formatter(std::make_shared<HelpFormatter>());
-    const std::vector<Command> commands = {
-        add_attach(app), add_trace(app),     add_run(app, behind), add_start(app, behind),
-        add_stop(app),   add_status(app),    add_logs(app),        add_count(app),
-        add_hist(app),   add_latency(app),   add_cover(app),       add_lines(app),
-        add_list(app),   add_off(app),       add_on(app),          add_explain(app),
-        add_survey(app), add_functions(app), add_bench(app),       add_doctor(app)};
-    app.footer(exit_code_table(kAllExitCodes));
-    for (const Command& command : commands) {
-        command.app->footer(command.app->get_footer() + "\n" + exit_code_table(command.codes));
-    }
 
+    std::unique_ptr<CommandLine> line;
     try {
-        check_words(argc, argv, app, commands);
-        app.parse(argc, argv);
-        for (const Command& command : commands) {
-            if (command.app->parsed()) return command.run();
+        const std::vector<Verb> verbs = all_verbs(behind);
+        line = parse_one_verb(verbs, argc, argv);
+        if (!line) {
+            line = std::make_unique<CommandLine>(verbs);
+            line->parse(argc, argv);
         }
-        return static_cast<int>(ExitCode::kUsage);
+        return line->run();
     } catch (const CLI::ParseError& error) {
-        // --help and --version come here too, with 0.
-        if (error.get_exit_code() == 0) return show(app, error);
-        return report(ExitCode::kUsage,
-                      fmt::format("{} (see --help)", in_plain_words(error, app, commands)), given);
+        return line->report_or_show(error, given);
     } catch (const Error& error) {
         return report(error.code(), error.what(), given);
     } catch (const std::bad_alloc&) {
