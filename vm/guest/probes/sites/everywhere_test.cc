@@ -23,14 +23,14 @@ for i in 1 2 3 4 5; do
     dd if=/dev/zero of=/tmp/every.$i bs=4096 count=64 2>/dev/null
     cp /tmp/every.$i /tmp/every.copy
     cmp /tmp/every.$i /tmp/every.copy
-    ls -lR /proc/self /sys/kernel/mm /sys/kernel/slab >/dev/null 2>&1 || true
+    ls -lR /proc/self /sys/kernel/mm /sys/kernel/slab/dentry /sys/module/djprobe >/dev/null 2>&1 || true
     (echo a; echo b; echo c) | sort -r | head -n 2 | tail -n 1
     mkdir -p /tmp/every.d && mv /tmp/every.$i /tmp/every.d/ && rm -r /tmp/every.d
     usleep 1000
     sha256sum /bin/busybox | cut -c1-16
 done
 rm -f /tmp/every.copy
-head -c 9000000 /dev/zero | tail -c 8000000 | sha256sum
+head -c 4000000 /dev/zero | tail -c 3000000 | sha256sum
 echo 1 >/proc/sys/vm/drop_caches
 nc -l -p 4321 -e sha256sum &
 until head -c 300000 /bin/busybox | nc 127.0.0.1 4321 2>/dev/null; do usleep 10000; done
