@@ -28,6 +28,7 @@
 #include <linux/kernel.h>
 #include <linux/kprobes.h>
 #include <linux/mutex.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -317,6 +318,8 @@ static void free_ops(void)
 	if (ops->flags & FTRACE_OPS_FL_ENABLED)
 		return;
 	ftrace_free_filter(ops);
+	/* A reader of /proc/kallsyms may stand on what ftrace has just taken out of its lists. */
+	synchronize_rcu();
 	kfree(ops);
 	ops = NULL;
 }
