@@ -33,6 +33,13 @@ bool has_safe_parents(const fs::path& directory) {
     }
 }
 
+fs::path first_there(fs::path directory) {
+    std::error_code error;
+    while (!fs::exists(directory, error) && directory != directory.root_path())
+        directory = directory.parent_path();
+    return directory;
+}
+
 // As the specification of these folders has it: what is no absolute path is none.
 std::optional<fs::path> absolute_path_in(const char* variable) {
     const char* const value = std::getenv(variable);
@@ -48,6 +55,9 @@ std::optional<fs::path> cache_folder() {
     if (!cache && !home) return std::nullopt;
     const fs::path directory = (cache ? *cache : *home / ".cache") / "djprobe";
     std::error_code error;
+    // Root may have another user's home (sudo -E), and is to leave no folder of its own there.
+    if (!fs::exists(directory, error) && !is_safe_parent(first_there(directory)))
+        return std::nullopt;
     if (fs::create_directories(directory, error))
         fs::permissions(directory, fs::perms::owner_all, error);
     if (error || !is_ours(directory)) return std::nullopt;

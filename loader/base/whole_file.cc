@@ -25,9 +25,16 @@ constexpr int kMostLinks = 40;  // the kernel's own limit
     fail(ExitCode::kFailure, "{}: {}: {}", option, file.string(), std::strerror(error));
 }
 
+// A file system takes names of 255 bytes, and the file may have one of these.
 fs::path unfinished(const fs::path& file) {
-    fs::path name = file;
-    return name += "." + std::to_string(getpid());
+    const std::string own = "." + std::to_string(getpid());
+    const std::string name = file.filename().string();
+    return file.parent_path() / (name.substr(0, 255 - own.size()) + own);
+}
+
+bool is_folder(const fs::path& file) {
+    std::error_code error;
+    return fs::is_directory(file, error);
 }
 
 // 0, or an errno.
@@ -61,7 +68,7 @@ int replace(const fs::path& file, std::string_view text) {
 }
 
 int why_not_replaceable(const fs::path& file) {
-    if (fs::is_directory(file)) return EISDIR;
+    if (is_folder(file)) return EISDIR;
     const fs::path part = unfinished(file);
     const int error = write_to(part, O_NOFOLLOW, "", nullptr);
     unlink(part.c_str());
@@ -93,7 +100,7 @@ std::optional<fs::path> replaceable(fs::path name) {
 
 // A file that is protected from being written is protected from being replaced.
 int why_not_writable(const fs::path& file) {
-    if (fs::is_directory(file)) return EISDIR;
+    if (is_folder(file)) return EISDIR;
     return access(file.c_str(), W_OK) < 0 && errno != ENOENT ? errno : 0;
 }
 

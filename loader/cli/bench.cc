@@ -6,9 +6,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,6 +13,7 @@
 #include "base/error.h"
 #include "base/output.h"
 #include "base/say.h"
+#include "base/whole_file.h"
 #include "bench/attach_cost.h"
 #include "bench/report.h"
 #include "cli/checks.h"
@@ -98,15 +96,6 @@ Body parse_body(const std::string& name) {
     fail(ExitCode::kUsage, "--program: '{}' is none of: {}", name, body_names());
 }
 
-// Before the measurement: it is not to be lost to a mistyped path.
-std::ofstream open_plot(const std::string& path) {
-    std::ofstream file;
-    if (path.empty()) return file;
-    file.open(path);
-    if (!file) fail(ExitCode::kFailure, "--plot: {}: {}", path, std::strerror(errno));
-    return file;
-}
-
 int run_attach(const Options& options) {
     const AttachReport report = run_attach_bench({options.attach, options.bench.rounds});
     Output output(STDOUT_FILENO);
@@ -121,15 +110,15 @@ int run_bench_verb(Options& options) {
             options.bench.mechanisms.push_back(&info);
     }
     if (options.bench.bodies.empty()) options.bench.bodies.assign(kBodies.begin(), kBodies.end());
-    std::ofstream plot = open_plot(options.plot);
+    // The measurement is not to be lost to a mistyped path.
+    if (!options.plot.empty()) check_writable("--plot", options.plot);
     const BenchReport report = run_bench(options.bench);
 
     for (const std::string& notice : report.notices)
         say("probeload: {}\n", notice);
     Output output(STDOUT_FILENO);
     output.print(options.json ? report_json(report) : report_table(report));
-    if (!options.plot.empty() && !(plot << report_svg(report) << std::flush))
-        fail(ExitCode::kFailure, "--plot: {}: {}", options.plot, std::strerror(errno));
+    if (!options.plot.empty()) write_whole("--plot", options.plot, report_svg(report));
     return static_cast<int>(ExitCode::kOk);
 }
 

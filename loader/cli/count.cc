@@ -14,6 +14,7 @@
 #include "cli/source_options.h"
 #include "cli/task_options.h"
 #include "cli/watch_options.h"
+#include "cli/words.h"
 
 namespace djprobe::loader {
 namespace {
@@ -86,7 +87,7 @@ void add_options(CLI::App& command, CountOptions& options) {
             "SITE",
             [&options](const std::vector<std::string>& texts) {
                 for (const std::string& text : texts) {
-                    const SiteSpec site = parse_site(text);
+                    const SiteSpec site = parse_site(with_brackets(text));
                     if (std::ranges::find(options.sites, site) == options.sites.end())
                         options.sites.push_back(site);
                 }

@@ -10,6 +10,7 @@
 #include "cli/source_options.h"
 #include "cli/task_options.h"
 #include "cli/watch_options.h"
+#include "cli/words.h"
 #include "cover/cover_session.h"
 
 namespace djprobe::loader {
@@ -40,7 +41,7 @@ void add_options(CLI::App& command, CoverOptions& options) {
             "FUNCTION",
             [&options](const std::vector<std::string>& texts) {
                 for (const std::string& text : texts) {
-                    const SiteSpec site = parse_function(text);
+                    const SiteSpec site = parse_function(with_brackets(text));
                     if (std::ranges::find(options.sites, site) == options.sites.end())
                         options.sites.push_back(site);
                 }

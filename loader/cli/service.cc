@@ -74,6 +74,7 @@ void write_transient(const std::string& name, const std::vector<std::string>& wo
     const std::string text = declaration_text(words, fs::current_path().string());
     std::error_code error;
     fs::create_directories(kTransient, error);
+    if (error) fail_to_write(kTransient, error.value());
     std::ofstream out(file);
     out << text;
     if (!out.flush()) fail_to_write(file, errno);
@@ -109,8 +110,8 @@ void check_new(const std::string& name, const std::vector<std::string>& words) {
 }
 
 void start_transient(const std::string& name, const std::vector<std::string>& words) {
-    write_transient(name, words);
     try {
+        write_transient(name, words);
         start_unit(name);
     } catch (const Error&) {
         forget_transient(name);

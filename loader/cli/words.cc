@@ -127,6 +127,11 @@ const CLI::App* find_command(const std::string& word, const std::vector<Command>
 
 }  // namespace
 
+std::string with_brackets(const std::string& word) {
+    const std::size_t first = word.find_first_of("[]");
+    return first != word.npos && word[first] == ']' ? "[" + word + "]" : word;
+}
+
 void check_words(int argc, const char* const* argv, const CLI::App& app,
                  const std::vector<Command>& commands) {
     if (argc < 2) return;

@@ -20,4 +20,8 @@ void check_words(int argc, const char* const* argv, const CLI::App& app,
 /// message quotes it, they are escaped: an error is one line. Other line breaks stay.
 void keep_in_line(std::string& message, const std::vector<std::string_view>& words);
 
+/// CLI11 takes a word "[v]fs_rea[d]" of several for a list, and its outer brackets away: the same
+/// with them.
+std::string with_brackets(const std::string& word);
+
 }  // namespace djprobe::loader

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "base/manager.h"
@@ -19,6 +21,12 @@ using Clock = std::chrono::steady_clock;
 // Home, and nothing below: the table is drawn over the last one.
 constexpr const char* kRedraw = "\x1b[H\x1b[J";
 
+// Such a terminal would show the letters of kRedraw.
+bool has_cursor() {
+    const char* const terminal = std::getenv("TERM");
+    return terminal && *terminal && std::string_view(terminal) != "dumb";
+}
+
 double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
@@ -28,7 +36,7 @@ double seconds_since(Clock::time_point begin) {
 Watch::Watch(const WatchOptions& options, Output& output)
     : options_(options),
       output_(output),
-      redraws_(!options.json && isatty(output.fd()) != 0),
+      redraws_(!options.json && isatty(output.fd()) != 0 && has_cursor()),
       interval_(options.interval.value_or(redraws_ ? 1 : 0)) {}
 
 void Watch::tell(Numbers take, std::function<Summary()> snapshot) {

@@ -107,12 +107,16 @@ std::string find_debug_file(const std::string& module, const std::optional<std::
 std::string find_debug_file_of(const std::string& kernel, const std::string& module,
                                const std::string& folder) {
     std::error_code error;
-    if (!fs::is_directory(folder, error)) return folder;
-    // A module's build is not known here.
+    // A module's build is not known here, and a file of BTF alone tells none.
     const BuildId wanted = module.empty() ? file_build_id(kernel) : BuildId();
-    const std::vector<fs::path> found = files_below(folder, module);
-    for (const fs::path& path : found)
-        if (wanted.empty() || file_build_id(path) == wanted) return path;
+    const bool is_file = !fs::is_directory(folder, error);
+    const std::vector<fs::path> found =
+        is_file ? std::vector<fs::path>{folder} : files_below(folder, module);
+    for (const fs::path& path : found) {
+        const BuildId own = wanted.empty() ? wanted : file_build_id(path);
+        // What is wrong with a file that was named is told by who reads it.
+        if (own == wanted || (is_file && own.empty())) return path;
+    }
     if (!found.empty())
         fail(ExitCode::kBadFile, "{}: belongs to another build than {}", found.front().string(),
              kernel);

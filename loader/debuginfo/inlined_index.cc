@@ -22,7 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 // The first line of a file that is kept: another one is none of ours.
-constexpr std::string_view kHead = "probeload inlined functions 1\n";
+constexpr std::string_view kHead = "probeload inlined functions 2\n";
+// Its last line. Where it is missing, a crash has cut the file.
+constexpr std::string_view kTail = "\nend\n";
 constexpr std::size_t kMostKept = 8;  // kernels and modules
 constexpr const char* kEnd = ".inlined";
 
@@ -94,11 +96,13 @@ InlinedIndex InlinedIndex::of(const DwarfFile& debug) {
         std::ostringstream whole;
         whole << stream.rdbuf();
         std::string text = std::move(whole).str();
-        // A crash may have cut it.
-        if (text.starts_with(kHead) && text.ends_with('\n')) return InlinedIndex(std::move(text));
+        if (text.starts_with(kHead) && text.ends_with(kTail)) {
+            text.erase(text.size() - kTail.size() + 1);
+            return InlinedIndex(std::move(text));
+        }
     }
     InlinedIndex index = made(debug);
-    if (file) keep(*file, index.text_);
+    if (file) keep(*file, index.text_ + std::string(kTail.substr(1)));
     return index;
 }
 

@@ -30,13 +30,6 @@ std::string text_at(const StackFields::Place& place, std::span<const std::byte> 
     return {from, strnlen(from, place.size)};
 }
 
-// A line is a stack, a semicolon ends a frame.
-std::string folded_name(std::string_view name) {
-    std::string text = printable_name(name);
-    std::ranges::replace(text, ';', ':');
-    return text;
-}
-
 std::span<const std::byte> bytes_of(const StackFields::Stack& stack,
                                     std::span<const std::byte> value) {
     if (stack.offset >= value.size()) return {};
@@ -64,6 +57,12 @@ std::uint64_t sum(const StackFields::Place& count, std::span<const std::byte> va
 }
 
 }  // namespace
+
+std::string folded_name(std::string_view name) {
+    std::string text = printable_name(name);
+    std::ranges::replace(text, ';', ':');
+    return text;
+}
 
 std::vector<Frame> FoldedStacks::kept_stack(std::int64_t id) const {
     // A negative one is an error: there was no stack, or no room.

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/output.h"
@@ -17,6 +18,9 @@
 #include "decode/stack_fields.h"
 
 namespace djprobe::loader {
+
+/// A frame, whatever tasks and functions are called: a semicolon would end it.
+std::string folded_name(std::string_view name);
 
 class FoldedStacks {
   public:

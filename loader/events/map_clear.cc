@@ -13,21 +13,22 @@
 namespace djprobe::loader {
 namespace {
 
-// Keys that stay in the map come after each other, those that go make way for the next one.
+// The next key is asked for before one goes: from the map's beginning each would be looked for over
+// all those that have gone.
 template <typename Action>
-void for_each_key(const bpf_map* map, bool goes, Action&& action) {
-    std::vector<std::byte> key(bpf_map__key_size(map));
+void for_each_key(const bpf_map* map, Action&& action) {
+    std::vector<std::byte> key(bpf_map__key_size(map)), next(key.size());
     const int fd = bpf_map__fd(map);
-    const void* previous = nullptr;
-    for (std::size_t i = 0; i < bpf_map__max_entries(map); ++i) {
-        if (bpf_map_get_next_key(fd, previous, key.data()) != 0) return;
+    bool more = bpf_map_get_next_key(fd, nullptr, key.data()) == 0;
+    for (std::size_t i = 0; more && i < bpf_map__max_entries(map); ++i) {
+        more = bpf_map_get_next_key(fd, key.data(), next.data()) == 0;
         action(fd, key.data());
-        if (!goes) previous = key.data();
+        key.swap(next);
     }
 }
 
 void remove_all(const bpf_map* map) {
-    for_each_key(map, true, [](int fd, const void* key) { bpf_map_delete_elem(fd, key); });
+    for_each_key(map, [](int fd, const void* key) { bpf_map_delete_elem(fd, key); });
 }
 
 void zero_all(const bpf_map* map) {
@@ -35,9 +36,8 @@ void zero_all(const bpf_map* map) {
     const bool per_cpu = bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY;
     const auto cpus = static_cast<std::size_t>(per_cpu ? libbpf_num_possible_cpus() : 1);
     const std::vector<std::byte> zero((std::size_t{bpf_map__value_size(map)} + 7) / 8 * 8 * cpus);
-    for_each_key(map, false, [&](int fd, const void* key) {
-        bpf_map_update_elem(fd, key, zero.data(), BPF_ANY);
-    });
+    for_each_key(
+        map, [&](int fd, const void* key) { bpf_map_update_elem(fd, key, zero.data(), BPF_ANY); });
 }
 
 // Writes into the kernel's own memory: of a section's map the kernel would take only a whole value,

@@ -46,6 +46,11 @@ void add_results(const Object& object, const EventReader& events, const Running&
     for (const OtherProgram& other : running.others())
         summary.others.push_back(other.program);
     summary.kernel = running.kernel().reports();
+    // The kernel counts the runs of a program, here as there.
+    for (KernelReport& report : summary.kernel)
+        if (std::ranges::find(summary.attachments, report.program, &AttachmentReport::program) !=
+            summary.attachments.end())
+            report.hits.reset();
     summary.received = events.received();
     if (events.has_sources()) summary.loss = find_loss(object, events, total_hits(summary));
 }

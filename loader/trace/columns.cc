@@ -66,9 +66,7 @@ std::string day_time(std::uint64_t time, bool for_people) {
 
 Columns::Columns(const btf& types, const std::vector<Field>& fields, ColumnsStyle style,
                  std::string name, Symbolizer& symbolizer)
-    : style_(style),
-      name_(std::move(name)),
-      wall_(nanoseconds(CLOCK_REALTIME) - nanoseconds(CLOCK_MONOTONIC)) {
+    : style_(style), name_(std::move(name)) {
     const auto record = find_record_type(&types, "events", true);
     if (!record) fail(ExitCode::kBadFile, "the program has no type of its events");
     for (const Field& field : fields) {
@@ -78,7 +76,16 @@ Columns::Columns(const btf& types, const std::vector<Field>& fields, ColumnsStyl
     }
 }
 
+// The clock is set, and gains and loses, while a trace runs.
+void Columns::look_at_clock() {
+    const std::uint64_t now = nanoseconds(CLOCK_MONOTONIC);
+    if (wall_ != 0 && now - looked_ < kSecond) return;
+    looked_ = now;
+    wall_ = nanoseconds(CLOCK_REALTIME) - now;
+}
+
 void Columns::print(Buffer& out, std::span<const std::byte> record) {
+    if (style_.times == TimeColumn::kWall) look_at_clock();
     const bool needs_head = style_.style != Style::kJson && !std::exchange(has_head_, true);
     if (needs_head) print_head(out);
     if (style_.style == Style::kJson)

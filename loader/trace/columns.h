@@ -66,6 +66,7 @@ class Columns {
     void print_json(Buffer& out, std::span<const std::byte> record);
     void print_csv(Buffer& out, std::span<const std::byte> record);
 
+    void look_at_clock();
     std::string text_of(Column& column, std::span<const std::byte> record);
     std::string json_of(Column& column, std::span<const std::byte> record);
     [[nodiscard]] std::string time_text(std::uint64_t time) const;
@@ -76,7 +77,8 @@ class Columns {
     std::string name_;
     bool has_head_ = false;
     std::uint64_t last_time_ = 0;  // of the event before; 0: there is none
-    std::uint64_t wall_ = 0;       // nanoseconds from the kernel's clock to the time of day
+    std::uint64_t wall_ = 0;       // nanoseconds from the kernel's clock to the time of day,
+    std::uint64_t looked_ = 0;     // as they were at this time of the kernel's
 };
 
 }  // namespace djprobe::loader

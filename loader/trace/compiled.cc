@@ -78,10 +78,13 @@ void keep(const fs::path& cache, const fs::path& object, const std::string& text
     };
     fs::copy_file(object, kept.string() + own, fs::copy_options::overwrite_existing, error);
     put(kept.string() + own, kept);
-    if (error) return;
     const fs::path source = fs::path(kept).replace_extension(".c");
-    std::ofstream(source.string() + own, std::ios::binary) << text;
+    if (!error && !(std::ofstream(source.string() + own, std::ios::binary) << text << std::flush))
+        error = std::make_error_code(std::errc::no_space_on_device);
     put(source.string() + own, source);
+    // A full disk has taken a part.
+    for (const fs::path& part : {kept, source})
+        fs::remove(part.string() + own, error);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "base/colour.h"
 #include "decode/histogram.h"
+#include "events/folded.h"
 #include "trace/words.h"
 
 namespace djprobe::loader {
@@ -221,9 +222,10 @@ std::string as_folded(const std::vector<Result>& results, const TableStyle& styl
     for (const Result& result : results) {
         std::vector<std::string> frames;
         for (const KeyPart& part : result.key) {
-            if (part.frames.empty()) frames.push_back(part.text);
+            if (part.frames.empty()) frames.push_back(folded_name(part.text));
             for (std::size_t i = part.frames.size(); i-- > 0;)
-                frames.push_back(part.frames[i].substr(0, part.frames[i].rfind("+0x")));
+                frames.push_back(
+                    folded_name(part.frames[i].substr(0, part.frames[i].rfind("+0x"))));
         }
         text += fmt::format("{} {}\n", fmt::join(frames, ";"), number_of(result, style));
     }

@@ -196,6 +196,13 @@ TEST(App, source_lines_are_told_wherever_a_place_is_named) {
     expect_usage_error({"survey", "--functions", "fs/open.c:9"}, line);
 }
 
+TEST(App, a_pattern_may_begin_and_end_with_brackets) {
+    const AppResult none = run_app({"count", "[x]no_such_functio[n]", "[y]no_such_functio[n]"});
+    EXPECT_EQ(none.status, 9);
+    EXPECT_THAT(none.err,
+                testing::HasSubstr("no function is named like '[x]no_such_functio[n]'\n"));
+}
+
 TEST(App, functions_by_a_pattern) {
     const AppResult none = run_app({"functions", "no_such_function_*"});
     EXPECT_EQ(none.status, 9);

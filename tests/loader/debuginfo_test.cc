@@ -64,6 +64,14 @@ TEST(DebugFile, WhatIsNamedIsAFolderOrAnElfFile) {
     EXPECT_THAT(refused("/proc/self/exe"), HasSubstr("belongs to another build"));
 }
 
+TEST(DebugFile, OfAnotherKernelIsOfTheSameBuildWhereBothTell) {
+    const std::string kernel = "/proc/self/exe";
+    EXPECT_EQ(find_debug_file_of(kernel, "", kernel), kernel);
+    EXPECT_EQ(find_debug_file_of("/etc/passwd", "", kernel), kernel) << "BTF alone tells none";
+    EXPECT_THAT([&] { (void)find_debug_file_of(kernel, "", "/bin/sh"); },
+                ThrowsMessage<Error>("/bin/sh: belongs to another build than /proc/self/exe"));
+}
+
 TEST(SourceText, TheBuildsFoldersGiveWayToTheUsers) {
     const std::filesystem::path folder = testing::TempDir() + "source_text_test";
     std::filesystem::create_directories(folder / "net/ipv4");

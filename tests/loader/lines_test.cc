@@ -5,12 +5,16 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 
 #include "debuginfo/function_lines.h"
+#include "debuginfo/inlined_index.h"
 #include "debuginfo/variables.h"
 #include "expect_error.h"
+#include "temp_file.h"
 #include "trace/find_sites.h"
 
 namespace djprobe::loader {
@@ -327,6 +331,32 @@ TEST(TraceQuestion, MayBeALine) {
     EXPECT_EQ(expect_error(ExitCode::kUsage, [&] { parse_place("vfs_read:470", asked); }),
               "'vfs_read:470': write vfs_read:+470 for a line that is counted from the function's, "
               "or FILE:470");
+}
+
+std::string contents(const std::filesystem::path& file) {
+    std::ifstream stream(file, std::ios::binary);
+    return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+TEST(InlinedIndex, ThatACrashHasCutIsMadeAgain) {
+    const Files files;
+    setenv("XDG_CACHE_HOME", files.path().c_str(), 1);
+    // With a build ID, by which it is kept.
+    const std::string object = files.path() / "sample";
+    ASSERT_EQ(std::system(("ld -r --build-id -o " + object + " " DJPROBE_LINES_OBJECT).c_str()), 0);
+    const DwarfFile debug = DwarfFile::open(object);
+    const std::string whole = InlinedIndex::of(debug).text();
+    const std::filesystem::directory_iterator kept(files.path() / "djprobe");
+    const std::string file = kept->path();
+    const std::string text = contents(file);
+    EXPECT_GT(text.size(), whole.size());
+    for (std::size_t size = text.size(); size-- > 0;) {
+        std::ofstream(file, std::ios::binary) << text.substr(0, size);
+        EXPECT_EQ(InlinedIndex::of(debug).text(), whole) << "cut to " << size;
+        EXPECT_EQ(contents(file), text);
+    }
+    EXPECT_EQ(InlinedIndex::of(debug).text(), whole);
+    unsetenv("XDG_CACHE_HOME");
 }
 
 }  // namespace

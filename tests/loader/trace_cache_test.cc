@@ -47,6 +47,35 @@ TEST(TraceCache, keeps_what_is_compiled_and_only_where_it_is_safe) {
     unsetenv("XDG_CACHE_HOME");
 }
 
+TEST(TraceCache, makes_no_folder_in_a_home_that_is_another_users) {
+    if (geteuid() != 0) GTEST_SKIP() << "needs root";
+    const Files home;
+    ASSERT_EQ(chown(home.path().c_str(), 65534, 65534), 0);
+    const char* const own = std::getenv("HOME");
+    const std::string before = own ? own : "/";
+    setenv("HOME", home.path().c_str(), 1);
+    EXPECT_FALSE(cache_folder());
+    EXPECT_FALSE(std::filesystem::exists(home.path() / ".cache"));
+    ASSERT_EQ(chown(home.path().c_str(), 0, 0), 0);
+    EXPECT_TRUE(cache_folder());
+    setenv("HOME", before.c_str(), 1);
+}
+
+TEST(TraceCache, leaves_no_part_where_the_disk_is_full) {
+    const Files files;
+    setenv("XDG_CACHE_HOME", files.path().c_str(), 1);
+    {
+        TempDir directory;
+        const SmallFiles full(10'000);
+        // The object is small, its text is not.
+        compiled("int kept;\n//" + std::string(9'000, ' ') + "\n",
+                 "//" + std::string(5'000, ' ') + "\n", {}, directory);
+    }
+    for (const auto& file : std::filesystem::directory_iterator(files.path() / "djprobe"))
+        EXPECT_EQ(file.path().extension(), ".o") << file.path();
+    unsetenv("XDG_CACHE_HOME");
+}
+
 TEST(TraceCompiled, says_why_it_cannot_be_written) {
     TempDir directory;
     const SmallFiles full(10'000);

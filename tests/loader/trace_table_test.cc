@@ -172,6 +172,7 @@ TEST(TraceTable, shows_stacks_below_and_folds_them_from_the_outermost_frame) {
     EXPECT_EQ(table_text({result}, {.folded = true}), "dd;ksys_read;vfs_read 3\n");
     const auto json = nlohmann::json::parse(table_text({result}, {.style = Style::kJson}));
     EXPECT_EQ(json["results"][0]["key"]["kstack"][1], "ksys_read+0x6b");
+    EXPECT_EQ(table_text({{{part("comm", "a;b")}, 3}}, {.folded = true}), "a:b 3\n");
 }
 
 std::string refused(const TraceOptions& options) {

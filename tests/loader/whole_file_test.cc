@@ -66,6 +66,17 @@ TEST(WholeFile, is_written_in_place_where_it_is_open) {
     EXPECT_EQ(text_in(files.path() / "out"), "new more");
 }
 
+TEST(WholeFile, may_have_the_longest_name) {
+    const Files files;
+    const auto file = files.path() / std::string(255, 'n');
+    check_writable("--report", file);
+    write_whole("--report", file, "new");
+    EXPECT_EQ(text_in(file), "new");
+    const auto longer = files.path() / std::string(256, 'n');
+    EXPECT_EQ(expect_error(ExitCode::kFailure, [&] { check_writable("--report", longer); }),
+              "--report: " + longer.string() + ": File name too long");
+}
+
 TEST(WholeFile, may_be_a_pipe) {
     const Files files;
     const auto fifo = files.path() / "fifo";
