@@ -159,7 +159,9 @@ void djk_give_up_seats() {
     kernel->kprobes.give_up_left();
 }
 
-unsigned int djk_missed_in_kprobe(const djk_seat* seat) { return seat->missed; }
+unsigned int djk_missed_in_kprobe(const djk_seat* seat) {
+    return seat->missed;
+}
 
 void djk_show_patch(djk_patch* patch) {
     if (!kernel->text_locked) fail("%#lx: a patch is shown without the text lock", patch->address);
