@@ -124,9 +124,9 @@ int Child::end(const std::function<void()>& idle) {
         if (idle) idle();
         if (left <= 0) tree.kill_all();
     }
-    // It runs for as long as it likes.
-    if (tree.is_out_of_reach(pid_)) return pid_ = 0;
-    return wait();
+    if (!tree.is_out_of_reach(pid_)) return wait();
+    pid_ = 0;  // it runs for as long as it likes
+    return 0;
 }
 
 std::string describe_wait_status(int status) {
