@@ -3,7 +3,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "base/error.h"
 #include "cli/checks.h"
@@ -75,12 +77,21 @@ void add_options(CLI::App& command, CoverOptions& options) {
     command.add_flag("-j,--json", options.json, "The coverage as NDJSON")->excludes(annotate);
 }
 
+// Also by another way there: "a" and "./a". Neither has to exist.
+bool is_same_file(const std::string& one, const std::string& other) {
+    std::error_code unknown;
+    const auto whole = [&](const std::string& name) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(name, unknown), unknown);
+    };
+    return one == other || whole(one) == whole(other);
+}
+
 void check_reports(const CoverOptions& options) {
     if (options.lcov == "-" && options.pcs == "-")
         fail(ExitCode::kUsage, "--lcov and --pcs: only one of them can go to stdout");
     if (options.source && !options.annotate && !options.lcov)
         fail(ExitCode::kUsage, "--source: is for what has lines: add --annotate or --lcov");
-    if (options.lcov && options.lcov == options.pcs)
+    if (options.lcov && options.pcs && is_same_file(*options.lcov, *options.pcs))
         fail(ExitCode::kUsage, "--lcov and --pcs: each needs a file of its own, and both name {}",
              *options.lcov);
     if (options.json && (options.lcov == "-" || options.pcs == "-"))

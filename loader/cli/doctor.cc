@@ -71,7 +71,7 @@ std::string json_of(const Finding& finding) {
 
 // What else is bad keeps djprobe's module away, but not the kernel's own probes.
 bool keeps_all_away(const Finding& finding) {
-    const auto checks = {"/sys", "rights", "configuration", "lockdown"};
+    const auto checks = {"/sys", "rights", "configuration", "kprobes", "lockdown"};
     return std::ranges::find(checks, finding.check) != checks.end();
 }
 
@@ -87,8 +87,8 @@ int run_doctor_verb(bool json) {
     if (std::ranges::any_of(findings, keeps_all_away))
         say("probeload: {} must be mended before probeload can attach\n", bad);
     else
-        say("probeload: {} must be mended before djprobe can attach; until then attach and trace "
-            "take the kernel's own probes\n",
+        say("probeload: {} must be mended before djprobe can attach; until then attach, "
+            "trace, count and latency take the kernel's own probes\n",
             bad);
     return static_cast<int>(ExitCode::kFailure);
 }

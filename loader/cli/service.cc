@@ -148,10 +148,13 @@ int stop(const std::string& name) {
     return static_cast<int>(ExitCode::kOk);
 }
 
-// The journal says nothing of a name that was mistyped.
-void tell_if_silent(const std::string& name) {
-    if (!has_printed(name))
-        say("probeload: the journal has nothing of {}: probeload status shows what runs\n", name);
+// The journal says nothing of a name that was mistyped. Who follows waits for what comes.
+void check_has_printed(const std::string& name, bool follows) {
+    if (has_printed(name)) return;
+    const std::string silent =
+        fmt::format("the journal has nothing of {}: probeload status shows what runs", name);
+    if (!follows) fail(ExitCode::kFailure, "{}", silent);
+    say("probeload: {}\n", silent);
 }
 
 CLI::Option* add_name(CLI::App& command, std::string& name) {
@@ -196,9 +199,10 @@ Command add_status(CLI::App& app) {
     return {
         command,
         [name, given]() -> int {
+            if (!given->empty()) check_service_name(*name);
+            check_systemd();
             if (given->empty())
                 become({"systemctl", "--no-pager", "--all", "list-units", "probeload@*.service"});
-            check_service_name(*name);
             become({"systemctl", "--no-pager", "--full", "status", unit_of(*name)});
         },
         codes()};
@@ -223,7 +227,7 @@ Command add_logs(CLI::App& app) {
                 check_service_name(options->name);
                 std::vector<std::string> words = {"journalctl", "--no-pager",          "-o", "cat",
                                                   "-u",         unit_of(options->name)};
-                tell_if_silent(options->name);
+                check_has_printed(options->name, options->follow);
                 if (options->follow) words.push_back("-f");
                 if (!options->lines.empty()) words.push_back("--lines=" + options->lines);
                 become(words);

@@ -87,8 +87,25 @@ void reject_option_before_command(int argc, const char* const* argv, const CLI::
     fail(ExitCode::kUsage, "unknown option {} (see --help)", name);
 }
 
+// "-func" is -f with the value "unc".
+void check_dashes(std::string_view word, const CLI::App& app) {
+    const std::string_view name = word.substr(0, word.find('='));
+    if (name.size() > 2 && app.get_option_no_throw(fmt::format("-{}", name)))
+        fail(ExitCode::kUsage, "{}: with one dash; did you mean -{}?", name, name);
+}
+
 bool has_value(const CLI::Option& option) {
     return option.get_items_expected_max() != 0;
+}
+
+[[noreturn]] void reject_value(const std::string& name) {
+    fail(ExitCode::kUsage, "{}: takes no value (see --help)", name);
+}
+
+// What a service declares may be "--json=true".
+void check_flag(const std::string& name, std::string_view word) {
+    if (word == name || word == name + "=true" || word == name + "=false") return;
+    reject_value(name);
 }
 
 // Flags may share a word: -jv. True where the next word is the value.
@@ -100,13 +117,16 @@ bool takes_next(std::string_view word, const CLI::App& app, const std::vector<Co
         // The parser would take the next word for it.
         if (has_value(*option) && name.size() + 1 == word.size())
             fail(ExitCode::kUsage, "{}: its value is missing (see --help)", name);
+        if (!has_value(*option)) check_flag(name, word);
         return has_value(*option) && name.size() == word.size();
     }
+    check_dashes(word, app);
     for (std::size_t i = 1; i < word.size(); ++i) {
         const std::string name = {'-', word[i]};
         const CLI::Option* const option = app.get_option_no_throw(name);
         if (!option) reject_option(word, name, app, commands);
         if (has_value(*option)) return i + 1 == word.size();
+        if (i + 1 < word.size() && word[i + 1] == '=') reject_value(name);
     }
     return false;
 }

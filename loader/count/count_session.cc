@@ -14,6 +14,7 @@
 #include "count/kernel_counting.h"
 #include "count/module_counting.h"
 #include "count/slots.h"
+#include "kernel/reason.h"
 #include "session/attach_session.h"
 #include "session/backend.h"
 #include "session/command.h"
@@ -38,11 +39,15 @@ std::vector<djprobe_action> actions_at(const SiteSpec& site, const CountOptions&
 }
 static_assert(kMostTaskConditions + kMostConditions + kSlotActions <= DJPROBE_ACTIONS_MAX);
 
-std::vector<std::vector<djprobe_action>> actions_of(const CountOptions& options) {
+std::vector<std::vector<djprobe_action>> actions_of(const CountOptions& options,
+                                                    Symbolizer& symbolizer) {
     std::vector<std::vector<djprobe_action>> actions;
     Prototypes prototypes;
-    for (const SiteSpec& site : options.sites)
+    for (const SiteSpec& site : options.sites) {
+        // Of a misspelt function BTF tells no arguments either.
+        if (options.conditions || options.histogram_of) check_symbol(site, symbolizer);
         actions.push_back(actions_at(site, options, prototypes));
+    }
     return actions;
 }
 
@@ -140,7 +145,7 @@ int run_count(const CountOptions& options, const Numbers& numbers) {
     SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
     Symbolizer symbolizer;
-    const std::vector<std::vector<djprobe_action>> actions = actions_of(options);
+    const std::vector<std::vector<djprobe_action>> actions = actions_of(options, symbolizer);
     const std::optional<Device> device = open_for(options);
     UniqueFd map;
     if (device) {

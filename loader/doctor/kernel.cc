@@ -83,6 +83,18 @@ Findings examine_mounts(const Machine& machine) {
     return findings;
 }
 
+// The module needs CONFIG_KPROBES, whether or not the configuration can be read; the kernel's own
+// probes need more.
+Finding examine_kprobes(const Machine& machine) {
+    if (!machine.has("/sys/bus/event_source/devices"))
+        return {"kprobes", Health::Note, "cannot be seen without /sys"};
+    if (machine.has("/sys/bus/event_source/devices/kprobe"))
+        return {"kprobes", Health::Ok, "serve where djprobe does not"};
+    return {"kprobes", Health::Bad,
+            "this kernel is built without CONFIG_KPROBES or CONFIG_KPROBE_EVENTS: boot one that "
+            "has them, as Debian's do"};
+}
+
 Finding examine_ftrace(const Machine& machine) {
     if (machine.line("/proc/sys/kernel/ftrace_enabled").value_or("1") != "0")
         return {"ftrace", Health::Ok, "on"};
@@ -101,8 +113,8 @@ Finding examine_jit(const Machine& machine) {
 
 Findings examine_kernel(const Machine& machine) {
     Findings findings = examine_mounts(machine);
-    for (const auto examine_one :
-         {examine_release, examine_configuration, examine_btf, examine_ftrace, examine_jit})
+    for (const auto examine_one : {examine_release, examine_configuration, examine_btf,
+                                   examine_kprobes, examine_ftrace, examine_jit})
         findings.push_back(examine_one(machine));
     return findings;
 }

@@ -227,4 +227,11 @@ Error refusal(const SiteSpec& site, std::string_view program, const AbiReason& r
     return {code, fmt::format("{}: {}", site.str(), text)};
 }
 
+void check_symbol(const SiteSpec& site, Symbolizer& symbolizer) {
+    if (site.is_glob() || site.symbol.empty()) return;
+    const Kallsyms& kallsyms = symbolizer.kallsyms();
+    if (!kallsyms.symbols().empty() && kallsyms.find(site.symbol).empty())
+        throw refusal(site, "", {DJPROBE_REASON_NO_SUCH_SYMBOL}, ENOENT, symbolizer);
+}
+
 }  // namespace djprobe::loader

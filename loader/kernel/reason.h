@@ -38,5 +38,7 @@ std::string describe_reason(const AbiReason& reason, Symbolizer& symbolizer);
 /// a refused DJPROBE_IOC_EXPLAIN.
 Error refusal(const SiteSpec& site, std::string_view program, const AbiReason& reason, int error,
               Symbolizer& symbolizer);
+/// Throws refusal() where the kernel has no symbol of that name, as far as it shows any.
+void check_symbol(const SiteSpec& site, Symbolizer& symbolizer);
 
 }  // namespace djprobe::loader

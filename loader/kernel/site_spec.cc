@@ -122,7 +122,7 @@ SiteSpec parse_address(std::string_view text) {
 }
 
 SiteSpec parse_site(std::string_view text) {
-    return text.starts_with("0x") ? parse_address(text) : parse_function(text);
+    return starts_hex(text) ? parse_address(text) : parse_function(text);
 }
 
 }  // namespace djprobe::loader

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "kernel/traceable.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -22,9 +25,10 @@ std::string read_available() {
         // An empty list has no text, which the stream takes for an error.
         if (std::ifstream list(path); list && text << list.rdbuf()) return text.str();
     }
-    fail(ExitCode::kNoPermission,
-         "{}: cannot be read: mount tracefs (mount -t tracefs tracefs /sys/kernel/tracing), or be "
-         "root",
+    if (access(kLists[0], R_OK) != 0 && errno == EACCES)
+        fail(ExitCode::kNoPermission, "{}: cannot be read: be root", kLists[0]);
+    fail(ExitCode::kFailure,
+         "{}: is missing: mount tracefs first (mount -t tracefs tracefs /sys/kernel/tracing)",
          kLists[0]);
 }
 

@@ -20,12 +20,16 @@ std::string first_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
 }
 
-[[noreturn]] void fail_without_systemd(const std::string& why) {
-    // As sd_booted() finds out whether systemd runs.
+// As sd_booted() finds out.
+bool systemd_runs() {
     std::error_code unknown;
-    const bool runs = std::filesystem::is_directory("/run/systemd/system", unknown);
+    return std::filesystem::is_directory("/run/systemd/system", unknown);
+}
+
+[[noreturn]] void fail_without_systemd(const std::string& why) {
     fail(ExitCode::kFailure, "systemctl: {}: {}", first_line(why),
-         runs ? "systemd runs, but does not answer here" : "probes that stay need systemd");
+         systemd_runs() ? "systemd runs, but does not answer here"
+                        : "probes that stay need systemd");
 }
 
 // Its own words are several lines, and say to read others.
@@ -75,6 +79,11 @@ UnitState parse_state(std::string_view shown) {
     state.last_words = values["StatusText"];
     state.exit_code = exit_code_of(values);
     return state;
+}
+
+void check_systemd() {
+    if (!systemd_runs())
+        fail(ExitCode::kFailure, "systemd does not run here: probes that stay need it");
 }
 
 UnitState state_of(const std::string& name) {

@@ -22,6 +22,8 @@ struct UnitState {
     ExitCode exit_code = ExitCode::kFailure;  ///< with which the process has ended
 };
 
+/// Throws Error where systemd does not run.
+void check_systemd();
 /// Throws Error where there is no systemd.
 UnitState state_of(const std::string& name);
 /// The same from the answer of `systemctl show`: "KEY=VALUE" lines.

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <string>
+
 #include "base/error.h"
 #include "base/say.h"
 
@@ -22,14 +24,19 @@ std::optional<Device> open_device(Backend backend, bool session) {
     }
 }
 
-void note_no_module(Backend backend, djprobe_mode mode, const char* module) {
-    if (backend == Backend::kAuto)
+void note_no_module(Backend backend, djprobe_mode mode, const Shown& shown) {
+    if (backend == Backend::kAuto && !has_no_kprobes(shown))
         say("probeload: {}: the kernel's own probes take its place\n",
-            access(module, F_OK) == 0 ? "djprobe is loaded, but not in this /dev"
-                                      : "djprobe is not loaded");
+            access(shown.module, F_OK) == 0 ? "djprobe is loaded, but not in this /dev"
+                                            : "djprobe is not loaded");
     if (mode == DJPROBE_MODE_INT3)
         say("probeload: int3 only: that is djprobe's; for its own probes the kernel chooses "
             "between int3, jump and ftrace\n");
+}
+
+bool has_no_kprobes(const Shown& shown) {
+    const std::string kprobe = std::string(shown.event_sources) + "/kprobe";
+    return access(shown.event_sources, F_OK) == 0 && access(kprobe.c_str(), F_OK) != 0;
 }
 
 // The kernel single-steps or emulates a copy there, and takes its faults to the table; at the call

@@ -17,6 +17,7 @@
 #include "kernel/reason.h"
 #include "kernel/rights.h"
 #include "kernel/traceable.h"
+#include "session/backend.h"
 
 namespace djprobe::loader {
 namespace {
@@ -33,6 +34,11 @@ std::string mechanism_of(const Target& target) {
 [[noreturn]] void fail_to_attach(const Target& target, int error) {
     const std::string what =
         fmt::format("{}: the kernel's {}", target.site.str(), mechanism_of(target));
+    if (error == ENOENT && has_no_kprobes())
+        fail(ExitCode::kNotLoaded,
+             "{}: this kernel is built without it (CONFIG_KPROBE_EVENTS): load djprobe ('probeload "
+             "doctor' says what that needs)",
+             what);
     if (error == ENOENT || error == ESRCH)
         fail(ExitCode::kNoSuchSite, "{}: there is no such place", what);
     if (error == EILSEQ)

@@ -30,6 +30,7 @@
 #include "trace/action_session.h"
 #include "trace/actions.h"
 #include "trace/beside.h"
+#include "trace/cgroup.h"
 #include "trace/compiled.h"
 #include "trace/distributions.h"
 #include "trace/find_sites.h"
@@ -191,8 +192,7 @@ void check_function(const TraceOptions& options, const Types& types) {
         fail(ExitCode::kNoSuchSite, "{}: the kernel's types know no such function{}",
              question.function(), suggest(name, types.function_names()));
     Symbolizer symbolizer;
-    if (symbolizer.kallsyms().find(question.site.symbol).empty())
-        throw refusal(question.site, "", {DJPROBE_REASON_NO_SUCH_SYMBOL}, ENOENT, symbolizer);
+    check_symbol(question.site, symbolizer);
 }
 
 void add_sites(TraceOptions& options, const Types& types) {
@@ -364,8 +364,10 @@ int run_trace(const TraceOptions& asked, const Numbers& numbers) {
         tell_of_emitted(options, program);
         return 0;
     }
+    if (!options.emit && !needs_debuginfo(options.question)) check_function(options, types);
     const ActionChoice choice = choice_of(options);
     if (options.explain) {
+        if (options.question.filters.cgroup) (void)find_cgroup(*options.question.filters.cgroup);
         Output(STDOUT_FILENO)
             .print(explain_choice(options.question, choice, front_of(options, program)));
         return 0;
@@ -377,7 +379,6 @@ int run_trace(const TraceOptions& asked, const Numbers& numbers) {
     if (choice.actions && device) return run_in_detour(options, program, *choice.actions, numbers);
     if (device && takes_all(*device, options.question, program))
         options.attach.conditions = front_of(options, program).conditions;
-    if (!options.emit && !needs_debuginfo(options.question)) check_function(options, types);
     TempDir directory;
     const std::filesystem::path object = compiled_here(options, program, types, directory);
     if (options.emit) {

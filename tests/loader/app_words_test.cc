@@ -203,6 +203,15 @@ TEST(App, a_pattern_may_begin_and_end_with_brackets) {
                 testing::HasSubstr("no function is named like '[x]no_such_functio[n]'\n"));
 }
 
+TEST(App, one_dash_for_two_and_values_that_are_not_taken_are_told) {
+    expect_usage_error({"attach", "f.o", "-func", "vfs_read"},
+                       "-func: with one dash; did you mean --func?");
+    expect_usage_error({"count", "vfs_read", "-duration=2"},
+                       "-duration: with one dash; did you mean --duration?");
+    expect_usage_error({"list", "--json=foo"}, "--json: takes no value (see --help)");
+    expect_usage_error({"list", "-j=foo"}, "-j: takes no value (see --help)");
+}
+
 TEST(App, functions_by_a_pattern) {
     const AppResult none = run_app({"functions", "no_such_function_*"});
     EXPECT_EQ(none.status, 9);
@@ -219,6 +228,16 @@ TEST(App, a_misspelt_function_is_told_before_what_it_would_need) {
     EXPECT_EQ(lines.status, 9);
     EXPECT_THAT(lines.err,
                 StartsWith("probeload: vfs_raed: no such function; did you mean vfs_read"));
+    for (const std::vector<const char*>& words :
+         std::vector<std::vector<const char*>>{{"hist", "vfs_raed", "--of", "count"},
+                                               {"count", "vfs_raed", "--if", "count > 1"},
+                                               {"trace", "vfs_raed", "--explain"}}) {
+        const AppResult asked = run_app(words);
+        EXPECT_EQ(asked.status, 9) << words.front();
+        EXPECT_THAT(asked.err,
+                    StartsWith("probeload: vfs_raed: no such function; did you mean vfs_read"));
+    }
+    EXPECT_EQ(run_app({"trace", "vfs_read", "--cgroup", "/no/such", "--explain"}).status, 2);
     const AppResult module = run_app({"lines", "nosuch:f", "--debuginfo", "/no/such/folder"});
     EXPECT_EQ(module.status, 9);
     EXPECT_EQ(module.err, "probeload: nosuch:f: no module nosuch is loaded: modprobe nosuch\n");
@@ -262,6 +281,8 @@ TEST(App, options_that_would_have_no_effect_are_refused) {
                        "--source: -j shows no text of the source");
     expect_usage_error({"cover", "vfs_read", "--source", "."},
                        "--source: is for what has lines: add --annotate or --lcov");
+    expect_usage_error({"cover", "vfs_read", "--lcov", "./a", "--pcs", "a"},
+                       "--lcov and --pcs: each needs a file of its own, and both name ./a");
     expect_usage_error({"cover", "vfs_read", "--lcov", "a", "--pcs", "a"},
                        "--lcov and --pcs: each needs a file of its own, and both name a");
 }

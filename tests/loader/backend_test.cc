@@ -25,7 +25,7 @@ TEST(Backend, kernel_has_no_sessions) {
 TEST(Backend, mode_that_the_kernel_does_not_take_is_not_passed_over_in_silence) {
     const auto said = [](Backend backend, djprobe_mode mode) {
         testing::internal::CaptureStderr();
-        note_no_module(backend, mode);
+        note_no_module(backend, mode, {"/nothing", "/nothing"});
         return testing::internal::GetCapturedStderr();
     };
     EXPECT_THAT(said(Backend::kAuto, DJPROBE_MODE_INT3), HasSubstr("probeload: int3 only: "));
@@ -36,11 +36,19 @@ TEST(Backend, mode_that_the_kernel_does_not_take_is_not_passed_over_in_silence) 
 TEST(Backend, device_that_this_dev_does_not_show_is_told_from_a_module_that_is_not_loaded) {
     const auto said = [](const char* module) {
         testing::internal::CaptureStderr();
-        note_no_module(Backend::kAuto, DJPROBE_MODE_AUTO, module);
+        note_no_module(Backend::kAuto, DJPROBE_MODE_AUTO, {module, "/nothing"});
         return testing::internal::GetCapturedStderr();
     };
     EXPECT_THAT(said("/nothing"), HasSubstr("djprobe is not loaded: the kernel's own probes"));
     EXPECT_THAT(said("/"), HasSubstr("is loaded, but not in this /dev: the kernel's own probes"));
+}
+
+TEST(Backend, kernel_without_probes_of_its_own_is_not_said_to_serve) {
+    EXPECT_TRUE(has_no_kprobes({.event_sources = "/"}));
+    EXPECT_FALSE(has_no_kprobes({.event_sources = "/nothing"}));
+    testing::internal::CaptureStderr();
+    note_no_module(Backend::kAuto, DJPROBE_MODE_AUTO, {"/nothing", "/"});
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST(Backend, takes_no_place_that_traps_on_each_trap) {

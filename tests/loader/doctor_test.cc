@@ -67,6 +67,14 @@ TEST_F(Doctor, configuration_names_what_is_missing_and_what_is_unwanted) {
     EXPECT_NE(cfi.text.find("with CONFIG_CFI_CLANG:"), std::string::npos);
 }
 
+TEST_F(Doctor, kernel_without_kprobes_is_told_where_its_configuration_is_not_to_be_read) {
+    EXPECT_EQ(find(examine_kernel(machine()), "kprobes").health, Health::Note);
+    write("/sys/bus/event_source/devices/software/type", "1\n");
+    EXPECT_EQ(find(examine_kernel(machine()), "kprobes").health, Health::Bad);
+    write("/sys/bus/event_source/devices/kprobe/type", "8\n");
+    EXPECT_EQ(find(examine_kernel(machine()), "kprobes").health, Health::Ok);
+}
+
 TEST_F(Doctor, switches_of_the_kernel_come_with_their_command) {
     write("/proc/sys/kernel/ftrace_enabled", "0\n");
     write("/proc/sys/net/core/bpf_jit_enable", "0\n");
