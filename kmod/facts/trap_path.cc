@@ -5,6 +5,20 @@
 #include "kernel_functions.h"
 
 namespace djprobe::kmod {
+namespace {
+
+/// By insertion: they are some hundreds, once.
+void sort(Span<u64> numbers) {
+    for (size_t i = 1; i < numbers.size(); ++i)
+        for (size_t at = i; at && numbers[at - 1] > numbers[at]; --at) {
+            const u64 smaller = numbers[at];
+            numbers[at] = numbers[at - 1];
+            numbers[at - 1] = smaller;
+        }
+}
+
+}  // namespace
+
 Refusal TrapPath::compute() {
     const KernelFunctions kernel;
     if (!kernel.is_ready()) return Refusal{Reason::NO_MEMORY};
@@ -14,13 +28,20 @@ Refusal TrapPath::compute() {
         djk_lacks(lacking->name, lacking->of);
     else if (refusal)
         djk_warn("the code that runs on every int3 is not known from here on", refusal.detail[0]);
+    sort({members_, count_});
     return refusal;
 }
 
 bool TrapPath::contains(u64 function) const {
-    for (size_t i = 0; i < count_; ++i)
-        if (members_[i] == function) return true;
-    return false;
+    size_t first = 0;
+    for (size_t end = count_; first < end;) {
+        const size_t middle = first + (end - first) / 2;
+        if (members_[middle] < function)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first < count_ && members_[first] == function;
 }
 
 }  // namespace djprobe::kmod

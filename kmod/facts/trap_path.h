@@ -18,7 +18,7 @@ class TrapPath {
     bool contains(u64 function) const;
 
   private:
-    u64 members_[x86::kMaxTrapPath] = {};
+    u64 members_[x86::kMaxTrapPath] = {};  ///< in their order
     size_t count_ = 0;
 };
 

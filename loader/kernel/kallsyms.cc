@@ -54,6 +54,14 @@ void retype_data(std::vector<Symbol>& symbols) {
             symbol->type = symbol->type == 't' || symbol->type == 'w' ? 'd' : 'D';
 }
 
+// Stable: where several names have one address, the kernel means the first one. The kernel lists
+// its own in that order, which are most.
+void sort_by_address(std::vector<Symbol>& symbols) {
+    const auto others = std::ranges::is_sorted_until(symbols, {}, &Symbol::address);
+    std::ranges::stable_sort(others, symbols.end(), {}, &Symbol::address);
+    std::ranges::inplace_merge(symbols, others, {}, &Symbol::address);
+}
+
 // A name without a module matches in every module, as the kernel's own lookup does.
 bool matches(const Symbol& symbol, std::string_view name) {
     const std::size_t colon = name.find(':');
@@ -70,10 +78,13 @@ std::string Symbol::qualified_name() const {
 Kallsyms Kallsyms::read(const char* path) {
     const UniqueFd fd(open(path, O_RDONLY | O_CLOEXEC));
     if (!fd) throw std::system_error(errno, std::generic_category(), path);
+    // More than any has yet. What is not used of it costs nothing; a larger one later is a copy.
+    constexpr std::size_t kRoom = 32 << 20, kMore = 1 << 20, kLeast = 64 << 10;
     std::string text;
+    text.reserve(kRoom);
     std::size_t used = 0;
     for (;;) {
-        text.resize(std::max<std::size_t>(used * 2, 4 << 20));
+        if (text.size() - used < kLeast) text.resize(used + kMore);
         const ssize_t got = ::read(fd.get(), text.data() + used, text.size() - used);
         if (got < 0 && errno == EINTR) continue;
         if (got < 0) throw std::system_error(errno, std::generic_category(), path);
@@ -96,8 +107,7 @@ Kallsyms Kallsyms::parse(std::string text) {
         }
         rest.remove_prefix(newline == rest.npos ? rest.size() : newline + 1);
     }
-    // Stable: where several names have one address, the kernel means the first one.
-    std::ranges::stable_sort(table->symbols, {}, &Symbol::address);
+    sort_by_address(table->symbols);
     retype_data(table->symbols);
     table->text_up_to.reserve(table->symbols.size());
     std::uint32_t last = 0;

@@ -14,10 +14,12 @@ slab=$(used Slab) available=$(used MemAvailable)
 begin=$(milliseconds)
 # shellcheck disable=SC2086  # no word where there is no option
 probeload count $how "$glob" \
-    -c "sed -n 's/^\(Slab\|MemAvailable\): *\([0-9]*\) kB/\1 \2/p' /proc/meminfo" >/tmp/out 2>&1 || true
+    -c "sed -n 's/^\(Slab\|MemAvailable\): *\([0-9]*\) kB/\1 \2/p; s/^\([0-9.]*\) .*/Uptime \1/p' \
+        /proc/uptime /proc/meminfo" >/tmp/out 2>&1 || true
 end=$(milliseconds)
 things=$(sed -n "s/^\([0-9]*\) functions* like .*/\1 functions/p; s/^counting \([0-9]* blocks\) of .*/\1/p" /tmp/out)
 during=$(sed -n 's/^Slab \([0-9]*\)$/\1/p' /tmp/out)
+counting=$(awk '$1 == "Uptime" { print int($2 * 1000) }' /tmp/out)
 left=$(sed -n 's/^MemAvailable \([0-9]*\)$/\1/p' /tmp/out)
 count=${things%% *}
 [ "${count:-0}" -gt 0 ] || {
@@ -25,6 +27,7 @@ count=${things%% *}
     echo 'mass.sh: nothing was counted' >&2
     exit 1
 }
-echo "$things, $((end - begin)) ms: $(((end - begin) * 1000 / count)) us each"
+echo "$things, all counted $((counting - begin)) ms after the command"
+echo "$((end - begin)) ms until all text is the original again: $(((end - begin) * 1000 / count)) us each"
 echo "$((during - slab)) KiB of slabs: $(((during - slab) * 1024 / count)) bytes each"
 echo "$(((available - left) / 1024)) MiB less memory in all"

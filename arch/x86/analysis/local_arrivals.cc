@@ -40,6 +40,21 @@ i32 read_displacement(const u8* bytes) {
     return displacement;
 }
 
+/// One behind the last of the first `count` numbers for which `is` holds, or 0. Four at a time,
+/// because every byte of a function is asked about.
+template <class Is>
+[[gnu::always_inline]] inline size_t last_that(size_t count, Is&& is) {
+    for (; count % 4; --count)
+        if (is(count - 1)) return count;
+    for (; count; count -= 4) {
+        if (is(count - 1)) return count;
+        if (is(count - 2)) return count - 1;
+        if (is(count - 3)) return count - 2;
+        if (is(count - 4)) return count - 3;
+    }
+    return 0;
+}
+
 /// One behind where the last 4 bytes begin that could be the displacement of a direct branch into
 /// `targets`, or 0. A displacement always ends its instruction.
 size_t find_last_long(const Code& code, Range targets) {
@@ -48,10 +63,10 @@ size_t find_last_long(const Code& code, Range targets) {
     // All of it in 32 bits, as far as they decide.
     const u32 distance = static_cast<u32>(targets.begin - code.address - 4);
     const u32 size = static_cast<u32>(targets.size());
-    for (size_t i = code.bytes.size() - 3; i-- > 0;)
-        if (static_cast<u32>(read_displacement(bytes + i)) + static_cast<u32>(i) - distance < size)
-            return i + 1;
-    return 0;
+    return last_that(code.bytes.size() - 3, [=](size_t i) {
+        return static_cast<u32>(read_displacement(bytes + i)) + static_cast<u32>(i) - distance <
+               size;
+    });
 }
 
 /// The same for the 2 bytes of an xbegin's.
@@ -73,15 +88,17 @@ size_t find_last_short(const Code& code, Range targets) {
     const u64 low = targets.begin - kShortReach, high = targets.end + kShortReach;
     const u64 from = low > range.begin ? low : range.begin;
     const u64 until = high < range.end ? high : range.end;
+    if (until < from + 2) return 0;
+    const size_t first = from - range.begin;
+    bytes += first;
     // As above.
-    const u32 distance = static_cast<u32>(targets.begin - code.address - 2);
+    const u32 distance = static_cast<u32>(targets.begin - from - 2);
     const u32 size = static_cast<u32>(targets.size());
-    for (u64 at = until; at > from + 1; --at) {
-        const size_t i = at - range.begin - 2;
-        const u64 offset = i + static_cast<u64>(static_cast<i64>(static_cast<i8>(bytes[i + 1])));
-        if (static_cast<u32>(offset) - distance < size && is_short_branch(bytes[i])) return i + 1;
-    }
-    return 0;
+    const size_t last = last_that(until - from - 1, [=](size_t i) {
+        const u32 displacement = static_cast<u32>(static_cast<i8>(bytes[i + 1]));
+        return displacement + static_cast<u32>(i) - distance < size && is_short_branch(bytes[i]);
+    });
+    return last ? first + last : 0;
 }
 
 constexpr size_t larger(size_t one, size_t other) {
@@ -127,10 +144,9 @@ constexpr JumpOpcodes kJumpOpcodes;
 /// Behind which address no byte of `function` could begin an indirect jump or one through a thunk.
 u64 end_of_indirect_jumps(const Code& function, const IndirectThunks& thunks) {
     const u8* bytes = function.bytes.data();
-    for (size_t i = function.bytes.size(); i-- > 0;)
-        if (kJumpOpcodes.of[bytes[i]] && may_be_indirect_jump(function, thunks, i))
-            return function.address + i + 1;
-    return function.address;
+    return function.address + last_that(function.bytes.size(), [&](size_t i) {
+               return kJumpOpcodes.of[bytes[i]] && may_be_indirect_jump(function, thunks, i);
+           });
 }
 
 bool is_through_thunk(const Insn& insn, const IndirectThunks& thunks) {

@@ -10,19 +10,21 @@ constexpr u8 kGs = 0x65, kOperandSize = 0x66, kCs = 0x2e, kEscape = 0x0f;
 constexpr size_t kMostPadding = 7;
 
 /// What follows an opcode. 0: not one of the common forms.
-enum Form : u8 {
-    kAlone = 1,       ///< nothing need follow
-    kModrm = 2,       ///< a ModRM byte, with SIB and displacement
-    kImm8 = 4,        ///< then an immediate
-    kImm32 = 8,       ///< of 4 bytes, sign-extended to 64 bits with REX.W
-    kRel8 = 16,       ///< a branch's displacement
-    kRel32 = 32,      ///< the same
-    kReg0 = 64,       ///< only with ModRM.reg 0: other values are other instructions
-    kPlainOnly = 128  ///< only without a prefix
+enum Form : u16 {
+    kAlone = 1,        ///< nothing need follow
+    kModrm = 2,        ///< a ModRM byte, with SIB and displacement
+    kImm8 = 4,         ///< then an immediate
+    kImm32 = 8,        ///< of 4 bytes, sign-extended to 64 bits with REX.W; of 2 in 16 bits
+    kRel8 = 16,        ///< a branch's displacement
+    kRel32 = 32,       ///< the same
+    kReg0 = 64,        ///< only with ModRM.reg 0: other values are other instructions
+    kPlainOnly = 128,  ///< only without a prefix
+    kUnary = 256,      ///< with other values of ModRM.reg there is no immediate
+    kCalls = 512       ///< with some values of ModRM.reg it calls, jumps or pushes
 };
 
 struct Opcode {
-    u8 form = 0;
+    u16 form = 0;
     Kind kind = Kind::Plain;
 };
 
@@ -32,7 +34,7 @@ struct Forms {
     constexpr void set(unsigned int first, unsigned int last, unsigned int form,
                        Kind kind = Kind::Plain) {
         for (unsigned int opcode = first; opcode <= last; ++opcode)
-            of[opcode] = {static_cast<u8>(form), kind};
+            of[opcode] = {static_cast<u16>(form), kind};
     }
 };
 
@@ -72,10 +74,10 @@ constexpr Forms one_byte_forms() {
     forms.set(0xe8, 0xe8, kRel32 | kPlainOnly, Kind::Call);
     forms.set(0xe9, 0xe9, kRel32 | kPlainOnly, Kind::Jump);
     forms.set(0xeb, 0xeb, kRel8 | kPlainOnly, Kind::Jump);  // jmp
-    forms.set(0xf6, 0xf6, kModrm | kImm8 | kReg0);          // test
-    forms.set(0xf7, 0xf7, kModrm | kImm32 | kReg0);         // test
+    forms.set(0xf6, 0xf6, kModrm | kImm8 | kUnary);         // test; not, neg, mul, div
+    forms.set(0xf7, 0xf7, kModrm | kImm32 | kUnary);        // the same
     forms.set(0xfe, 0xfe, kModrm | kReg0);                  // inc
-    forms.set(0xff, 0xff, kModrm | kReg0);                  // inc
+    forms.set(0xff, 0xff, kModrm | kCalls);                 // inc, dec; call, jmp, push
     return forms;
 }
 
@@ -92,6 +94,7 @@ constexpr Forms two_byte_forms() {
     forms.set(0xaf, 0xaf, kModrm);                                  // imul
     forms.set(0xb3, 0xb3, kModrm);                                  // btr
     forms.set(0xb6, 0xb7, kModrm);                                  // movz
+    forms.set(0xb9, 0xb9, kModrm | kPlainOnly, Kind::Trap);         // ud1
     forms.set(0xbb, 0xbb, kModrm);                                  // btc
     forms.set(0xbe, 0xbf, kModrm);                                  // movs
     return forms;
@@ -140,7 +143,7 @@ class Decoder {
     // Always inline, like the others: otherwise all that they know lies in memory.
     [[gnu::always_inline]] bool run(size_t size) {
         if (bytes_[0] == kOperandSize || bytes_[0] == kCs)
-            skip_padding();
+            take_padding();
         else if (bytes_[0] == kGs)
             prefixed_ = true, ++at_;
         if (bytes_[at_] >> 4 == 4) rex_ = bytes_[at_++], prefixed_ = true;
@@ -156,7 +159,7 @@ class Decoder {
         at_ += constant_length;
         if (at_ > size) return false;
         out_.length = static_cast<u8>(at_);
-        out_.kind = known.kind;
+        out_.kind = form_ & kCalls ? kind_ : known.kind;
         note_constant(constant, constant_length);
         return true;
     }
@@ -168,13 +171,16 @@ class Decoder {
     }
     bool wide() const { return rex_ & 8; }
 
-    /// The prefixes that only make a nop longer.
-    [[gnu::always_inline]] void skip_padding() {
+    /// The prefixes that only make a nop longer, or one that asks for 16 bits.
+    [[gnu::always_inline]] void take_padding() {
         size_t at = 0;
         while (at < kMostPadding && (bytes_[at] == kOperandSize || bytes_[at] == kCs))
             ++at;
-        const bool nop = bytes_[at] == kEscape && bytes_[at + 1] == 0x1f;
-        if (nop) at_ = at;
+        const bool nop = bytes_[at] == 0x90 || (bytes_[at] == kEscape && bytes_[at + 1] == 0x1f);
+        if (nop)
+            at_ = at;
+        else if (bytes_[0] == kOperandSize)
+            prefixed_ = short_ = true, at_ = 1;
     }
 
     /// With what follows, a ud2 may stand for another instruction: decode_any() knows.
@@ -185,6 +191,12 @@ class Decoder {
         const u8 modrm = bytes_[at_++];
         const u8 reg = modrm >> 3 & 7;
         if (form_ & kReg0 && reg) return false;
+        if (form_ & kUnary && reg) {
+            // Not of all CPUs' makers.
+            if (reg == 1) return false;
+            form_ = kModrm;
+        }
+        if (form_ & kCalls && !take_call(reg)) return false;
         // There is no such shift, and no lea of a register.
         if ((reg == 6 && is_shift()) || (modrm >= 0xc0 && is(0x8d))) return false;
         const Modrm& more = kModrms.of[modrm];
@@ -201,9 +213,18 @@ class Decoder {
         return true;
     }
 
+    /// The far ones lead elsewhere, and what a prefix does to a branch differs between CPUs.
+    [[gnu::always_inline]] bool take_call(u8 reg) {
+        if (reg < 2) return true;
+        if (reg == 2) kind_ = Kind::IndirectCall;
+        if (reg == 4) kind_ = Kind::IndirectJump;
+        return (reg == 2 || reg == 4 || reg == 6) && at_ == 2u + (rex_ != 0);
+    }
+
     size_t constant_size() const {
         if (form_ & (kImm8 | kRel8)) return 1;
         if (!(form_ & (kImm32 | kRel32))) return 0;
+        if (short_ && !wide()) return 2;
         return wide() && !escaped_ && opcode_ >> 3 == 0xb8 >> 3 ? 8 : 4;
     }
 
@@ -228,8 +249,10 @@ class Decoder {
     const u8* bytes_;
     Insn& out_;
     size_t at_ = 0;
-    u8 rex_ = 0, opcode_ = 0, form_ = 0, displacement_ = 0;
-    bool prefixed_ = false, escaped_ = false;
+    u16 form_ = 0;
+    u8 rex_ = 0, opcode_ = 0, displacement_ = 0;
+    Kind kind_ = Kind::Plain;
+    bool prefixed_ = false, escaped_ = false, short_ = false;
 };
 
 /// With it most functions begin.
