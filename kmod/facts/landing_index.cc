@@ -352,14 +352,8 @@ void LandingIndex::visit_rewritten(Range range, djk_flow_visit visit, void* cont
     }
     // A label or call that begins before the range may reach into it.
     const u64 from = range.begin - (x86::kJumpLength - 1);
-    size_t first = 0;
-    for (size_t end = rewritten_.size(); first < end;) {
-        const size_t middle = first + (end - first) / 2;
-        if (rewritten_[middle].place < from)
-            first = middle + 1;
-        else
-            end = middle;
-    }
+    size_t first = first_from(rewritten_.all(), from,
+                              [](const djk_rewrite& rewrite) { return rewrite.place; });
     for (; first < rewritten_.size() && rewritten_[first].place < range.end; ++first)
         visit(context, rewritten_[first].kind, rewritten_[first].place, rewritten_[first].target);
 }

@@ -33,15 +33,9 @@ Refusal TrapPath::compute() {
 }
 
 bool TrapPath::contains(u64 function) const {
-    size_t first = 0;
-    for (size_t end = count_; first < end;) {
-        const size_t middle = first + (end - first) / 2;
-        if (members_[middle] < function)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first < count_ && members_[first] == function;
+    const Span<const u64> members = {members_, count_};
+    const size_t at = first_from(members, function, [](u64 member) { return member; });
+    return at < count_ && members_[at] == function;
 }
 
 }  // namespace djprobe::kmod

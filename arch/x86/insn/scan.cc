@@ -32,15 +32,7 @@ bool may_be_padding(u8 byte) {
 
 /// The index of the first of `insns` that does not begin before `address`.
 size_t first_from(Span<const Insn> insns, u64 address) {
-    size_t first = 0;
-    for (size_t last = insns.size(); first < last;) {
-        const size_t middle = (first + last) / 2;
-        if (insns[middle].address < address)
-            first = middle + 1;
-        else
-            last = middle;
-    }
-    return first;
+    return djprobe::first_from(insns, address, [](const Insn& insn) { return insn.address; });
 }
 
 }  // namespace

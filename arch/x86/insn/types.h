@@ -43,6 +43,20 @@ class Span {
     size_t size_ = 0;
 };
 
+/// The index of the first of `all`, whose keys ascend, with a key of at least `least`.
+template <class T, class KeyOf>
+constexpr size_t first_from(Span<T> all, u64 least, KeyOf&& key_of) {
+    size_t first = 0;
+    for (size_t end = all.size(); first < end;) {
+        const size_t middle = first + (end - first) / 2;
+        if (key_of(all[middle]) < least)
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
 // Always inline: the kernel's build has no room for a function that several objects hold.
 [[gnu::always_inline]] inline void copy_bytes(u8* to, Span<const u8> from) {
     for (size_t i = 0; i < from.size(); ++i)
