@@ -40,8 +40,7 @@ void djk_give_up_seats(void);
 unsigned int djk_missed_in_kprobe(const struct djk_seat *seat);
 
 /* The original bytes behind a kprobe at `address`, as many as its jump would hide. False: no kprobe
- * has changed the text there. Does not sleep. The caller holds djk_text_lock() for an answer that
- * agrees with the text. */
+ * has changed the text there. Under djk_text_lock(). */
 #define DJK_KPROBE_BYTES 5
 bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_BYTES]);
 

@@ -20,6 +20,9 @@
  * The kernel calls all of them with kprobe_mutex held. djk_text_lock() takes it too, and so it
  * guards the patches. text_mutex is not always held: optimize_all_kprobes(), and the end of one of
  * several kprobes at a place, ask the last question without it.
+ *
+ * A fault of ftrace may end that for one of them (6.1: fentry and fexit programs on it). The others
+ * notice: bytes are recovered only while a kprobe or its jump is prepared, and always then.
  */
 #include "kprobe_view.h"
 
@@ -51,12 +54,16 @@ static struct djk_patch **line_of(unsigned long address)
 	return &lines[(address >> LINE_SHIFT) % LINES];
 }
 
+/* How many patches are shown. */
+static unsigned long shown;
+
 void djk_show_patch(struct djk_patch *patch)
 {
 	struct djk_patch **line = line_of(patch->address);
 
 	patch->next = *line;
 	*line = patch;
+	shown++;
 }
 
 void djk_hide_patch(struct djk_patch *patch)
@@ -66,6 +73,7 @@ void djk_hide_patch(struct djk_patch *patch)
 	while (*link != patch)
 		link = &(*link)->next;
 	*link = patch->next;
+	shown--;
 }
 
 /* The first patch behind `after` (NULL: of all) that has a byte in [begin, end). A patch is listed
@@ -148,9 +156,54 @@ enum hooked { RECOVER, PREPARE, PREPARE_JUMP, CHECK_JUMP, HOOKED };
 /* Where each of them goes on behind its ftrace call. */
 static unsigned long originals[HOOKED] __ro_after_init;
 
+/* Under djk_text_lock(). */
+static bool preparing; /* prepare() or prepare_jump() runs, or djk_recover() */
+static bool recovered; /* recover() has run */
+
 static unsigned long call_original(enum hooked hooked, unsigned long a, unsigned long b)
 {
 	return djk_call(originals[hooked], a, b, 0, 0, 0);
+}
+
+/* As call_original(), of those that recover bytes. */
+static int call_preparing(enum hooked hooked, unsigned long a, unsigned long b)
+{
+	int error;
+
+	preparing = true;
+	error = djk_int(call_original(hooked, a, b));
+	preparing = false;
+	return error;
+}
+
+unsigned long djk_recover(unsigned char *bytes, unsigned long address)
+{
+	unsigned long place;
+
+	preparing = true;
+	place = djk_call2(recover_probed_instruction, bytes, address);
+	preparing = false;
+	return place;
+}
+
+static void tell_of_bypass(void)
+{
+	pr_warn_once("ftrace does not lead all calls here that it has agreed to: kprobes of the "
+		     "kernel near probes are refused from now on\n");
+}
+
+/* Whether ftrace still leads to recover(). */
+static bool is_recover_led_here(unsigned long address)
+{
+	kprobe_opcode_t bytes[MAX_INSN_SIZE];
+
+	recovered = false;
+	preparing = true;
+	djk_call(originals[RECOVER] - MCOUNT_INSN_SIZE, (unsigned long)bytes, address, 0, 0, 0);
+	preparing = false;
+	if (!recovered)
+		tell_of_bypass();
+	return recovered;
 }
 
 /* What the kernel knows of the first byte at an address, by a kprobe that is there. */
@@ -182,16 +235,21 @@ static struct first_byte first_byte_at(unsigned long address)
  * they cannot be read. As __recover_optprobed_insn() does, which it calls first. */
 static unsigned long recover(kprobe_opcode_t *bytes, unsigned long address)
 {
-	const unsigned long recovered = call_original(RECOVER, (unsigned long)bytes, address);
+	const unsigned long place = call_original(RECOVER, (unsigned long)bytes, address);
 	struct djk_patch *patch = next_patch(NULL, address, address + MAX_INSN_SIZE);
 	struct first_byte first;
 
-	if (!recovered || address == copied_as_is)
-		return recovered;
-	if (recovered == address) {
+	recovered = true;
+	if (!preparing && patch) {
+		tell_of_bypass();
+		return 0;
+	}
+	if (!place || address == copied_as_is)
+		return place;
+	if (place == address) {
 		first = first_byte_at(address);
 		if (!patch && !first.is_stale)
-			return recovered;
+			return place;
 		if (copy_from_kernel_nofault(bytes, (void *)address, MAX_INSN_SIZE))
 			return 0;
 		/* The caller undoes a kprobe's int3 only where this function has undone nothing. */
@@ -210,10 +268,10 @@ static int prepare(struct kprobe *kprobe)
 	int error;
 
 	/* An int3 on the first byte of our jump works: the kprobe copies and runs our jump. */
-	if (patch && patch->jump != address)
+	if ((patch && patch->jump != address) || (shown && !is_recover_led_here(address)))
 		return -EBUSY;
 	copied_as_is = patch ? address : 0;
-	error = djk_int(call_original(PREPARE, (unsigned long)kprobe, 0));
+	error = call_preparing(PREPARE, (unsigned long)kprobe, 0);
 	copied_as_is = 0;
 	if (!error)
 		note_new(address);
@@ -232,7 +290,7 @@ static int prepare_jump(struct optimized_kprobe *kprobe, struct kprobe *unused)
 {
 	if (!may_jump(&kprobe->kp))
 		return -EBUSY;
-	return djk_int(call_original(PREPARE_JUMP, (unsigned long)kprobe, (unsigned long)unused));
+	return call_preparing(PREPARE_JUMP, (unsigned long)kprobe, (unsigned long)unused);
 }
 
 static int check_jump(struct optimized_kprobe *kprobe)

@@ -12,6 +12,8 @@ struct djk_doubt;
 int djk_kprobe_view_start(struct djk_doubt *doubt);
 /* Prove that the kernel decides by these patches. Sleeps. 0, or a negative errno with the doubt. */
 int djk_kprobe_view_check(struct djk_doubt *doubt);
+/* As the kernel's recover_probed_instruction(), for ourselves. Under djk_text_lock(). */
+unsigned long djk_recover(unsigned char *bytes, unsigned long address);
 /* Undo the start. No patch is shown any more. Sleeps until no task is in this code. */
 void djk_kprobe_view_stop(void);
 

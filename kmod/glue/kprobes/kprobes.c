@@ -4,6 +4,7 @@
 
 #include "../kernel/imports.h"
 #include "../kernel.h"
+#include "kprobe_view.h"
 
 /* As kernel/kprobes.c has had since 2.6.10. */
 #define KPROBE_BUCKETS (1 << 6)
@@ -33,7 +34,7 @@ bool djk_recover_foreign(unsigned long address, unsigned char bytes[DJK_KPROBE_B
 	BUILD_BUG_ON(sizeof(insn) < DJK_KPROBE_BYTES);
 	preempt_disable();
 	if (djk_call1(get_kprobe, address))
-		recovered = djk_call2(recover_probed_instruction, insn, address);
+		recovered = djk_recover(insn, address);
 	preempt_enable();
 	memcpy(bytes, insn, DJK_KPROBE_BYTES);
 	/* For a kprobe that has patched nothing (disabled, or on the ftrace call) the answer is the
