@@ -49,30 +49,27 @@ static bool has_tail_call(const struct bpf_prog *prog)
 /*
  * From 6.18 on the verifier lets programs of this type write to the registers, for uprobes, and the
  * kernel refuses such a program where it attaches it to a kprobe: what runs here would return to
- * any address, with any stack. It does not look at programs that a tail call leads to, at any time:
- * one with a tail call gets a copy of the registers. What overrides a return needs the true ones.
+ * any address, with any stack. A program that overrides returns writes to them on all kernels, and
+ * only some functions may be overridden. The kernel does not look at programs that a tail call
+ * leads to, at any time: one with a tail call gets a copy of the registers. What overrides a return
+ * itself needs the true ones.
  */
-#ifdef DJK_PROG_WRITES
 static bool leads_to_writers(const struct bpf_prog *prog)
 {
-	return has_tail_call(prog);
-}
-
-static bool writes_registers(const struct bpf_prog *prog)
-{
-	return prog->aux->kprobe_write_ctx || (prog->kprobe_override && has_tail_call(prog));
-}
-#else
-static bool leads_to_writers(const struct bpf_prog *prog)
-{
+#if !defined(DJK_PROG_WRITES) && !defined(CONFIG_BPF_KPROBE_OVERRIDE)
 	return false;
-}
-
-static bool writes_registers(const struct bpf_prog *prog)
-{
-	return false;
-}
 #endif
+	return !prog->kprobe_override && has_tail_call(prog);
+}
+
+static bool writes_registers(const struct bpf_prog *prog)
+{
+#ifdef DJK_PROG_WRITES
+	return prog->aux->kprobe_write_ctx || (prog->kprobe_override && has_tail_call(prog));
+#else
+	return false;
+#endif
+}
 
 /*
  * An extension (freplace) replaces a whole program. The verifier checks it as one of that kind, but

@@ -77,16 +77,28 @@ static __always_inline u64 run_entry_program(const struct bpf_prog *prog, struct
 	return run.result;
 }
 
-static u64 run_one_of(struct djk_full_handler *handler, bool entry, struct pt_regs *regs)
+static __always_inline u64 run_on(struct djk_full_handler *handler, bool entry,
+				  struct pt_regs *regs)
 {
-	struct pt_regs copy;
-
-	if (handler->copies) {
-		copy = *regs;
-		regs = &copy;
-	}
 	return entry ? run_entry_program(handler->entry_prog, regs)
 		     : bpf_prog_run(handler->prog, regs);
+}
+
+/* Apart: kernels are built so that each hit would clear the room for the copy, used or not. */
+static noinline u64 run_on_copy(struct djk_full_handler *handler, bool entry,
+				const struct pt_regs *regs)
+{
+	struct pt_regs copy = *regs;
+
+	return run_on(handler, entry, &copy);
+}
+NOKPROBE_SYMBOL(run_on_copy);
+
+static u64 run_one_of(struct djk_full_handler *handler, bool entry, struct pt_regs *regs)
+{
+	if (unlikely(handler->copies))
+		return run_on_copy(handler, entry, regs);
+	return run_on(handler, entry, regs);
 }
 NOKPROBE_SYMBOL(run_one_of);
 

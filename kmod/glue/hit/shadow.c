@@ -67,6 +67,9 @@ MODULE_PARM_DESC(instances, "what a probe in shadow mode begins with; more are a
 
 static struct {
 	unsigned long trampoline, alloc, free, add_node, recycle;
+	/* What the graph tracer puts in place of a return address, and later kernels' fprobes by it.
+	 * 0: there is none. */
+	unsigned long graph;
 } rethook;
 
 static LIST_HEAD(all_shadows);
@@ -163,9 +166,20 @@ static struct rethook_node *take_of_reserve(struct djk_shadow *shadow, struct po
 }
 NOKPROBE_SYMBOL(take_of_reserve);
 
-/* NULL: the shadow is stopped or asleep, no instance is left, or this is an NMI, in which the pools
- * must not be used. */
-static struct rethook_node *take_or_miss(struct djk_full_handler *handler, bool allowed)
+/*
+ * The graph tracer has the call's return. An unwinder asks the graph tracer for the true address
+ * first, and then rethook: with ours on top of the graph tracer's it would find the latter, and
+ * stop. A live patch would wait for the task as long as it is inside.
+ */
+static __always_inline bool is_graphed(const struct pt_regs *regs)
+{
+	return *(const unsigned long *)regs->sp == rethook.graph;
+}
+
+/* NULL: the shadow is stopped or asleep, no instance is left, the return is another tracer's, or
+ * this is an NMI, in which the pools must not be used. */
+static struct rethook_node *take_or_miss(struct djk_full_handler *handler,
+					 const struct pt_regs *regs, bool allowed)
 {
 	struct djk_shadow *const shadow = handler->shadow;
 	const u8 state = READ_ONCE(shadow->state);
@@ -173,7 +187,7 @@ static struct rethook_node *take_or_miss(struct djk_full_handler *handler, bool 
 
 	if (state == SHADOW_STOPPED)
 		return NULL;
-	if (allowed && state == SHADOW_RUNNING)
+	if (allowed && state == SHADOW_RUNNING && !is_graphed(regs))
 		node = take_of_reserve(shadow, smp_load_acquire(&shadow->pools));
 	if (!node)
 		this_cpu_inc(handler->counters->missed[allowed ? DJPROBE_MISS_NO_INSTANCE
@@ -187,7 +201,7 @@ static noinline void enter_slowly(struct djk_full_handler *handler, struct pt_re
 				  bool allowed, struct rethook_node *node)
 {
 	if (!node)
-		node = take_or_miss(handler, allowed);
+		node = take_or_miss(handler, regs, allowed);
 	if (!node)
 		return;
 	if (handler->begins && !begin_call(handler, regs, node + 1))
@@ -204,7 +218,7 @@ static __always_inline void enter(struct djk_full_handler *handler, struct pt_re
 	const bool allowed = (preempt_count() & NMI_MASK) == nmi;
 	struct rethook_node *node = NULL;
 
-	if (likely(allowed && READ_ONCE(shadow->state) == SHADOW_RUNNING))
+	if (likely(allowed && READ_ONCE(shadow->state) == SHADOW_RUNNING && !is_graphed(regs)))
 		node = take_own(smp_load_acquire(&shadow->pools));
 	if (unlikely(!node || handler->begins))
 		enter_slowly(handler, regs, allowed, node);
@@ -510,6 +524,7 @@ static struct notifier_block sleep_notifier = {
 int djk_shadow_init(void)
 {
 	rethook.trampoline = djk_lookup("arch_rethook_trampoline");
+	rethook.graph = djk_lookup("return_to_handler");
 	rethook.alloc = djk_lookup("rethook_alloc");
 	rethook.free = djk_lookup("rethook_free");
 	rethook.add_node = djk_lookup("rethook_add_node");
