@@ -137,10 +137,10 @@ enum djprobe_attach_flags {
 	 * traces stay true. Each call that is under way takes an instance. The module soon makes
 	 * more of them when they run short; a call that finds none is counted as missed
 	 * (NO_INSTANCE), and so is one whose return the kernel's graph tracer has, or from 7.x on
-	 * its fprobes (kprobe.multi): the stack would end there. The program does not see calls that are under way when the probe is
-	 * detached, nor those that return while it is disabled. Refused with NO_RETURN,
-	 * NO_FUNCTION, ENTRY_AGAIN, SPECIAL_RETURN, UNSCANNABLE (EACCES), NO_SHADOW (EOPNOTSUPP)
-	 * and as any site.
+	 * its fprobes (kprobe.multi): the stack would end there. The program does not see calls
+	 * that are under way when the probe is detached, nor those that return while it is
+	 * disabled. Refused with NO_RETURN, NO_FUNCTION, ENTRY_AGAIN, SPECIAL_RETURN, UNSCANNABLE
+	 * (EACCES), NO_SHADOW (EOPNOTSUPP) and as any site.
 	 */
 	DJPROBE_ATTACH_SHADOW = 2,
 	/*

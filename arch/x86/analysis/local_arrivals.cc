@@ -95,8 +95,9 @@ size_t find_last_short(const Code& code, Range targets) {
     const u32 distance = static_cast<u32>(targets.begin - from - 2);
     const u32 size = static_cast<u32>(targets.size());
     const size_t last = last_that(until - from - 1, [=](size_t i) {
-        const u32 displacement = static_cast<u32>(static_cast<i8>(bytes[i + 1]));
-        return displacement + static_cast<u32>(i) - distance < size && is_short_branch(bytes[i]);
+        const i32 displacement = static_cast<i8>(bytes[i + 1]);
+        return static_cast<u32>(displacement) + static_cast<u32>(i) - distance < size &&
+               is_short_branch(bytes[i]);
     });
     return last ? first + last : 0;
 }

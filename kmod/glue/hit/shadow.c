@@ -67,8 +67,8 @@ MODULE_PARM_DESC(instances, "what a probe in shadow mode begins with; more are a
 
 static struct {
 	unsigned long trampoline, alloc, free, add_node, recycle;
-	/* What the graph tracer puts in place of a return address, and later kernels' fprobes by it.
-	 * 0: there is none. */
+	/* What the graph tracer puts in place of a return address, and later kernels' fprobes by
+	 * it. 0: there is none. */
 	unsigned long graph;
 } rethook;
 

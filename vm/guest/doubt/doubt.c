@@ -42,8 +42,9 @@ MODULE_PARM_DESC(break_ftrace,
 
 static char *bypass = "";
 module_param(bypass, charp, 0400);
-MODULE_PARM_DESC(bypass, "and nothing else: a function on which ftrace leads nobody any more, though "
-			 "it has agreed to; of those that run under kprobe_mutex");
+MODULE_PARM_DESC(bypass,
+		 "and nothing else: a function on which ftrace leads nobody any more, though "
+		 "it has agreed to; of those that run under kprobe_mutex");
 
 static char *release = "";
 module_param(release, charp, 0400);
