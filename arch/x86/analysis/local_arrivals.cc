@@ -95,9 +95,8 @@ size_t find_last_short(const Code& code, Range targets) {
     const u32 distance = static_cast<u32>(targets.begin - from - 2);
     const u32 size = static_cast<u32>(targets.size());
     const size_t last = last_that(until - from - 1, [=](size_t i) {
-        const i32 displacement = static_cast<i8>(bytes[i + 1]);
-        return static_cast<u32>(displacement) + static_cast<u32>(i) - distance < size &&
-               is_short_branch(bytes[i]);
+        const u64 offset = i + static_cast<u64>(static_cast<i64>(static_cast<i8>(bytes[i + 1])));
+        return static_cast<u32>(offset) - distance < size && is_short_branch(bytes[i]);
     });
     return last ? first + last : 0;
 }
