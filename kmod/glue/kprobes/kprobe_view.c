@@ -21,8 +21,9 @@
  * guards the patches. text_mutex is not always held: optimize_all_kprobes(), and the end of one of
  * several kprobes at a place, ask the last question without it.
  *
- * A fault of ftrace may end that for one of them (6.1: fentry and fexit programs on it). The others
- * notice: bytes are recovered only while a kprobe or its jump is prepared, and always then.
+ * A fault of ftrace may end that for one of them (6.1: fentry and fexit programs on it). The first
+ * three notice that of each other: bytes are recovered only while a kprobe or its jump is prepared,
+ * and always then.
  */
 #include "kprobe_view.h"
 
@@ -188,15 +189,18 @@ unsigned long djk_recover(unsigned char *bytes, unsigned long address)
 
 static void tell_of_bypass(void)
 {
-	pr_warn_once("ftrace does not lead all calls here that it has agreed to: kprobes of the "
-		     "kernel near probes are refused from now on\n");
+	pr_warn_once("ftrace does not lead all calls here that it has agreed to: meanwhile kprobes "
+		     "of the kernel are refused, near probes or everywhere\n");
 }
 
-/* Whether ftrace still leads to recover(). */
-static bool is_recover_led_here(unsigned long address)
+/* Whether the kernel sees what is about `address` as it was: ftrace still leads to recover(), or
+ * there is no patch. */
+static bool is_recovered(unsigned long address)
 {
 	kprobe_opcode_t bytes[MAX_INSN_SIZE];
 
+	if (!shown)
+		return true;
 	recovered = false;
 	preparing = true;
 	djk_call(originals[RECOVER] - MCOUNT_INSN_SIZE, (unsigned long)bytes, address, 0, 0, 0);
@@ -268,7 +272,7 @@ static int prepare(struct kprobe *kprobe)
 	int error;
 
 	/* An int3 on the first byte of our jump works: the kprobe copies and runs our jump. */
-	if ((patch && patch->jump != address) || (shown && !is_recover_led_here(address)))
+	if ((patch && patch->jump != address) || !is_recovered(address))
 		return -EBUSY;
 	copied_as_is = patch ? address : 0;
 	error = call_preparing(PREPARE, (unsigned long)kprobe, 0);
@@ -288,7 +292,8 @@ static bool may_jump(const struct kprobe *kprobe)
 
 static int prepare_jump(struct optimized_kprobe *kprobe, struct kprobe *unused)
 {
-	if (!may_jump(&kprobe->kp))
+	/* A second kprobe at a place asks for the jump without prepare(). */
+	if (!may_jump(&kprobe->kp) || !is_recovered((unsigned long)kprobe->kp.addr))
 		return -EBUSY;
 	return call_preparing(PREPARE_JUMP, (unsigned long)kprobe, (unsigned long)unused);
 }
