@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <random>
 
 namespace djprobe::loader {
 namespace {
@@ -183,6 +184,49 @@ std::vector<std::size_t> Flow::unbalanced(const std::vector<Count>& counts) cons
     for (std::size_t i = 0; i < ends_.size(); ++i)
         if (is_off(ends_[i].from) || is_off(ends_[i].to)) blocks.push_back(i);
     return blocks;
+}
+
+// The counts of a tree's blocks are sums and differences of the others'. With a random number for
+// each of those, in arithmetic that wraps, the same sum is the same number.
+std::vector<std::uint64_t> Flow::marks() const {
+    std::mt19937_64 random;  // the same numbers in each run
+    std::vector<std::uint64_t> marks(ends_.size());
+    std::vector<std::uint64_t> missing(junctions_);  // blocks that begin, less those that end
+    std::vector<std::vector<std::size_t>> open(junctions_);
+    const auto add = [&](std::size_t block) {
+        missing[ends_[block].from] += marks[block];
+        missing[ends_[block].to] -= marks[block];
+    };
+    const std::vector<bool> chosen = choose(std::vector<unsigned>(ends_.size()));
+    for (std::size_t i = 0; i < ends_.size(); ++i) {
+        if (chosen[i]) {
+            marks[i] = random();
+            add(i);
+        } else {
+            open[ends_[i].from].push_back(i);
+            open[ends_[i].to].push_back(i);
+        }
+    }
+    std::vector<std::size_t> ready;
+    const auto note = [&](std::size_t junction) {
+        if (junction != 0 && open[junction].size() == 1) ready.push_back(junction);
+    };
+    for (std::size_t i = 0; i < junctions_; ++i)
+        note(i);
+    while (!ready.empty()) {
+        const std::size_t junction = ready.back();
+        ready.pop_back();
+        if (open[junction].empty()) continue;
+        const std::size_t block = open[junction].front();
+        const auto [from, to] = ends_[block];
+        marks[block] = from == junction ? -missing[junction] : missing[junction];
+        add(block);
+        for (const std::size_t end : {from, to}) {
+            std::erase(open[end], block);
+            note(end);
+        }
+    }
+    return marks;
 }
 
 std::vector<std::vector<Count>> solve_edges(const std::vector<Block>& blocks,

@@ -35,6 +35,11 @@ class Flow {
     /// the first or last look are the reason, or a mistake.
     [[nodiscard]] std::vector<std::size_t> unbalanced(const std::vector<Count>& counts) const;
 
+    /// A mark for each block: those of the same mark run equally often, whatever runs. 0: it never
+    /// runs. That others have the same by chance is as likely as two equal random numbers of 64
+    /// bits.
+    [[nodiscard]] std::vector<std::uint64_t> marks() const;
+
   private:
     struct Ends {
         std::size_t from, to;

@@ -18,7 +18,9 @@ using x86::Landing;
 class Builder {
   public:
     explicit Builder(const FlowFacts& facts)
-        : facts_(facts), faults_(facts.faults.begin(), facts.faults.end()) {
+        : facts_(facts),
+          faults_(facts.faults.begin(), facts.faults.end()),
+          returning_(facts.returning.begin(), facts.returning.end()) {
         for (const Landing& landing : facts.landings)
             if (landing.reason == Reason::LABEL_INTO_REGION && is_inside(landing.source))
                 labels_.emplace(landing.source, landing.target);
@@ -104,12 +106,17 @@ class Builder {
         return insns_[insn].kind == Kind::Nop || insns_[insn].kind == Kind::Int3;
     }
 
+    // A jump label looks like a nop, but the compiler puts it only where control comes.
+    [[nodiscard]] bool is_padding(std::size_t insn) const {
+        return insns_[insn].kind == Kind::Nop && !labels_.contains(insns_[insn].address);
+    }
+
     // The callee may be one that does not return: then what stands behind the call is either
     // padding or a block to which control comes from elsewhere.
     [[nodiscard]] bool may_end_with_call(std::size_t last, u64 begin) const {
-        while (insns_[last].kind == Kind::Nop && insns_[last].address > begin)
+        while (is_padding(last) && insns_[last].address > begin)
             --last;
-        return insns_[last].is_call();
+        return insns_[last].is_call() && !returning_.contains(insns_[last].address);
     }
 
     void go(std::size_t block, u64 target) {
@@ -198,7 +205,7 @@ class Builder {
     }
 
     const FlowFacts& facts_;
-    std::set<u64> faults_;
+    std::set<u64> faults_, returning_;
     std::map<u64, u64> labels_;  // jump labels: either goes on or leads there
     std::set<u64> heads_, arrivals_;
     std::vector<Insn> insns_;

@@ -23,10 +23,11 @@ struct Block {
 
 /// A function, and what its bytes do not show.
 struct FlowFacts {
-    std::vector<Code> parts;             ///< without padding: its body, then NAME.cold
-    std::vector<std::uint64_t> faults;   ///< instructions with an exception-table entry
-    std::vector<x86::Landing> landings;  ///< into the parts, from wherever
-    bool jumps_anywhere = false;         ///< an indirect jump may lead to any instruction
+    std::vector<Code> parts;               ///< without padding: its body, then NAME.cold
+    std::vector<std::uint64_t> faults;     ///< instructions with an exception-table entry
+    std::vector<std::uint64_t> returning;  ///< calls of which it is known that they return
+    std::vector<x86::Landing> landings;    ///< into the parts, from wherever
+    bool jumps_anywhere = false;           ///< an indirect jump may lead to any instruction
 };
 
 /// The blocks that control can reach, part by part, by address. `refused`: an instruction cannot be

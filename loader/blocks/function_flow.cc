@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/progress.h"
+#include "blocks/flow_facts.h"
 #include "kernel/live_modules.h"
 
 namespace djprobe::loader {
@@ -16,7 +17,6 @@ namespace {
 using x86::Insn;
 using x86::Kind;
 
-constexpr std::string_view kCold = ".cold";
 // So many instructions of a block are asked about; most often the first one will do.
 constexpr std::size_t kTries = 8;
 
@@ -55,13 +55,11 @@ class Reader {
         flow.name = map_.name(function);
         flow.module = map_.facts().module;
         FlowFacts facts;
-        add_part(function, facts);
+        const Refusal unknown = find_flow_facts(map_, function, facts);
         flow.refused = map_.forbidden(function);
-        if (!flow.refused) flow.refused = add_cold(facts);
+        if (!flow.refused) flow.refused = unknown;
         flow.parts = facts.parts;
         if (flow.refused) return flow;
-        for (const Code& part : facts.parts)
-            add_facts(part.range(), facts);
         flow.blocks = find_blocks(facts, flow.refused);
         if (!flow.refused) flow.refused = find_patched(flow);
         if (flow.refused) return flow;
@@ -72,47 +70,6 @@ class Reader {
     }
 
   private:
-    void add_part(std::size_t function, FlowFacts& facts) const {
-        const TextMap::Function& part = map_.functions()[function];
-        facts.parts.push_back(
-            {part.code.address, part.code.bytes.first(part.real_end - part.code.address)});
-        facts.jumps_anywhere |= static_cast<bool>(part.indirect_jump);
-    }
-
-    // The parts that it jumps to.
-    Refusal add_cold(FlowFacts& facts) const {
-        const Code body = facts.parts.front();
-        return x86::for_each_insn(body, body.range().end, [&](const Insn& insn) {
-            const std::size_t target =
-                insn.rel_size ? map_.find(insn.target) : map_.functions().size();
-            if (target == map_.functions().size()) return true;
-            const TextMap::Function& part = map_.functions()[target];
-            const bool known = std::ranges::any_of(
-                facts.parts, [&](const Code& code) { return code.address == part.code.address; });
-            if (!known && part.name.find(kCold) != part.name.npos) add_part(target, facts);
-            return true;
-        });
-    }
-
-    void add_facts(Range range, FlowFacts& facts) const {
-        for (const x86::Landing& landing : map_.arrivals(range))
-            if (!is_ftrace_table(landing)) facts.landings.push_back(landing);
-        const auto& reserved = map_.facts().reserved;
-        auto at = std::ranges::lower_bound(
-            reserved, range.begin, {}, [](const x86::Reserved& one) { return one.range.begin; });
-        for (; at != reserved.end() && at->range.begin < range.end; ++at)
-            if (at->reason == Reason::EXTABLE_INSN) facts.faults.push_back(at->range.begin);
-    }
-
-    // Ftrace's list of its calls holds addresses to which no code jumps.
-    [[nodiscard]] bool is_ftrace_table(const x86::Landing& landing) const {
-        const auto& reserved = map_.facts().reserved;
-        const auto at = std::ranges::lower_bound(
-            reserved, landing.target, {}, [](const x86::Reserved& one) { return one.range.begin; });
-        return landing.reason == Reason::POINTER_INTO_REGION && at != reserved.end() &&
-               at->range.begin == landing.target && at->reason == Reason::FTRACE_SITE;
-    }
-
     // A jump that the kernel's own code does not have.
     [[nodiscard]] Refusal find_patched(const FunctionFlow& flow) const {
         for (const Block& block : flow.blocks) {
@@ -169,7 +126,8 @@ class Reader {
 std::string FunctionFlow::offset(std::uint64_t at) const {
     for (const Code& part : parts)
         if (part.range().contains(at) || at == part.range().end)
-            return fmt::format("{}+{:#x}", &part == &parts.front() ? "" : kCold, at - part.address);
+            return fmt::format("{}+{:#x}", &part == &parts.front() ? "" : kColdPart,
+                               at - part.address);
     return fmt::format("{:#x}", at);
 }
 

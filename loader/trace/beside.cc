@@ -4,9 +4,9 @@
 #include <memory>
 
 #include "base/error.h"
+#include "blocks/stand_in.h"
 #include "kernel/pt_regs.h"
 #include "survey/analysis.h"
-#include "survey/stand_in.h"
 
 namespace djprobe::loader {
 namespace {
@@ -30,9 +30,11 @@ std::vector<Beside> find(KernelImage& image, const SiteSpec& site) {
     if (index == map.functions().size()) return {};
     const std::uint64_t start = map.functions()[index].code.address;
     std::vector<Beside> found;
-    for (const StandIn& one : stand_ins(map, index, address))
-        found.push_back(
-            {{site.symbol, one.address - start, 0}, members_of(one.writes), one.writes_memory});
+    for (const StandIn& one : StandIns(map).find(index, address))
+        found.push_back({{site.symbol, one.address - start, 0},
+                         members_of(one.writes),
+                         one.writes_memory,
+                         one.by_jump});
     // A part of the function may have a symbol of its own.
     return start == function.address ? found : std::vector<Beside>();
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -12,6 +13,7 @@
 #include "debuginfo/inlined.h"
 #include "debuginfo/source_files.h"
 #include "debuginfo/statements.h"
+#include "kernel/pt_regs.h"
 #include "trace/suggest.h"
 
 namespace djprobe::loader {
@@ -23,6 +25,33 @@ constexpr std::size_t kMost = 64, kMostInlined = 256;
 std::string with_module(const std::string& module, const std::string& symbol) {
     return module.empty() ? symbol : module + ":" + symbol;
 }
+
+// The names that a question has in its expressions.
+struct Asked {
+    explicit Asked(const Question& question) : all(!question.items && !question.aggregation) {
+        add(question.items.value_or(""));
+        add(question.condition.value_or(""));
+        if (!question.aggregation) return;
+        add(question.aggregation->value);
+        add(question.aggregation->keys);
+    }
+
+    bool all;  ///< it shows whatever has a value
+    std::set<std::string, std::less<>> words;
+
+  private:
+    void add(std::string_view text) {
+        const auto is_of_word = [](char one) {
+            return std::isalnum(static_cast<unsigned char>(one)) || one == '_';
+        };
+        while (!text.empty()) {
+            const auto end = std::ranges::find_if_not(text, is_of_word);
+            const auto length = static_cast<std::size_t>(end - text.begin());
+            if (length != 0) words.emplace(text.substr(0, length));
+            text.remove_prefix(std::max<std::size_t>(length, 1));
+        }
+    }
+};
 
 class Finder {
   public:
@@ -145,19 +174,52 @@ class Finder {
         if (!seen_.insert(statement.address).second) return;
         const SiteSpec site = in_module(statement.place);
         const auto variables = variables_at(debug_, statement.address, statement.scope);
-        std::optional<std::string> refused = kernel_.judge(site);
+        Judged judged = kernel_.judge(site);
         if (debug_.count_of(statement.place.symbol) > 1)
-            refused = "several functions have this name";
-        else if (refused && add_beside(statement, site, variables, *refused))
+            judged = {.refused = "several functions have this name"};
+        else if (add_others(statement, site, variables, judged))
             return;
-        if (refused) return left_out_.push_back(fmt::format("{}: {}", site.str(), *refused));
+        if (judged.refused)
+            return left_out_.push_back(fmt::format("{}: {}", site.str(), *judged.refused));
         add_site({site}, about(statement), statement.address, variables);
     }
 
-    // The kernel itself changes some instructions: others that run as often are probed.
-    bool add_beside(const StatementSite& statement, const SiteSpec& site,
-                    const std::vector<SourceVariable>& variables, const std::string& refused) {
+    // Others that run as often: of what the kernel itself changes, and of what gets no jump.
+    bool add_others(const StatementSite& statement, const SiteSpec& site,
+                    const std::vector<SourceVariable>& variables, const Judged& judged) {
+        if (judged.refused)
+            return add_all(kernel_.beside(site), statement, site, variables, *judged.refused);
+        return judged.int3 && add_by_jump(statement, site, variables, *judged.int3);
+    }
+    // An int3 is a site: it gives way only to jumps that show the same.
+    bool add_by_jump(const StatementSite& statement, const SiteSpec& site,
+                     const std::vector<SourceVariable>& variables, const std::string& why) {
         const std::vector<Beside> others = kernel_.beside(site);
+        const bool shows_same = std::ranges::all_of(others, [&](const Beside& other) {
+            return other.by_jump && !other.changes_memory && keeps_asked(other, variables);
+        });
+        return shows_same &&
+               add_all(others, statement, site, variables, fmt::format("no jump: {}", why));
+    }
+    [[nodiscard]] bool keeps_asked(const Beside& other,
+                                   const std::vector<SourceVariable>& variables) const {
+        const auto is_asked = [&](std::string_view name) {
+            return asked_.all || asked_.words.contains(name);
+        };
+        const auto is_lost = [&](const SourceVariable& one) {
+            return is_asked(one.name) && one.location.depends_on(other.changed, false);
+        };
+        const auto is_changed = [&](const PtReg& reg) {
+            return other.changed.contains(std::string(reg.member)) &&
+                   (asked_.words.contains(reg.whole) || asked_.words.contains(reg.half));
+        };
+        return std::ranges::none_of(variables, is_lost) &&
+               std::ranges::none_of(kPtRegs, is_changed);
+    }
+
+    bool add_all(const std::vector<Beside>& others, const StatementSite& statement,
+                 const SiteSpec& site, const std::vector<SourceVariable>& variables,
+                 const std::string& why) {
         std::vector<std::string> names;
         for (const Beside& other : others) {
             names.push_back(other.site.str());
@@ -165,7 +227,7 @@ class Finder {
         }
         if (others.empty()) return false;
         left_out_.push_back(
-            fmt::format("{}: {}: probed is {}", site.str(), refused, fmt::join(names, " and ")));
+            fmt::format("{}: {}: probed is {}", site.str(), why, fmt::join(names, " and ")));
         return true;
     }
 
@@ -179,7 +241,7 @@ class Finder {
         for (SourceVariable& variable : site.variables)
             if (variable.location.depends_on(at.changed, at.changes_memory))
                 variable.location = no_location(
-                    "the probe is before the line's first instruction, where it is not known yet");
+                    "what lies between the line's first instruction and the probe may change it");
         const auto keeps = [](const SourceVariable& one) { return !one.location.given.empty(); };
         if (std::ranges::any_of(site.variables, keeps)) add_entry(at, address, site);
         question_.sites.push_back(std::move(site));
@@ -189,7 +251,7 @@ class Finder {
         if (!function.entry || function.frame.kind != Location::Kind::kMemory) return;
         if (function.frame.depends_on(at.changed, at.changes_memory)) return;
         const SiteSpec entry = in_module(*function.entry);
-        if (debug_.count_of(function.entry->symbol) > 1 || kernel_.judge(entry)) return;
+        if (debug_.count_of(function.entry->symbol) > 1 || kernel_.judge(entry).refused) return;
         site.entry = entry;
         site.frame = function.frame.text;
     }
@@ -207,6 +269,7 @@ class Finder {
     const DwarfFile& debug_;
     const Judgement& kernel_;
     Question& question_;
+    const Asked asked_{question_};
     std::vector<std::string>& left_out_;
     std::set<std::uint64_t> seen_;
 };

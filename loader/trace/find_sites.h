@@ -13,17 +13,23 @@
 
 namespace djprobe::loader {
 
-/// Why a site cannot be probed; none: it can.
-using Judge = std::function<std::optional<std::string>(const SiteSpec&)>;
+/// What a site may become.
+struct Judged {
+    std::optional<std::string> refused{};  ///< why it cannot be probed
+    std::optional<std::string> int3{};     ///< why it gets no jump
+};
+using Judge = std::function<Judged(const SiteSpec&)>;
 
-/// Another place that is probed for one that takes no probe, and what is changed between the two.
+/// Another place that is probed for one that takes no probe, or no jump, and what is changed
+/// between the two, whichever comes first.
 struct Beside {
     SiteSpec site;
     std::set<std::string> changed{};  ///< registers, as struct pt_regs names them
     bool changes_memory = false;
+    bool by_jump = false;
 };
-/// Each time that control comes to the site it comes to exactly one of these. Empty: none are
-/// known.
+/// Each time that control comes to the site it comes to exactly one of these, those by a jump if
+/// there are such. Empty: none are known.
 using FindBeside = std::function<std::vector<Beside>(const SiteSpec&)>;
 
 /// What is known of the kernel that is traced.
@@ -35,7 +41,8 @@ struct Judgement {
 /// Fills the question's sites: of its line, each copy of the first statement that begins there in
 /// each inlined instance and is accepted; or where each inlined instance of a function begins; or
 /// the instruction itself. `left_out` gets the others, and those that are probed beside, a line
-/// each. Throws Error(kNoSuchSite) where none is left.
+/// each. What gets no jump is probed beside only where the question's answers are the same there.
+/// Throws Error(kNoSuchSite) where none is left.
 void find_sites(const DwarfFile& debug, const Judgement& kernel, Question& question,
                 std::vector<std::string>& left_out);
 

@@ -167,13 +167,15 @@ std::optional<std::string> debug_file(const TraceOptions& options) {
 Judgement judgement_of(const TraceOptions& options) {
     std::optional<Device> opened;
     if (!options.emit) opened = open_device(options.attach.backend, false);
-    if (!opened) return {[](const SiteSpec&) -> std::optional<std::string> { return {}; }};
+    if (!opened) return {[](const SiteSpec&) { return Judged{}; }};
     const auto device = std::make_shared<Device>(std::move(*opened));
     const auto symbolizer = std::make_shared<Symbolizer>();
-    const auto judge = [=](const SiteSpec& site) -> std::optional<std::string> {
+    const auto judge = [=](const SiteSpec& site) -> Judged {
         const djprobe_explain answer = device->judge(site, 0);
-        if (answer.verdict != DJPROBE_VERDICT_REFUSED) return std::nullopt;
-        return describe_reason(reason_of(answer), *symbolizer);
+        if (answer.verdict == DJPROBE_VERDICT_JUMP) return {};
+        const std::string why = describe_reason(reason_of(answer), *symbolizer);
+        if (answer.verdict == DJPROBE_VERDICT_REFUSED) return {.refused = why};
+        return {.int3 = why};
     };
     return {judge, beside_in_running_kernel()};
 }

@@ -23,9 +23,9 @@
 #include <tuple>
 
 #include "base/error.h"
+#include "blocks/stand_in.h"
 #include "kernel/kallsyms.h"
 #include "survey/analysis.h"
-#include "survey/stand_in.h"
 #include "survey/words.h"
 #include "unit_code.h"
 
@@ -47,31 +47,37 @@ struct Answer {
 
 class Judge {
   public:
-    explicit Judge(const TextMap& map) : map_(map) {}
+    explicit Judge(const TextMap& map) : map_(map), stand_ins_(map) {}
 
-    Answer operator()(std::uint64_t address) const {
+    Answer operator()(std::uint64_t address) {
         const Range text = map_.facts().text;
         if (address < text.begin || address >= text.end) return {kGone, ""};
         const std::size_t function = map_.find(address);
         if (function == map_.functions().size()) return {kRefused, "no function"};
         x86::Plan plan;
-        if (const Refusal refusal = map_.plan(function, address, plan))
-            return beside(function, address, reason_name(refusal.reason));
+        const Refusal refusal = map_.plan(function, address, plan);
+        // The compiler knows that nothing comes there, and has left the statement's code out.
+        if (refusal.reason == Reason::PAST_END) return {kGone, ""};
+        if (refusal) return beside(function, address, reason_name(refusal.reason));
         if (plan.may_jump()) return {kJump, ""};
+        const auto others = stand_ins_.find(function, address);
+        if (!others.empty() && std::ranges::all_of(others, &loader::StandIn::by_jump) &&
+            std::ranges::none_of(others, &loader::StandIn::writes_memory))
+            return {kJump, ""};
         return {kInt3, reason_name(plan.jump.reason)};
     }
 
   private:
     // What takes no probe itself is probed by others that run as often.
-    [[nodiscard]] Answer beside(std::size_t function, std::uint64_t address,
-                                const char* why) const {
-        const auto others = loader::stand_ins(map_, function, address);
+    [[nodiscard]] Answer beside(std::size_t function, std::uint64_t address, const char* why) {
+        const auto others = stand_ins_.find(function, address);
         if (others.empty()) return {kRefused, why};
         const bool all = std::ranges::all_of(others, &loader::StandIn::by_jump);
         return {all ? kJump : kInt3, fmt::format("beside {}", why)};
     }
 
     const TextMap& map_;
+    loader::StandIns stand_ins_;
 };
 
 struct Table {
@@ -146,7 +152,7 @@ void add_places(const UnitCode& code, const Folders& folders, Places& places) {
 }
 
 // The worst of the copies is the line's.
-Answer answer_for(const Judge& judge, const Choice& choice) {
+Answer answer_for(Judge& judge, const Choice& choice) {
     Answer refused{kGone, ""};
     for (const std::vector<std::uint64_t>& copies : choice) {
         Answer worst{kJump, ""};
@@ -165,14 +171,14 @@ Answer answer_for(const Judge& judge, const Choice& choice) {
     return refused;
 }
 
-void print(const Judge& judge, const std::vector<Choice>& choices, const std::string& what) {
+void print(Judge& judge, const std::vector<Choice>& choices, const std::string& what) {
     Table table;
     for (const Choice& choice : choices)
         table.add(answer_for(judge, choice));
     table.print(what);
 }
 
-void print(const Judge& judge, const Places& places) {
+void print(Judge& judge, const Places& places) {
     print(judge, places.own_lines, "Lines of these files");
     print(judge, places.lines, "Lines in their code, those of headers too");
     print(judge, places.own_inlined, "Inlined instances of functions of these files");
@@ -237,7 +243,8 @@ Places read_places(const std::string& path, std::uint64_t text) {
 
 void survey(KernelImage image, const std::function<Places(const KernelImage&)>& find) {
     const auto texts = loader::analyse(image, std::nullopt);
-    print(Judge(texts.front().map), find(image));
+    Judge judge(texts.front().map);
+    print(judge, find(image));
 }
 
 int run(std::vector<std::string> words) {

@@ -67,6 +67,20 @@ TEST(FlowGraph, ACallThatMayNotReturnLeavesWhereControlAlsoComesFromElsewhere) {
     EXPECT_THAT(begins(plain.blocks()), ElementsAre(0));
 }
 
+TEST(FlowGraph, ACallThatReturnsDoesNotLeave) {
+    // je 8; call outside; nop; 8: ret
+    Function function{{0x74, 0x06, 0xe8, 0, 1, 0, 0, 0x90, 0xc3}};
+    function.facts.returning = {kStart + 2};
+    EXPECT_FALSE(function.blocks()[1].leaves);
+}
+
+TEST(FlowGraph, ACallBeforeAJumpLabelReturnsToIt) {
+    // je 8; call outside; label at 7, a nop while it is off; 8: ret
+    Function function{{0x74, 0x06, 0xe8, 0, 1, 0, 0, 0x90, 0xc3}};
+    function.facts.landings = {{Reason::LABEL_INTO_REGION, kStart + 7, kStart + 8}};
+    EXPECT_FALSE(function.blocks()[1].leaves);
+}
+
 TEST(FlowGraph, AFaultEndsABlockAndItsFixupIsEntered) {
     // mov (%rax),%rax; push; ret; fixup: pop; ret
     Function function{{0x48, 0x8b, 0x00, 0x50, 0xc3, 0x58, 0xc3}};

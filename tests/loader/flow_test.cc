@@ -102,6 +102,38 @@ TEST(Flow, WhatCannotBeCountedIsNeverGuessed) {
     EXPECT_GT(unknown, 0u);
 }
 
+TEST(Flow, BlocksOfTheSameMarkRunEquallyOften) {
+    std::mt19937 random(9);
+    std::size_t pairs = 0;
+    for (int round = 0; round < 2000; ++round) {
+        const Walked walked = walk(random);
+        const auto marks = Flow(walked.blocks).marks();
+        for (std::size_t i = 0; i < marks.size(); ++i) {
+            ASSERT_TRUE(marks[i] != 0 || walked.truth[i] == 0) << "round " << round;
+            for (std::size_t k = 0; k < i; ++k) {
+                if (marks[i] != marks[k]) continue;
+                ASSERT_EQ(walked.truth[i], walked.truth[k]) << "round " << round;
+                pairs += walked.truth[i] != 0;
+            }
+        }
+    }
+    EXPECT_GT(pairs, 500u);
+}
+
+TEST(Flow, WhereWaysMeetAgainTheMarkIsTheSameAgain) {
+    // 0 -> 1 or 2 -> 3 -> 3 or 4
+    const std::vector<Block> blocks = {{{}, {1, 2}, true, false},
+                                       {{}, {3}, false, false},
+                                       {{}, {3}, false, false},
+                                       {{}, {3, 4}, false, false},
+                                       {{}, {}, false, true}};
+    const auto marks = Flow(blocks).marks();
+    EXPECT_EQ(marks[0], marks[4]);
+    EXPECT_NE(marks[0], marks[1]);
+    EXPECT_NE(marks[1], marks[2]);
+    EXPECT_NE(marks[0], marks[3]) << "a loop of its own";
+}
+
 TEST(Flow, CallsThatWereUnderWayDoNotBalance) {
     // 0 -> 1 or 2 -> 3
     const std::vector<Block> blocks = {{{}, {1, 2}, true, false},

@@ -170,7 +170,7 @@ class Lines : public testing::Test {
         find_sites(debug_, {judge}, question, left_out_);
         return question;
     }
-    static std::optional<std::string> accept(const SiteSpec&) { return std::nullopt; }
+    static Judged accept(const SiteSpec&) { return {}; }
     static const SourceVariable& variable(const TraceSite& site, const std::string& name) {
         return *std::ranges::find(site.variables, name, &SourceVariable::name);
     }
@@ -221,16 +221,17 @@ TEST_F(Lines, OfACallKnowTheCallersVariables) {
 
 TEST_F(Lines, LeaveOutWhatIsRefused) {
     bool first = true;
-    const Question question =
-        find(place("add"), [&](const SiteSpec&) -> std::optional<std::string> {
-            if (!std::exchange(first, false)) return std::nullopt;
-            return "a reason";
-        });
+    const Question question = find(place("add"), [&](const SiteSpec&) -> Judged {
+        if (!std::exchange(first, false)) return {};
+        return {.refused = "a reason"};
+    });
     EXPECT_EQ(question.sites.size(), 1U);
     EXPECT_THAT(left_out_, ElementsAre(testing::ContainsRegex("^outer\\+0x[0-9a-f]+: a reason$")));
-    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite,
-                             [&] { find(place("add"), [](const auto&) { return "no"; }); }),
-                HasSubstr("no instruction of it can be probed: outer+0x"));
+    EXPECT_THAT(
+        expect_error(
+            ExitCode::kNoSuchSite,
+            [&] { find(place("add"), [](const auto&) { return Judged{.refused = "no"}; }); }),
+        HasSubstr("no instruction of it can be probed: outer+0x"));
 }
 
 TEST_F(Lines, HideACallersVariableByAStaticOneOfTheInlinedFunction) {
@@ -251,7 +252,7 @@ TEST_F(Lines, HideACallersVariableByAStaticOneOfTheInlinedFunction) {
 TEST_F(Lines, MayBeProbedBeside) {
     Question question;
     parse_place(place("end"), question);
-    const Judgement kernel{[](const SiteSpec&) { return "a reason"; },
+    const Judgement kernel{[](const SiteSpec&) { return Judged{.refused = "a reason"}; },
                            [](const SiteSpec& site) -> std::vector<Beside> {
                                return {{{site.symbol, site.offset - 1, 0}, {"sp"}, false}};
                            }};
@@ -261,6 +262,40 @@ TEST_F(Lines, MayBeProbedBeside) {
     EXPECT_THAT(left_out_, ElementsAre(HasSubstr(": a reason: probed is " + site.site.str())));
     EXPECT_EQ(variable(site, "pair").location.kind, Kind::kNone);
     EXPECT_EQ(variable(site, "always").location.text, "-5");
+}
+
+// What gets no jump gives way to a jump that shows the same.
+TEST_F(Lines, MayBeProbedBesideForAJump) {
+    Beside other{{}, {"sp"}, false, true};
+    const auto kernel = [&]() -> Judgement {
+        return {[](const SiteSpec&) { return Judged{.int3 = "a reason"}; },
+                [&](const SiteSpec& site) -> std::vector<Beside> {
+                    other.site = {site.symbol, site.offset + 1, 0};
+                    return {other};
+                }};
+    };
+    const auto moves = [&](const std::optional<std::string>& items) {
+        Question question;
+        parse_place(place("end"), question);
+        question.items = items;
+        left_out_.clear();
+        find_sites(debug_, kernel(), question, left_out_);
+        EXPECT_EQ(question.sites.size(), 1U);
+        const bool moved = question.sites.front().site == other.site;
+        EXPECT_EQ(left_out_.size(), moved ? 1U : 0U);
+        if (moved) {
+            EXPECT_THAT(left_out_.front(), HasSubstr(": no jump: a reason: probed is "));
+        }
+        return moved;
+    };
+    EXPECT_TRUE(moves("always"));
+    EXPECT_FALSE(moves("always, pair.first")) << "pair is found by what is changed";
+    EXPECT_FALSE(moves("always, rsp"));
+    EXPECT_FALSE(moves(std::nullopt)) << "all variables are shown";
+    other.changes_memory = true;
+    EXPECT_FALSE(moves("always"));
+    other.changes_memory = other.by_jump = false;
+    EXPECT_FALSE(moves("always")) << "another int3 is no better";
 }
 
 TEST_F(Lines, OfAnInlinedFunctionAreItsInstances) {

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "blocks/stand_in.h"
+
+#include <algorithm>
+#include <random>
+
+#include "blocks/flow_facts.h"
+#include "whole_kernel.h"
+
+namespace djprobe::loader {
+namespace {
+
+// Walks through a function at random: how often has each block run?
+class Walks {
+  public:
+    Walks(const TextMap& map, std::size_t function) {
+        Refusal refused = find_flow_facts(map, function, facts_);
+        if (!refused) blocks_ = find_blocks(facts_, refused);
+    }
+    // As often as the instructions of its block.
+    [[nodiscard]] std::uint64_t count(std::uint64_t address) const {
+        return counts_.at(find_block(blocks_, address));
+    }
+    void run(std::mt19937& random) {
+        counts_.assign(blocks_.size(), 0);
+        std::vector<std::size_t> entries;
+        for (std::size_t i = 0; i < blocks_.size(); ++i)
+            if (blocks_[i].arrives) entries.push_back(i);
+        for (int call = 0; call < 200; ++call)
+            walk(entries[random() % entries.size()], random);
+    }
+
+  private:
+    // One that finds no way out counts as no call at all.
+    void walk(std::size_t at, std::mt19937& random) {
+        std::vector<std::uint64_t> counts = counts_;
+        for (int step = 0; step < 2000; ++step) {
+            ++counts[at];
+            const Block& block = blocks_[at];
+            const std::size_t way = random() % (block.next.size() + (block.leaves ? 1 : 0));
+            if (way == block.next.size()) {
+                counts_ = std::move(counts);
+                return;
+            }
+            at = block.next[way];
+        }
+    }
+
+    FlowFacts facts_;
+    std::vector<Block> blocks_;
+    std::vector<std::uint64_t> counts_;
+};
+
+class StandIn_ : public WholeKernel {
+  protected:
+    const KernelImage image_ = read_kernel();
+    const TextFacts facts_ = read_facts(image_);
+    const TextMap map_{image_, facts_};
+    StandIns stand_ins_{map_};
+    std::mt19937 random_{11};
+
+    // Straight on from it to the instruction that is meant no register changes but those that it
+    // names.
+    void expect_names_of_what_is_changed() {
+        unsigned seen = 0;
+        for (const x86::Reserved& owned : facts_.reserved) {
+            const std::uint64_t site = owned.range.begin;
+            const std::size_t function = map_.find(site);
+            if (owned.reason != Reason::JUMP_LABEL || function == map_.functions().size()) continue;
+            const std::vector<StandIn> found = stand_ins_.find(function, site);
+            if (found.size() != 1 || found.front().address > site ||
+                site - found.front().address > 16)
+                continue;
+            x86::RegisterSet writes = 0;
+            std::uint64_t at = found.front().address;
+            for (x86::Insn insn; at < site; at = insn.end()) {
+                const auto bytes = map_.functions()[function].code.from(at);
+                ASSERT_TRUE(x86::decode(bytes, at, insn));
+                writes |= x86::find_effects(insn, bytes).writes;
+            }
+            if (at != site || !map_.arrivals({found.front().address + 1, site + 1}).empty())
+                continue;
+            ++seen;
+            EXPECT_EQ(found.front().writes, writes) << map_.describe(site);
+        }
+        EXPECT_GT(seen, 100U);
+    }
+    void expect_static_calls_to_be_behind() {
+        unsigned served = 0;
+        for (const x86::Reserved& owned : facts_.reserved) {
+            if (owned.reason != Reason::STATIC_CALL || random_() % 16 != 0) continue;
+            const std::uint64_t call = owned.range.begin;
+            const std::size_t function = map_.find(call);
+            if (function == map_.functions().size()) continue;
+            const std::vector<StandIn> found = stand_ins_.find(function, call);
+            if (found.size() != 1 || found.front().address < call) continue;
+            EXPECT_TRUE(found.front().writes_memory) << map_.describe(call);
+            EXPECT_EQ(found.front().writes & x86::kCallerSaved, x86::kCallerSaved);
+            served += run_as_often(call);
+        }
+        EXPECT_GT(served, 20U);
+    }
+    // A walk may end at a WARN, as at a BUG.
+    [[nodiscard]] bool is_trap(std::uint64_t site) const {
+        x86::Insn insn;
+        const Code& code = map_.functions()[map_.find(site)].code;
+        return x86::decode(code.from(site), site, insn) && insn.kind == x86::Kind::Trap;
+    }
+    // True: there are some.
+    bool run_as_often(std::uint64_t site) {
+        const std::size_t function = map_.find(site);
+        if (function == map_.functions().size()) return false;
+        const std::vector<StandIn> found = stand_ins_.find(function, site);
+        if (found.empty() || site < map_.entry(function) || is_trap(site)) return false;
+        Walks walks(map_, function);
+        walks.run(random_);
+        std::uint64_t sum = 0;
+        for (const StandIn& one : found) {
+            x86::Plan plan;
+            EXPECT_FALSE(map_.plan(function, one.address, plan)) << map_.describe(one.address);
+            EXPECT_EQ(plan.may_jump(), one.by_jump) << map_.describe(one.address);
+            sum += walks.count(one.address);
+        }
+        EXPECT_EQ(sum, walks.count(site)) << map_.describe(site);
+        return true;
+    }
+};
+
+TEST_F(StandIn_, ForALabelRunsAsOften) {
+    unsigned labels = 0, served = 0;
+    for (const x86::Reserved& owned : facts_.reserved) {
+        if (owned.reason != Reason::JUMP_LABEL || random_() % 4 != 0) continue;
+        ++labels;
+        served += run_as_often(owned.range.begin);
+    }
+    EXPECT_GT(served, 300U);
+    EXPECT_GT(served * 3, labels * 2) << "most labels have some";
+    expect_names_of_what_is_changed();
+}
+
+// Of those that get no jump, or are refused, as of all others.
+TEST_F(StandIn_, ForAnyInstructionRunsAsOften) {
+    unsigned served = 0;
+    for (std::size_t function = 0; function < map_.functions().size(); ++function) {
+        const Code& code = map_.functions()[function].code;
+        if (random_() % 40 != 0 || map_.forbidden(function) || code.bytes.empty()) continue;
+        for (std::uint64_t at = code.address; at < map_.functions()[function].real_end; ++at)
+            if (map_.is_insn_start(at) && random_() % 8 == 0) served += run_as_often(at);
+    }
+    EXPECT_GT(served, 2000U);
+    expect_static_calls_to_be_behind();
+}
+
+TEST_F(StandIn_, ForAnEndbrAndAWarningIsBehindIt) {
+    const std::uint64_t address = image_.require("vfs_read");
+    const std::size_t function = map_.find(address);
+    const std::vector<StandIn> found = stand_ins_.find(function, address);
+    ASSERT_EQ(found.size(), 1U);
+    EXPECT_EQ(found.front().address, map_.entry(function));
+    EXPECT_EQ(found.front().writes, 0);
+    unsigned seen = 0;
+    for (std::size_t function = 0; function < map_.functions().size(); ++function) {
+        const TextMap::Function& one = map_.functions()[function];
+        if (map_.forbidden(function) || random_() % 4 != 0) continue;
+        for (std::uint64_t at = one.code.address; at < one.real_end; ++at) {
+            if (!map_.is_insn_start(at) || !is_trap(at)) continue;
+            for (const StandIn& found : stand_ins_.find(function, at)) {
+                if (found.address < at) continue;
+                ++seen;
+                EXPECT_TRUE(map_.arrivals({found.address, found.address + 1}).empty())
+                    << map_.describe(at);
+            }
+        }
+    }
+    EXPECT_GT(seen, 100U);
+}
+
+}  // namespace
+}  // namespace djprobe::loader
