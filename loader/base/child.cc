@@ -57,10 +57,10 @@ Child Child::start(const std::vector<std::string>& argv) {
     return start_into(STDERR_FILENO, argv);
 }
 
-Child Child::start_into(int output, const std::vector<std::string>& argv) {
+Child Child::start_into(int output, const std::vector<std::string>& argv, Process process) {
     // The parent process may ignore SIGCHLD: then the kernel keeps no child's
     // status.
-    signal(SIGCHLD, SIG_DFL);
+    if (process == Process::kOurs) signal(SIGCHLD, SIG_DFL);
     SpawnAttributes spawn;
     posix_spawn_file_actions_adddup2(&spawn.actions, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&spawn.actions, output, STDERR_FILENO);
@@ -81,13 +81,13 @@ Child Child::start_into(int output, const std::vector<std::string>& argv) {
     return child;
 }
 
-Finished run_to_end(const std::vector<std::string>& argv) {
+Finished run_to_end(const std::vector<std::string>& argv, Process process) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0)
         throw std::system_error(errno, std::generic_category(), "pipe2");
     const UniqueFd reader(ends[0]);
     std::optional<UniqueFd> writer(ends[1]);
-    Child child = Child::start_into(writer->get(), argv);
+    Child child = Child::start_into(writer->get(), argv, process);
     writer.reset();
     Finished finished = {0, {}};
     char text[4096];

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process.h"
 #include "base/unique_fd.h"
 
 namespace djprobe::loader {
@@ -19,14 +20,16 @@ class Child {
     /// stdout belongs to the events. Throws std::system_error with the errno of the start.
     static Child start(const std::vector<std::string>& argv);
     /// The same; what it writes goes to this descriptor.
-    static Child start_into(int output, const std::vector<std::string>& argv);
+    static Child start_into(int output, const std::vector<std::string>& argv,
+                            Process process = Process::kOurs);
     Child(Child&& other) noexcept;
     Child& operator=(Child&&) = delete;
     ~Child();
 
     /// Readable when the child has ended; for poll().
     [[nodiscard]] int fd() const noexcept { return pidfd_.get(); }
-    /// Waits for the end. The status as of waitpid().
+    /// Waits for the end. The status as of waitpid(). 0 where an application ignores SIGCHLD: then
+    /// the kernel keeps none.
     int wait();
     /// SIGTERM to a running child and to all that it has started, a grace of 5 s, in which `idle`
     /// is called each millisecond, then SIGKILL. The status as of waitpid(); 0 if it runs as
@@ -46,7 +49,7 @@ struct Finished {
     std::string output;  ///< stdout and stderr
 };
 /// Throws as Child::start() does.
-Finished run_to_end(const std::vector<std::string>& argv);
+Finished run_to_end(const std::vector<std::string>& argv, Process process = Process::kOurs);
 
 /// "status 3" or "signal 15 (Terminated)".
 std::string describe_wait_status(int status);

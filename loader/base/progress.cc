@@ -38,7 +38,7 @@ std::string progress_text(const std::string& what, std::size_t done, std::size_t
 Progress::Progress(std::string what, std::size_t total, int fd, std::chrono::milliseconds patience)
     : what_(std::move(what)),
       total_(total),
-      fd_(takes_sequences(fd) ? fd : -1),
+      fd_(!silent_ && takes_sequences(fd) ? fd : -1),
       next_(start_ + patience) {}
 
 Progress::~Progress() {

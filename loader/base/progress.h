@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <string>
@@ -32,8 +33,13 @@ class Progress {
     /// So many are done; cheap enough for each of them.
     void at(std::size_t done);
 
+    /// Nothing at all from now on: the terminal is another program's.
+    static void silence() { silent_ = true; }
+
   private:
     using Clock = std::chrono::steady_clock;
+
+    inline static std::atomic<bool> silent_ = false;
 
     std::string what_;
     std::size_t total_;

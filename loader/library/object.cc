@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/error.h"
 #include "events/loss.h"
@@ -30,6 +31,13 @@ void probeload_object::check_load_has_not_failed() const {
 probeload_object::probeload_object(const char* file)
     : object_(Object::open(&given(file, "file"), false, Process::kCallers)) {}
 
+probeload_object::probeload_object(std::unique_ptr<Answer> answer)
+    : answer_(std::move(answer)),
+      object_(Object::open(answer_->object(), false, Process::kCallers)) {
+    for (const std::string& global : answer_->attach().globals)
+        assign_global(object_.handle(), global);
+}
+
 bpf_object* probeload_object::still_open() const {
     check_load_has_not_failed();
     if (load_tried_) fail(ExitCode::kUsage, "{}: has been loaded already", object_.name());
@@ -48,8 +56,9 @@ void probeload_object::load() {
     // What is read for their frames would else be hits of its own.
     if (has_stacks(handle)) symbolizer_.kallsyms();
     programs_ = std::move(wanted);
+    const PrintRecord json = answer_ ? answer_->json(*object_.types(), symbolizer_) : PrintRecord();
     // The last step: with it the load has succeeded.
-    rings_.emplace(handle, names_);
+    rings_.emplace(handle, names_, json);
 }
 
 bpf_object* probeload_object::loaded() const {
@@ -66,6 +75,11 @@ Rings& probeload_object::rings() {
 const Rings& probeload_object::rings() const {
     loaded();
     return *rings_;
+}
+
+const std::vector<Program>& probeload_object::programs() const {
+    loaded();
+    return programs_;
 }
 
 const Program& probeload_object::program(const char* name) const {
@@ -87,6 +101,24 @@ int probeload_open(const char* file, probeload_object** object) {
         made = new probeload_object(file);
         return 0;
     });
+}
+
+int probeload_ask(const probeload_question* question, std::size_t size, probeload_object** object) {
+    return call([&] {
+        probeload_object*& made = given(object, "object");
+        made = new probeload_object(std::make_unique<Answer>(given(question, "question"), size));
+        return 0;
+    });
+}
+
+const char* probeload_left_out(const probeload_object* object) {
+    const char* text = nullptr;
+    call([&] {
+        const Answer* const answer = given(object, "object").answer();
+        text = answer ? answer->left_out().c_str() : "";
+        return 0;
+    });
+    return text;
 }
 
 int probeload_set_global(probeload_object* object, const char* assignment) {

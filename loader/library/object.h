@@ -2,18 +2,22 @@
 // What a probeload_object is.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "events/stack_names.h"
 #include "kernel/symbolizer.h"
+#include "library/answer.h"
 #include "library/rings.h"
 #include "object/object.h"
 
 struct probeload_object {
   public:
     explicit probeload_object(const char* file);
+    /// The program of a question, which a probe attaches at all its places.
+    explicit probeload_object(std::unique_ptr<djprobe::loader::Answer> answer);
     probeload_object(const probeload_object&) = delete;
     probeload_object& operator=(const probeload_object&) = delete;
 
@@ -26,10 +30,14 @@ struct probeload_object {
     [[nodiscard]] const djprobe::loader::Rings& rings() const;
     /// That is loaded; null: the only one.
     [[nodiscard]] const djprobe::loader::Program& program(const char* name) const;
+    [[nodiscard]] const std::vector<djprobe::loader::Program>& programs() const;
+    /// Null: it was opened as a file.
+    [[nodiscard]] const djprobe::loader::Answer* answer() const { return answer_.get(); }
 
   private:
     void check_load_has_not_failed() const;
 
+    std::unique_ptr<djprobe::loader::Answer> answer_;
     djprobe::loader::Object object_;
     djprobe::loader::Symbolizer symbolizer_;
     djprobe::loader::StackNames names_{symbolizer_};

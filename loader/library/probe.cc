@@ -46,27 +46,45 @@ void check_has_site(const Program& program, const AttachOptions& options) {
          program.name, program.section);
 }
 
-std::unique_ptr<probeload_probe> attach(const Program& program, const AttachOptions& options) {
-    check_has_site(program, options);
-    const Target target = choose_targets(options, {program}).front();
-    if (target.site.is_glob())
-        fail(ExitCode::kUsage, "program '{}': its SEC(\"{}\") names a pattern: give a site",
-             program.name, program.section);
+std::unique_ptr<probeload_probe> attach(const std::vector<Program>& programs,
+                                        const AttachOptions& options) {
+    auto probe = std::make_unique<probeload_probe>();
     Symbolizer symbolizer;
-    return std::make_unique<probeload_probe>(probeload_probe{Attachment::attach(
-        target, options, Device::open(), symbolizer, StopSignals(Process::kCallers))});
+    const Device device = Device::open();
+    for (const Target& target : choose_targets(options, programs)) {
+        if (target.site.is_glob())
+            fail(ExitCode::kUsage, "program '{}': its SEC(\"{}\") names a pattern: give a site",
+                 target.program.name, target.program.section);
+        probe->attachments.push_back(Attachment::attach(target, options, device, symbolizer,
+                                                        StopSignals(Process::kCallers)));
+    }
+    return probe;
 }
 
-probeload_counts counts_of(const djprobe_total& total) {
-    probeload_counts counts{};
-    counts.hits = total.hits;
-    counts.missed =
+std::unique_ptr<probeload_probe> attach_one(const Program& program, const AttachOptions& options) {
+    check_has_site(program, options);
+    return attach({program}, options);
+}
+
+// A question has said where.
+std::unique_ptr<probeload_probe> attach_answer(const probeload_object& object, const Answer& answer,
+                                               const AttachOptions& asked) {
+    if (asked.at_returns || !asked.sites.empty())
+        fail(ExitCode::kUsage, "the question has said where its program goes: give no site");
+    AttachOptions options = answer.attach();
+    options.mode = asked.mode;
+    options.cookie = asked.cookie;
+    return attach(object.programs(), options);
+}
+
+void add(const djprobe_total& total, probeload_counts& counts) {
+    counts.hits += total.hits;
+    counts.missed +=
         std::accumulate(std::begin(total.missed), std::end(total.missed), std::uint64_t{0});
-    counts.jumps = total.states[DJPROBE_STATE_OPTIMIZED];
-    counts.pending = total.states[DJPROBE_STATE_OPTIMIZING];
-    counts.int3s = total.states[DJPROBE_STATE_ARMED];
-    counts.out = total.states[DJPROBE_STATE_DISARMED] + total.states[DJPROBE_STATE_GONE];
-    return counts;
+    counts.jumps += total.states[DJPROBE_STATE_OPTIMIZED];
+    counts.pending += total.states[DJPROBE_STATE_OPTIMIZING];
+    counts.int3s += total.states[DJPROBE_STATE_ARMED];
+    counts.out += total.states[DJPROBE_STATE_DISARMED] + total.states[DJPROBE_STATE_GONE];
 }
 
 // Each version has the first counter, and none will have as many. What is no size of the struct, as
@@ -83,7 +101,11 @@ int probeload_attach(const probeload_object* object, const char* program, const 
     return call([&] {
         probeload_probe*& made = given(probe, "probe");
         const AttachOptions options = options_of(site, flags, cookie);
-        made = attach(given(object, "object").program(program), options).release();
+        const probeload_object& from = given(object, "object");
+        if (from.answer() && !program)
+            made = attach_answer(from, *from.answer(), options).release();
+        else
+            made = attach_one(from.program(program), options).release();
         return 0;
     });
 }
@@ -95,24 +117,27 @@ int probeload_attach_fd(int program_fd, const char* site, unsigned int flags, st
         const AttachOptions options = options_of(&given(site, "site"), flags, cookie);
         Program program{nullptr, fmt::format("fd {}", program_fd), ""};
         program.given_fd = program_fd;
-        made = attach(program, options).release();
+        made = attach_one(program, options).release();
         return 0;
     });
 }
 
 int probeload_wait(const probeload_probe* probe) {
     return call([&] {
-        given(probe, "probe").attachment.wait(StopSignals(Process::kCallers));
+        for (const Attachment& attachment : given(probe, "probe").attachments)
+            attachment.wait(StopSignals(Process::kCallers));
         return 0;
     });
 }
 
 int probeload_count(const probeload_probe* probe, probeload_counts* counts, std::size_t size) {
     return call([&] {
-        const Attachment& attachment = given(probe, "probe").attachment;
+        const std::vector<Attachment>& attachments = given(probe, "probe").attachments;
         given(counts, "counts");
         check_size(size);
-        const probeload_counts now = counts_of(attachment.total());
+        probeload_counts now{};
+        for (const Attachment& attachment : attachments)
+            add(attachment.total(), now);
         std::memset(counts, 0, size);
         std::memcpy(counts, &now, std::min(size, sizeof now));
         return 0;
@@ -124,7 +149,11 @@ const char* probeload_describe(probeload_probe* probe) {
     call([&] {
         Symbolizer symbolizer;
         std::string& kept = given(probe, "probe").description;
-        kept = attached_line(probe->attachment.report(), symbolizer);
+        kept.clear();
+        for (const Attachment& attachment : probe->attachments) {
+            if (!kept.empty()) kept += '\n';
+            kept += attached_line(attachment.report(), symbolizer);
+        }
         text = kept.c_str();
         return 0;
     });
@@ -133,8 +162,9 @@ const char* probeload_describe(probeload_probe* probe) {
 
 int probeload_stop(probeload_probe* probe) {
     return call([&] {
-        if (!given(probe, "probe").attachment.disable())
-            fail(ExitCode::kFailure, "the module cannot take the probe out now: detach it");
+        for (const Attachment& attachment : given(probe, "probe").attachments)
+            if (!attachment.disable())
+                fail(ExitCode::kFailure, "the module cannot take the probe out now: detach it");
         run_out();
         return 0;
     });

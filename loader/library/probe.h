@@ -3,10 +3,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "session/attachment.h"
 
 struct probeload_probe {
-    djprobe::loader::Attachment attachment;
+    /// One for each place of a question's program; else one.
+    std::vector<djprobe::loader::Attachment> attachments;
     std::string description{};
 };

@@ -70,6 +70,42 @@ struct probeload_object;
  */
 int probeload_open(const char* file, struct probeload_object** object);
 
+enum probeload_question_flags {
+    PROBELOAD_INLINED = 1,      /* where the function was inlined: each instance */
+    PROBELOAD_KERNEL_STACK = 2, /* each event has the kernel's stack */
+    PROBELOAD_USER_STACK = 4,   /* and that of the process */
+};
+
+/* What `probeload trace` is asked; its manual and docs/tracing.md say what each may be. */
+struct probeload_question {
+    const char* place; /* "vfs_read", "vfs_read:return", "fs/read_write.c:566", "vfs_read+0x2b" */
+    const char* expressions; /* "file->f_inode->i_ino, count"; null: all arguments */
+    const char* condition;   /* as --if: "count > 4096 && pid != 1"; null: none */
+    const char* columns;     /* "cpu,comm"; null: time,cpu,pid,comm */
+    const char* debuginfo; /* of lines and variables: a file or a folder; null: what is installed */
+    unsigned int flags;    /* of enum probeload_question_flags */
+};
+
+/*
+ * Makes the object of a question: a program, or one for each place of a line, with a ring buffer
+ * `events`. Load it like any other; probeload_attach() without a program's name attaches it
+ * wherever it belongs. Its events have the columns, and behind them the expressions:
+ * probeload_json() prints them as `probeload trace -j`, and `probeload trace ... --emit` shows
+ * their `struct event`. What the calling process does itself is left out.
+ *
+ * size: sizeof(struct probeload_question) as the caller knows it. Needs clang, which it runs as a
+ * child of the calling process unless the same question was compiled before; a wrong expression is
+ * an error, with a caret under the word. Takes up to a second, or some where debug information is
+ * asked for the first time.
+ */
+int probeload_ask(const struct probeload_question* question, size_t size,
+                  struct probeload_object** object);
+/*
+ * Which places of the question are left out, or have their probe beside them, and why: a line each;
+ * "" where all are probed. Until the object is closed.
+ */
+const char* probeload_left_out(const struct probeload_object* object);
+
 /*
  * Before the load: a global variable ("target_pid=42", "comm=head", "ports=80,443"), as
  * `probeload attach --set` takes it.
@@ -108,7 +144,7 @@ enum probeload_flags {
  * Attaches a loaded program. The probe works when the call returns, by an int3; a jump follows
  * where it is safe.
  *
- * - program: its name; null: the only one.
+ * - program: its name; null: the only one, or all that a question has.
  * - site: "vfs_read", "vfs_read+0x2b", "ext4:ext4_readdir" or "0xffffffff812c4b10"; null: what the
  *   program's section names. The start of a function means its entry, where the arguments are in
  *   their registers; any other place is the first byte of an instruction.
@@ -150,7 +186,8 @@ int probeload_count(const struct probeload_probe* probe, struct probeload_counts
 
 /*
  * "attached vfs_read+0x5 (0xffffffff8db4cc55) by jump", or "by int3: " with the reason: as it is
- * now, for people. Until the next call for this probe. Null: it has failed.
+ * now, for people; of a question a line for each place. Until the next call for this probe. Null:
+ * it has failed.
  */
 const char* probeload_describe(struct probeload_probe* probe);
 

@@ -136,15 +136,45 @@ class Event {
     probeload_event event_;
 };
 
+/// What `probeload trace` is asked. What is empty is not asked.
+struct Question {
+    std::string place{};        ///< "vfs_read", "vfs_read:return", "fs/read_write.c:566"
+    std::string expressions{};  ///< empty: all arguments
+    std::string condition{};
+    std::string columns{};    ///< empty: time,cpu,pid,comm
+    std::string debuginfo{};  ///< empty: what is installed
+    unsigned int flags = 0;   ///< of enum probeload_question_flags
+};
+
 /// A BPF object, until it is destroyed. Calls throw Error.
 class Object {
   public:
+    /// That of a question's program.
+    static Object ask(const Question& question) {
+        const probeload_question asked{question.place.c_str(),
+                                       detail::or_null(question.expressions),
+                                       detail::or_null(question.condition),
+                                       detail::or_null(question.columns),
+                                       detail::or_null(question.debuginfo),
+                                       question.flags};
+        probeload_object* made = nullptr;
+        detail::done(probeload_ask(&asked, sizeof asked, &made));
+        return Object(made);
+    }
+
     explicit Object(const std::string& file) {
         probeload_object* made = nullptr;
         detail::done(probeload_open(file.c_str(), &made));
         object_.reset(made);
     }
 
+    /// Takes it over.
+    explicit Object(probeload_object* object) noexcept : object_(object) {}
+
+    /// Places of the question that are left out, or have their probe beside them: a line each.
+    [[nodiscard]] std::string left_out() const {
+        return detail::text(probeload_left_out(object_.get()));
+    }
     void set_global(const std::string& assignment) {
         detail::done(probeload_set_global(object_.get(), assignment.c_str()));
     }

@@ -10,7 +10,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "events/reader.h"
+#include "events/printer.h"
 #include "library/call.h"
 
 namespace djprobe::loader {
@@ -44,7 +44,8 @@ void watch(const UniqueFd& poll, int fd) {
 
 }  // namespace
 
-Rings::Rings(const bpf_object* object, FrameNames& names) : poll_(epoll_create1(EPOLL_CLOEXEC)) {
+Rings::Rings(const bpf_object* object, FrameNames& names, const PrintRecord& json)
+    : poll_(epoll_create1(EPOLL_CLOEXEC)) {
     const btf* const types = bpf_object__btf(object);
     const bool is_only = event_maps(object) == 1;
     for (const bpf_map* const map : ring_buffers(object)) {
@@ -52,7 +53,7 @@ Rings::Rings(const bpf_object* object, FrameNames& names) : poll_(epoll_create1(
             .format = Format::kJson, .number = 0, .names = &names, .explains = false};
         const std::string name = bpf_map__name(map);
         rings_.push_back({name, RingMapping(bpf_map__fd(map), bpf_map__max_entries(map)),
-                          RecordPrinter(types, name, is_only, style)});
+                          json ? json : PrintRecord(RecordPrinter(types, name, is_only, style))});
         watch(poll_, bpf_map__fd(map));
     }
 }
@@ -94,7 +95,7 @@ const char* Rings::json(const probeload_event& event) {
     if (ring == rings_.end()) fail(ExitCode::kUsage, "the object has no ring buffer '{}'", map);
     line_.clear();
     const auto* const data = static_cast<const std::byte*>(event.data);
-    ring->printer.print(line_, {&given(data, "event->data"), event.size});
+    ring->print(line_, {&given(data, "event->data"), event.size});
     line_.data()[line_.size() - 1] = '\0';  // in place of the line's end
     return line_.data();
 }

@@ -10,7 +10,7 @@
 #include "base/output.h"
 #include "base/unique_fd.h"
 #include "decode/frame.h"
-#include "events/printer.h"
+#include "events/reader.h"
 #include "events/ring.h"
 #include "library/probeload.h"
 
@@ -18,8 +18,9 @@ namespace djprobe::loader {
 
 class Rings {
   public:
-    /// The names outlive this. Throws Error, std::system_error.
-    Rings(const bpf_object* object, FrameNames& names);
+    /// `json`: prints the records of all; none: by the object's types. The names outlive this.
+    /// Throws Error, std::system_error.
+    Rings(const bpf_object* object, FrameNames& names, const PrintRecord& json);
 
     /// Readable while there are events. Throws Error(kUsage) where the object has no ring buffer.
     [[nodiscard]] int fd() const;
@@ -32,7 +33,7 @@ class Rings {
     struct Ring {
         std::string name;
         RingMapping mapping;
-        RecordPrinter printer;
+        PrintRecord print;
     };
 
     int consume(probeload_event_fn function, void* context);

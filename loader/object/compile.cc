@@ -80,7 +80,7 @@ void write_vmlinux_header(const std::filesystem::path& btf_file,
 std::filesystem::path compile(const std::filesystem::path& source, const std::string& name,
                               const std::filesystem::path& beside, TempDir& directory,
                               const std::vector<std::string>& flags,
-                              const std::string& without_clang) {
+                              const std::string& without_clang, Process process) {
     struct stat status = {};
     open_regular(source, status);  // for what it says when that cannot be
     if (includes_vmlinux_header(source, beside) && !std::filesystem::exists(beside / "vmlinux.h")) {
@@ -90,10 +90,13 @@ std::filesystem::path compile(const std::filesystem::path& source, const std::st
     try {
         std::vector<std::string> command = clang_command(source, beside, object, directory.path());
         command.insert(command.end(), flags.begin(), flags.end());
-        Child clang = Child::start(command);
-        if (const int status = clang.wait(); status != 0) {
-            fail(ExitCode::kCompile, "{}: clang ended with {}", name, describe_wait_status(status));
-        }
+        const Finished clang = process == Process::kOurs
+                                   ? Finished{Child::start(command).wait(), ""}
+                                   : run_to_end(command, process);
+        if (clang.status != 0)
+            fail(ExitCode::kCompile, "{}: clang ended with {}{}{}", name,
+                 describe_wait_status(clang.status), clang.output.empty() ? "" : "\n",
+                 clang.output);
     } catch (const std::system_error& error) {
         if (error.code() == std::errc::no_such_file_or_directory) {
             fail(ExitCode::kCompile,

@@ -35,7 +35,7 @@ std::uint64_t hash_of(std::string_view text) {
     return hash;
 }
 
-// With the process's id behind them while they are written.
+// With the thread's number behind them while they are written.
 bool is_kept_file(const fs::directory_entry& entry) {
     const std::string name = entry.path().filename();
     const std::size_t end = name.find(".bpf.");
@@ -71,7 +71,7 @@ void make_room(const fs::path& cache) {
 void keep(const fs::path& cache, const fs::path& object, const std::string& text,
           const fs::path& kept) {
     make_room(cache);
-    const std::string own = fmt::format(".{}", getpid());
+    const std::string own = fmt::format(".{}", gettid());
     std::error_code error;
     const auto put = [&](const fs::path& from, const fs::path& to) {
         if (!error) fs::rename(from, to, error);
@@ -90,7 +90,7 @@ void keep(const fs::path& cache, const fs::path& object, const std::string& text
 }  // namespace
 
 fs::path compiled(const std::string& source, const std::string& header,
-                  const std::vector<std::string>& flags, TempDir& directory) {
+                  const std::vector<std::string>& flags, TempDir& directory, Process process) {
     const std::optional<fs::path> cache = cache_folder();
     const std::string text = fmt::format("// {}\n{}{}", fmt::join(flags, " "), header, source);
     fs::path kept = cache ? *cache / fmt::format("{:016x}.bpf.o", hash_of(text)) : fs::path();
@@ -99,8 +99,8 @@ fs::path compiled(const std::string& source, const std::string& header,
     const fs::path file = directory.file("trace.bpf.c");
     write_file(file, source);
     write_file(directory.file("vmlinux.h"), header);
-    fs::path object =
-        compile(file, "the trace's program", directory.path(), directory, flags, kWithoutClang);
+    fs::path object = compile(file, "the trace's program", directory.path(), directory, flags,
+                              kWithoutClang, process);
     if (cache) keep(*cache, object, text, kept);
     return object;
 }

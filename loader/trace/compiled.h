@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/process.h"
 #include "base/temp_dir.h"
 
 namespace djprobe::loader {
@@ -13,6 +14,7 @@ namespace djprobe::loader {
 /// The object's path, in the cache or in `directory`. `header` is its vmlinux.h, `flags`
 /// are clang's. Throws Error(kCompile).
 std::filesystem::path compiled(const std::string& source, const std::string& header,
-                               const std::vector<std::string>& flags, TempDir& directory);
+                               const std::vector<std::string>& flags, TempDir& directory,
+                               Process process = Process::kOurs);
 
 }  // namespace djprobe::loader

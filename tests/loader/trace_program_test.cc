@@ -13,8 +13,8 @@
 #include "trace/cgroup.h"
 #include "trace/compiled.h"
 #include "trace/header.h"
+#include "trace/prepare.h"
 #include "trace/program.h"
-#include "trace/trace_session.h"
 
 namespace djprobe::loader {
 namespace {

@@ -67,6 +67,8 @@ questions() {
     ask wall vfs_read count --csv --comm dd --if 'count == 4321' --times wall --columns time -c "$zeros"
     # shellcheck disable=SC2086 # two options, or none
     ask page vfs_read:return 'retval, latency' --kstack --comm dd --if 'retval == 4321' $page -c "$zeros"
+    ask library vfs_read 'count, file->f_path.dentry->d_name.name:str 9, pos' -j --if 'count == 4321' -c "$zeros"
+    ask library_returns vfs_read:return 'retval, count' -j --if 'retval == 4321' -c "$zeros"
     ask headless vfs_read --count-by 'count, comm' --csv --comm nosuch -c "$zeros"
 }
 
@@ -254,4 +256,25 @@ refused 9 'vfs_read:ret: vfs_read is a function, and no module: for its returns:
     vfs_read:ret retval
 refused 9 'nosuch:vfs_raed: no module nosuch is loaded: modprobe nosuch' nosuch:vfs_raed
 
+echo '* an application asks the same by libprobeload'
+alike() { grep '"type":"event"' "$1" | sed -E 's/"(time|cpu|pid|pos)":[^,}]*//g'; }
+# asks NAME WORD...: as the question NAME above.
+asks() {
+    asked=/tmp/$1
+    shift
+    ./ask "$zeros" "$@" >/tmp/asked 2>/tmp/err || fail "ask $*: exit status $?: $(cat /tmp/err)"
+    expect_line '^attached vfs_read.* by jump$' /tmp/err
+    [ "$(wc -l </tmp/asked)" = 3 ] || fail "not three events: $(cat /tmp/asked)"
+    alike "$asked" >/tmp/alike
+    alike /tmp/asked | cmp - /tmp/alike || fail "probeload shows others: $(cat /tmp/asked "$asked")"
+}
+asks library vfs_read 'count, file->f_path.dentry->d_name.name:str 9, pos' 'count == 4321'
+asks library_returns vfs_read:return 'retval, count' 'retval == 4321'
+code=0
+./ask true vfs_read cnt 2>/tmp/err || code=$?
+[ $code = 2 ] || fail "exit status $code: $(cat /tmp/err)"
+expect_line '^ask: vfs_read has no argument .cnt.; it has file, buf, count, pos$' /tmp/err
+code=0
+./ask true no_such_function 2>/tmp/err || code=$?
+[ $code = 9 ] || fail "exit status $code: $(cat /tmp/err)"
 oracle_end

@@ -304,4 +304,42 @@ TEST(Library, LeavesTheCallersTimersAlone) {
     }
 }
 
+// What it answers is tested by vm/guest/trace.sh, where its programs are compiled.
+TEST(Library, SaysWhatIsWrongWithAQuestion) {
+    const auto ask = [](const probeload::Question& question) {
+        (void)probeload::Object::ask(question);
+    };
+    const std::string wrong =
+        error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .expressions = "count, cnt"}); });
+    EXPECT_EQ(wrong.find("vfs_read has no argument `cnt`; it has file, buf, count, pos"), 0U)
+        << wrong;
+    EXPECT_NE(wrong.find("\n  count, cnt\n         ^^^"), wrong.npos) << wrong;
+    error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .condition = "count >"}); });
+    error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .columns = "tme"}); });
+    error_of(PROBELOAD_NO_SUCH_SITE, [&] { ask({.place = "vfs_raed"}); });
+    error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_*"}); });
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .flags = 8}); }),
+              "flags 0x8 are not all known");
+}
+
+TEST(Library, TakesQuestionsOfOtherVersions) {
+    struct {
+        probeload_question known;
+        const char* more;
+    } later{{"vfs_raed", nullptr, nullptr, nullptr, nullptr, 0}, "more"};
+    probeload_object* object = nullptr;
+    EXPECT_EQ(probeload_ask(&later.known, sizeof later, &object), -PROBELOAD_USAGE);
+    EXPECT_EQ(probeload_message(),
+              std::string("the question has parts that this version of libprobeload lacks"));
+    later.more = nullptr;
+    EXPECT_EQ(probeload_ask(&later.known, sizeof later, &object), -PROBELOAD_NO_SUCH_SITE);
+    EXPECT_EQ(probeload_ask(&later.known, sizeof(char*), &object), -PROBELOAD_NO_SUCH_SITE);
+    EXPECT_EQ(probeload_ask(&later.known, 0, &object), -PROBELOAD_USAGE);
+    later.known.place = nullptr;
+    EXPECT_EQ(probeload_ask(&later.known, sizeof later.known, &object), -PROBELOAD_USAGE);
+    EXPECT_EQ(probeload_message(), std::string("the question's place is null"));
+    EXPECT_EQ(probeload_ask(nullptr, sizeof later.known, &object), -PROBELOAD_USAGE);
+    EXPECT_EQ(object, nullptr);
+}
+
 }  // namespace

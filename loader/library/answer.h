@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+// The program that answers a probeload_question, with what attaching and reading it needs.
+#pragma once
+
+#include <bpf/btf.h>
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "base/temp_dir.h"
+#include "events/reader.h"
+#include "kernel/symbolizer.h"
+#include "library/probeload.h"
+#include "session/options.h"
+#include "trace/program.h"
+#include "trace/trace_options.h"
+
+namespace djprobe::loader {
+
+class Answer {
+  public:
+    /// `size`: the question's, as its caller knows it. Compiles the program. Throws Error.
+    Answer(const probeload_question& question, std::size_t size);
+
+    [[nodiscard]] const std::filesystem::path& object() const { return attach_.file; }
+    [[nodiscard]] const AttachOptions& attach() const { return attach_; }
+    [[nodiscard]] const std::string& left_out() const { return left_out_; }
+    /// The events as `probeload trace -j` prints them. The symbolizer outlives it.
+    [[nodiscard]] PrintRecord json(const btf& types, Symbolizer& symbolizer) const;
+
+  private:
+    TempDir directory_;  // of an object that the cache did not take
+    TraceOptions options_;
+    TraceProgram program_;
+    AttachOptions attach_;
+    std::string left_out_;
+};
+
+}  // namespace djprobe::loader

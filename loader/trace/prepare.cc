@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "trace/prepare.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "debuginfo/debug_file.h"
+#include "kernel/device.h"
+#include "kernel/own_number.h"
+#include "kernel/reason.h"
+#include "session/backend.h"
+#include "trace/beside.h"
+#include "trace/cgroup.h"
+#include "trace/compiled.h"
+#include "trace/find_sites.h"
+#include "trace/header.h"
+#include "trace/suggest.h"
+
+namespace djprobe::loader {
+namespace {
+
+bool is_of_this_kernel(const TraceOptions& options) {
+    return options.types == TraceOptions().types;
+}
+
+bool needs_debuginfo(const Question& question) {
+    return question.line || question.inlined;
+}
+
+// None where the question needs none, and there is none.
+std::optional<std::string> debug_file(const TraceOptions& options) {
+    const Question& question = options.question;
+    if (!is_of_this_kernel(options)) {
+        if (needs_debuginfo(question) && !options.debuginfo)
+            fail(ExitCode::kUsage,
+                 "{}: lines of another kernel need its debug information: name the file with "
+                 "--debuginfo",
+                 question.place());
+        if (!options.debuginfo) return std::nullopt;
+        return find_debug_file_of(options.types, question.module(), *options.debuginfo);
+    }
+    if (needs_debuginfo(question) || options.debuginfo)
+        return find_debug_file(question.module(), options.debuginfo);
+    return installed_debug_file(question.module());
+}
+
+// What the module says of a site; of another kernel nothing is known.
+Judgement judgement_of(const TraceOptions& options) {
+    std::optional<Device> opened;
+    if (!options.emit) opened = open_device(options.attach.backend, false);
+    if (!opened) return {[](const SiteSpec&) { return Judged{}; }};
+    const auto device = std::make_shared<Device>(std::move(*opened));
+    const auto symbolizer = std::make_shared<Symbolizer>();
+    const auto judge = [=](const SiteSpec& site) -> Judged {
+        const djprobe_explain answer = device->judge(site, 0);
+        if (answer.verdict == DJPROBE_VERDICT_JUMP) return {};
+        const std::string why = describe_reason(reason_of(answer), *symbolizer);
+        if (answer.verdict == DJPROBE_VERDICT_REFUSED) return {.refused = why};
+        return {.int3 = why};
+    };
+    return {judge, beside_in_running_kernel()};
+}
+
+// What is misspelt is no whole function. Types lack some functions that the kernel has.
+void check_function(const TraceOptions& options, const Types& types) {
+    const Question& question = options.question;
+    const std::string name = question.bare_function();
+    if (question.is_glob() || types.function(name)) return;
+    if (!is_of_this_kernel(options))
+        fail(ExitCode::kNoSuchSite, "{}: the kernel's types know no such function{}",
+             question.function(), suggest(name, types.function_names()));
+    Symbolizer symbolizer;
+    check_symbol(question.site, symbolizer);
+}
+
+void add_sites(TraceOptions& options, const Types& types, const TellLeftOut& tell) {
+    Question& question = options.question;
+    if (!question.is_within()) {
+        if (options.debuginfo) {
+            check_function(options, types);
+            fail(ExitCode::kUsage,
+                 "--debuginfo: is for FILE:LINE, FUNC:+LINE, FUNC+OFFSET and --inline: {} is a "
+                 "whole function",
+                 question.place());
+        }
+        return;
+    }
+    const std::optional<std::string> file = debug_file(options);
+    if (!file) return;
+    std::vector<std::string> left_out;
+    find_sites(DwarfFile::open(*file), judgement_of(options), question, left_out);
+    std::ranges::for_each(left_out, tell);
+}
+
+}  // namespace
+
+TraceProgram prepare(TraceOptions& options, Types& types, const TellLeftOut& tell) {
+    add_sites(options, types, tell);
+    TraceProgram program = write_program(options.question, types);
+    std::ranges::for_each(program.left_out, tell);
+    if (!options.emit && !needs_debuginfo(options.question)) check_function(options, types);
+    return program;
+}
+
+std::filesystem::path compile_program(const TraceProgram& program, const Types& types,
+                                      TempDir& directory, Process process) {
+    return compiled(program.source, trace_header(types, program.types), trace_flags(types),
+                    directory, process);
+}
+
+AttachOptions attach_options(const TraceOptions& options, const TraceProgram& program,
+                             const std::filesystem::path& object) {
+    AttachOptions attach = options.attach;
+    attach.file = object;
+    attach.session = program.is_session;
+    // Its filters leave calls out on purpose.
+    attach.tells_of_no_return = false;
+    // The user's word: of a section's, attach tells which of its options put it elsewhere.
+    if (program.sites.empty())
+        attach.sites.push_back(options.question.site);
+    else if (program.sites.size() == 1)
+        attach.sites = program.sites;
+    if (const auto& folder = options.question.filters.cgroup)
+        std::ranges::copy(cgroup_variables(*folder), std::back_inserter(attach.globals));
+    if (const auto own = own_number(); own && program.leaves_out_own)
+        attach.globals.push_back(fmt::format("{}={}", kOwnProcess, *own));
+    return attach;
+}
+
+}  // namespace djprobe::loader
