@@ -147,6 +147,10 @@ std::vector<Flow::Sums> Flow::sum(const std::vector<Count>& counts) const {
 }
 
 void Flow::solve(std::vector<Count>& counts) const {
+    solve(counts, Below::kUnknown);
+}
+
+void Flow::solve(std::vector<Count>& counts, Below below) const {
     std::vector<Sums> sums = sum(counts);
     std::vector<std::size_t> ready;
     const auto note = [&](std::size_t junction) {
@@ -162,7 +166,8 @@ void Flow::solve(std::vector<Count>& counts) const {
         const std::size_t block = here.unknown.front();
         const auto [from, to] = ends_[block];
         const bool begins = from == junction;
-        if (begins ? here.ended < here.begun : here.begun < here.ended) continue;
+        const bool is_below = begins ? here.ended < here.begun : here.begun < here.ended;
+        if (is_below && below == Below::kUnknown) continue;
         const std::uint64_t count = begins ? here.ended - here.begun : here.begun - here.ended;
         counts[block] = count;
         sums[from].begun += count;
@@ -190,42 +195,14 @@ std::vector<std::size_t> Flow::unbalanced(const std::vector<Count>& counts) cons
 // each of those, in arithmetic that wraps, the same sum is the same number.
 std::vector<std::uint64_t> Flow::marks() const {
     std::mt19937_64 random;  // the same numbers in each run
-    std::vector<std::uint64_t> marks(ends_.size());
-    std::vector<std::uint64_t> missing(junctions_);  // blocks that begin, less those that end
-    std::vector<std::vector<std::size_t>> open(junctions_);
-    const auto add = [&](std::size_t block) {
-        missing[ends_[block].from] += marks[block];
-        missing[ends_[block].to] -= marks[block];
-    };
     const std::vector<bool> chosen = choose(std::vector<unsigned>(ends_.size()));
-    for (std::size_t i = 0; i < ends_.size(); ++i) {
-        if (chosen[i]) {
-            marks[i] = random();
-            add(i);
-        } else {
-            open[ends_[i].from].push_back(i);
-            open[ends_[i].to].push_back(i);
-        }
-    }
-    std::vector<std::size_t> ready;
-    const auto note = [&](std::size_t junction) {
-        if (junction != 0 && open[junction].size() == 1) ready.push_back(junction);
-    };
-    for (std::size_t i = 0; i < junctions_; ++i)
-        note(i);
-    while (!ready.empty()) {
-        const std::size_t junction = ready.back();
-        ready.pop_back();
-        if (open[junction].empty()) continue;
-        const std::size_t block = open[junction].front();
-        const auto [from, to] = ends_[block];
-        marks[block] = from == junction ? -missing[junction] : missing[junction];
-        add(block);
-        for (const std::size_t end : {from, to}) {
-            std::erase(open[end], block);
-            note(end);
-        }
-    }
+    std::vector<Count> counts(ends_.size());
+    for (std::size_t i = 0; i < counts.size(); ++i)
+        if (chosen[i]) counts[i] = random();
+    solve(counts, Below::kWraps);
+    std::vector<std::uint64_t> marks;
+    for (const Count& count : counts)
+        marks.push_back(count.value_or(0));
     return marks;
 }
 

@@ -45,6 +45,9 @@ class Flow {
         std::size_t from, to;
     };
     struct Sums;
+    /// What would be below zero.
+    enum class Below { kUnknown, kWraps };
+    void solve(std::vector<Count>& counts, Below below) const;
     [[nodiscard]] std::vector<Sums> sum(const std::vector<Count>& counts) const;
 
     std::vector<Ends> ends_;  // of each block

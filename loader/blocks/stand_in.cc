@@ -39,26 +39,31 @@ bool writes_memory(Span<const u8> bytes) {
     });
 }
 
+// A branch by flags changes nothing, nor does a label, whichever way it goes.
+bool changes_nothing(Kind kind) {
+    return kind == Kind::Nop || kind == Kind::Endbr || kind == Kind::Jump || kind == Kind::CondJump;
+}
+
 // What instructions change.
 struct Changes {
     x86::RegisterSet writes = 0;
     bool memory = false;
     bool calls = false;
 
-    // A branch changes nothing, nor does a label, whichever way it goes.
-    void add(const Insn& insn, const std::vector<Code>& parts) {
-        if (insn.is_call()) {
+    void add(const Insn& insn, const FlowFacts& facts) {
+        // A static call may be a nop now, and a call as soon as the kernel wants it.
+        if (insn.is_call() || std::ranges::count(facts.returning, insn.address) != 0) {
             writes |= x86::kCallerSaved;
             memory = calls = true;
-        } else if (insn.kind == Kind::Plain) {
-            const Span<const u8> bytes = bytes_of(insn, parts);
+        } else if (!changes_nothing(insn.kind)) {
+            const Span<const u8> bytes = bytes_of(insn, facts.parts);
             writes |= x86::find_effects(insn, bytes).writes;
             memory |= writes_memory(bytes);
         }
     }
-    void add(const Block& block, const std::vector<Code>& parts) {
-        for_each_insn_of(block, parts, [&](const Insn& insn) {
-            add(insn, parts);
+    void add(const Block& block, const FlowFacts& facts) {
+        for_each_insn_of(block, facts.parts, [&](const Insn& insn) {
+            add(insn, facts);
             return true;
         });
     }
@@ -215,7 +220,7 @@ class Finder {
             if (!insn || (insn->kind != Kind::Plain && insn->kind != Kind::Nop)) break;
             if (is_owned(*insn)) break;
             at = insn->address;
-            changes.add(*insn, {code_});
+            changes.add(*insn, graph_.facts);
             if (take(at, changes, nearest)) break;
         }
         return list(nearest);
@@ -260,10 +265,10 @@ class Finder {
         int tries = 0;
         for_each_insn_of(block, graph_.facts.parts, [&](const Insn& insn) {
             if (insn.address < from) return true;
-            const bool tried = insn.address != site_;
-            if (tried && (tries++ == kMostBehind || take(insn.address, changes, nearest)))
-                return false;
-            changes.add(insn, graph_.facts.parts);
+            // All that lies behind the last try is still between the site and the next block.
+            const bool tried = insn.address != site_ && tries++ < kMostBehind;
+            if (tried && take(insn.address, changes, nearest)) return false;
+            changes.add(insn, graph_.facts);
             return true;
         });
         return nearest && nearest->by_jump;
@@ -287,7 +292,7 @@ class Finder {
     [[nodiscard]] Changes changes_before_site(std::size_t own) const {
         Changes changes;
         for_each_insn_of(graph_.blocks[own], graph_.facts.parts, [&](const Insn& insn) {
-            if (insn.address < site_) changes.add(insn, graph_.facts.parts);
+            if (insn.address < site_) changes.add(insn, graph_.facts);
             return insn.address < site_;
         });
         return changes;
@@ -296,7 +301,7 @@ class Finder {
         const std::vector<Insn> insns = insns_of(block, graph_.facts.parts);
         int tries = 0;
         for (auto insn = insns.rbegin(); insn != insns.rend() && tries++ < kMostBefore; ++insn) {
-            changes.add(*insn, graph_.facts.parts);
+            changes.add(*insn, graph_.facts);
             if (changes.calls) break;
             if (take(insn->address, changes, nearest)) return true;
         }
@@ -328,7 +333,7 @@ class Finder {
     void add_between(std::size_t from, std::size_t to, Changes& changes) const {
         const std::vector<bool> reached = reached_from(graph_.blocks, graph_.blocks[from].next, to);
         for (std::size_t i = 0; i < graph_.blocks.size(); ++i)
-            if (i != to && reached[i]) changes.add(graph_.blocks[i], graph_.facts.parts);
+            if (i != to && reached[i]) changes.add(graph_.blocks[i], graph_.facts);
     }
     // A jump label that is off looks like a nop.
     [[nodiscard]] bool is_owned(const Insn& insn) const {

@@ -2,6 +2,7 @@
 #include "blocks/stand_in.h"
 
 #include <algorithm>
+#include <optional>
 #include <random>
 
 #include "blocks/flow_facts.h"
@@ -30,7 +31,41 @@ class Walks {
             walk(entries[random() % entries.size()], random);
     }
 
+    // What changes on the way from one instruction to another. None: the walk did not come there
+    // before it left, or came to the first one again, or to another stand-in.
+    std::optional<x86::RegisterSet> changed(std::uint64_t from, std::uint64_t to,
+                                            const std::vector<StandIn>& all,
+                                            std::mt19937& random) const {
+        x86::RegisterSet writes = 0;
+        bool begun = false;
+        std::size_t at = find_block(blocks_, from);
+        for (int step = 0; step < 200; ++step) {
+            const Block& block = blocks_.at(at);
+            for (const x86::Insn& insn : insns_of(block, facts_.parts)) {
+                if (insn.address == to && begun) return writes;
+                const bool is_other =
+                    std::ranges::find(all, insn.address, &StandIn::address) != all.end();
+                if (begun && (insn.address == from || is_other)) return std::nullopt;
+                begun |= insn.address == from;
+                if (begun) writes |= changes_of(insn);
+            }
+            const std::size_t way = random() % (block.next.size() + (block.leaves ? 1 : 0));
+            if (way == block.next.size()) return std::nullopt;
+            at = block.next[way];
+        }
+        return std::nullopt;
+    }
+
   private:
+    [[nodiscard]] x86::RegisterSet changes_of(const x86::Insn& insn) const {
+        if (insn.is_call()) return x86::kCallerSaved;
+        if (insn.kind != x86::Kind::Plain && insn.kind != x86::Kind::CounterJump) return 0;
+        for (const Code& part : facts_.parts)
+            if (part.range().contains(insn.address))
+                return x86::find_effects(insn, part.from(insn.address)).writes;
+        return x86::kAllRegisters;
+    }
+
     // One that finds no way out counts as no call at all.
     void walk(std::size_t at, std::mt19937& random) {
         std::vector<std::uint64_t> counts = counts_;
@@ -58,6 +93,7 @@ class StandIn_ : public WholeKernel {
     const TextMap map_{image_, facts_};
     StandIns stand_ins_{map_};
     std::mt19937 random_{11};
+    unsigned seen_ = 0;  // stand-ins to or from which a walk came
 
     // Straight on from it to the instruction that is meant no register changes but those that it
     // names.
@@ -122,7 +158,29 @@ class StandIn_ : public WholeKernel {
             sum += walks.count(one.address);
         }
         EXPECT_EQ(sum, walks.count(site)) << map_.describe(site);
+        for (const StandIn& one : found)
+            expect_names_of_changes(walks, site, one, found);
         return true;
+    }
+    // Whichever comes first, no register changes on the way but those that it names.
+    void expect_names_of_changes(const Walks& walks, std::uint64_t site, const StandIn& one,
+                                 const std::vector<StandIn>& all) {
+        enum class Names { kUnseen, kAll, kTooFew };
+        const auto look = [&](std::uint64_t from, std::uint64_t to) {
+            Names names = Names::kUnseen;
+            for (int i = 0; i < 10; ++i) {
+                const auto changed = walks.changed(from, to, all, random_);
+                if (!changed) continue;
+                if ((*changed & ~one.writes) != 0) return Names::kTooFew;
+                names = Names::kAll;
+            }
+            return names;
+        };
+        const Names behind = look(site, one.address), before = look(one.address, site);
+        seen_ += behind == Names::kAll || before == Names::kAll;
+        if (behind == Names::kAll || before == Names::kAll) return;
+        EXPECT_TRUE(behind == Names::kUnseen && before == Names::kUnseen)
+            << map_.describe(site) << ", " << map_.describe(one.address);
     }
 };
 
@@ -148,6 +206,7 @@ TEST_F(StandIn_, ForAnyInstructionRunsAsOften) {
             if (map_.is_insn_start(at) && random_() % 8 == 0) served += run_as_often(at);
     }
     EXPECT_GT(served, 2000U);
+    EXPECT_GT(seen_, served / 2);
     expect_static_calls_to_be_behind();
 }
 
