@@ -201,6 +201,7 @@ std::vector<std::uint64_t> Flow::marks() const {
         if (chosen[i]) counts[i] = random();
     solve(counts, Below::kWraps);
     std::vector<std::uint64_t> marks;
+    marks.reserve(counts.size());
     for (const Count& count : counts)
         marks.push_back(count.value_or(0));
     return marks;
