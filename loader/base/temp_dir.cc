@@ -31,7 +31,7 @@ void keep(Path& to, const std::string& path) {
 
 }  // namespace
 
-TempDir::TempDir() {
+TempDir::TempDir(Process process) : process_(process) {
     std::error_code ignored;
     std::filesystem::path parent = std::filesystem::temp_directory_path(ignored);
     if (parent.empty()) parent = "/tmp";
@@ -41,19 +41,21 @@ TempDir::TempDir() {
              std::strerror(errno));
     }
     path_ = pattern;
+    if (process_ == Process::kCallers) return;
     keep(directory_path, pattern);
     file_count = 0;
     has_directory = 1;
 }
 
 TempDir::~TempDir() {
-    has_directory = 0;
+    if (process_ == Process::kOurs) has_directory = 0;
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
 }
 
 std::filesystem::path TempDir::file(std::string_view name) {
     std::filesystem::path path = path_ / name;
+    if (process_ == Process::kCallers) return path;
     keep(file_paths.at(static_cast<std::size_t>(file_count)), path);
     file_count = file_count + 1;
     return path;

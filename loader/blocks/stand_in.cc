@@ -58,7 +58,7 @@ struct Changes {
         } else if (!changes_nothing(insn.kind)) {
             const Span<const u8> bytes = bytes_of(insn, facts.parts);
             writes |= x86::find_effects(insn, bytes).writes;
-            memory |= writes_memory(bytes);
+            memory |= insn.kind != Kind::Plain || writes_memory(bytes);
         }
     }
     void add(const Block& block, const FlowFacts& facts) {
@@ -240,7 +240,10 @@ class Finder {
     [[nodiscard]] std::vector<StandIn> behind_warning() const {
         const auto insn = insn_at(site_);
         if (!insn || insn->kind != Kind::Trap || is_arrived_at(insn->end())) return {};
-        return list(probe_at(insn->end()));
+        // A nop pads what does not come back, as a BUG.
+        const auto next = insn_at(insn->end());
+        return next && next->kind != Kind::Nop ? list(probe_at(next->address))
+                                               : std::vector<StandIn>();
     }
 
     // In the rest of its block, or in one near by to which control comes from it in any case.

@@ -44,10 +44,11 @@ TraceOptions options_of(const probeload_question& asked) {
     question.inlined = (asked.flags & PROBELOAD_INLINED) != 0;
     question.kernel_stack = (asked.flags & PROBELOAD_KERNEL_STACK) != 0;
     question.user_stack = (asked.flags & PROBELOAD_USER_STACK) != 0;
-    if (asked.expressions) question.items = asked.expressions;
-    if (asked.condition) question.condition = asked.condition;
-    if (asked.columns) question.columns = parse_columns(asked.columns);
-    if (asked.debuginfo) options.debuginfo = asked.debuginfo;
+    const auto is_given = [](const char* text) { return text && *text != '\0'; };
+    if (is_given(asked.expressions)) question.items = asked.expressions;
+    if (is_given(asked.condition)) question.condition = asked.condition;
+    if (is_given(asked.columns)) question.columns = parse_columns(asked.columns);
+    if (is_given(asked.debuginfo)) options.debuginfo = asked.debuginfo;
     return options;
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <string>
 
+#include "base/process.h"
 #include "base/temp_dir.h"
 #include "events/reader.h"
 #include "kernel/symbolizer.h"
@@ -30,7 +31,7 @@ class Answer {
     [[nodiscard]] PrintRecord json(const btf& types, Symbolizer& symbolizer) const;
 
   private:
-    TempDir directory_;  // of an object that the cache did not take
+    TempDir directory_{Process::kCallers};  // of an object that the cache did not take
     TraceOptions options_;
     TraceProgram program_;
     AttachOptions attach_;

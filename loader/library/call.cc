@@ -17,6 +17,7 @@ thread_local int failure = 0;
 static_assert(PROBELOAD_FAILURE == static_cast<int>(ExitCode::kFailure));
 static_assert(PROBELOAD_USAGE == static_cast<int>(ExitCode::kUsage));
 static_assert(PROBELOAD_BAD_FILE == static_cast<int>(ExitCode::kBadFile));
+static_assert(PROBELOAD_COMPILE == static_cast<int>(ExitCode::kCompile));
 static_assert(PROBELOAD_REJECTED == static_cast<int>(ExitCode::kRejected));
 static_assert(PROBELOAD_NOT_LOADED == static_cast<int>(ExitCode::kNotLoaded));
 static_assert(PROBELOAD_ABI_MISMATCH == static_cast<int>(ExitCode::kAbiMismatch));

@@ -69,8 +69,10 @@ std::unique_ptr<probeload_probe> attach_one(const Program& program, const Attach
 // A question has said where.
 std::unique_ptr<probeload_probe> attach_answer(const probeload_object& object, const Answer& answer,
                                                const AttachOptions& asked) {
-    if (asked.at_returns || !asked.sites.empty())
+    if (!asked.sites.empty())
         fail(ExitCode::kUsage, "the question has said where its program goes: give no site");
+    if (asked.at_returns)
+        fail(ExitCode::kUsage, "PROBELOAD_RETURN: the question's place says so: \"FUNC:return\"");
     AttachOptions options = answer.attach();
     options.mode = asked.mode;
     options.cookie = asked.cookie;

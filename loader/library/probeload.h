@@ -36,6 +36,7 @@ enum probeload_error {
     PROBELOAD_FAILURE = 1,        /* the system failed: out of memory, I/O error */
     PROBELOAD_USAGE = 2,          /* a wrong argument, or a call out of order */
     PROBELOAD_BAD_FILE = 3,       /* the file cannot be read, or is no BPF object */
+    PROBELOAD_COMPILE = 4,        /* clang is missing, or has failed */
     PROBELOAD_REJECTED = 5,       /* the kernel's verifier or libbpf rejects the object */
     PROBELOAD_NOT_LOADED = 6,     /* the module djprobe is not loaded */
     PROBELOAD_ABI_MISMATCH = 7,   /* the module is of another version */
@@ -76,7 +77,8 @@ enum probeload_question_flags {
     PROBELOAD_USER_STACK = 4,   /* and that of the process */
 };
 
-/* What `probeload trace` is asked; its manual and docs/tracing.md say what each may be. */
+/* What `probeload trace` is asked; its manual and docs/tracing.md say what each may be. An empty
+ * text is as none. */
 struct probeload_question {
     const char* place; /* "vfs_read", "vfs_read:return", "fs/read_write.c:566", "vfs_read+0x2b" */
     const char* expressions; /* "file->f_inode->i_ino, count"; null: all arguments */

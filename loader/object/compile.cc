@@ -97,6 +97,10 @@ std::filesystem::path compile(const std::filesystem::path& source, const std::st
             fail(ExitCode::kCompile, "{}: clang ended with {}{}{}", name,
                  describe_wait_status(clang.status), clang.output.empty() ? "" : "\n",
                  clang.output);
+        // Of a child whose parent ignores SIGCHLD the kernel tells no status.
+        if (!std::filesystem::exists(object))
+            fail(ExitCode::kCompile, "{}: clang has made no object{}{}", name,
+                 clang.output.empty() ? "" : "\n", clang.output);
     } catch (const std::system_error& error) {
         if (error.code() == std::errc::no_such_file_or_directory) {
             fail(ExitCode::kCompile,

@@ -55,9 +55,8 @@ struct Asked {
 
 class Finder {
   public:
-    Finder(const DwarfFile& debug, const Judgement& kernel, Question& question,
-           std::vector<std::string>& left_out)
-        : debug_(debug), kernel_(kernel), question_(question), left_out_(left_out) {}
+    Finder(const DwarfFile& debug, const Judgement& kernel, Question& question, SiteNotes& notes)
+        : debug_(debug), kernel_(kernel), question_(question), notes_(notes) {}
 
     void find() {
         if (question_.inlined) return add_inlined();
@@ -76,10 +75,22 @@ class Finder {
     }
 
   private:
+    // A statement whose first instruction is not to be probed itself, and those that may be.
+    struct Pending {
+        StatementSite statement;
+        SiteSpec site;
+        std::vector<SourceVariable> variables;
+        Judged judged;
+        std::vector<Beside> others;
+    };
+
     void finish() {
+        // Not before all others have their sites: one that stands in for another shows only that.
+        for (const Pending& one : pending_)
+            settle(one);
         if (question_.sites.empty())
             fail(ExitCode::kNoSuchSite, "{}: no instruction of it can be probed: {}",
-                 question_.place(), fmt::join(left_out_, "; "));
+                 question_.place(), fmt::join(notes_.left_out, "; "));
         std::ranges::stable_sort(question_.sites, {},
                                  [](const TraceSite& one) { return one.site.str(); });
         if (question_.sites.size() == 1) question_.site = question_.sites.front().site;
@@ -163,10 +174,10 @@ class Finder {
             if (std::ranges::find(columns, site.column) == columns.end())
                 columns.push_back(site.column);
         for (const unsigned column : columns) {
-            const std::size_t before = question_.sites.size();
+            const std::size_t before = question_.sites.size() + pending_.size();
             for (const StatementSite& site : sites)
                 if (site.column == column) add(site);
-            if (question_.sites.size() != before) return;
+            if (question_.sites.size() + pending_.size() != before) return;
         }
     }
 
@@ -177,58 +188,78 @@ class Finder {
         Judged judged = kernel_.judge(site);
         if (debug_.count_of(statement.place.symbol) > 1)
             judged = {.refused = "several functions have this name"};
-        else if (add_others(statement, site, variables, judged))
-            return;
+        else if (judged.refused || judged.int3) {
+            std::vector<Beside> others = kernel_.beside(site);
+            const bool serves =
+                judged.refused ? !others.empty() : shows_same(others, statement, variables);
+            if (serves)
+                return pending_.push_back({statement, site, variables, judged, std::move(others)});
+        }
         if (judged.refused)
-            return left_out_.push_back(fmt::format("{}: {}", site.str(), *judged.refused));
+            return notes_.left_out.push_back(fmt::format("{}: {}", site.str(), *judged.refused));
         add_site({site}, about(statement), statement.address, variables);
     }
 
-    // Others that run as often: of what the kernel itself changes, and of what gets no jump.
-    bool add_others(const StatementSite& statement, const SiteSpec& site,
-                    const std::vector<SourceVariable>& variables, const Judged& judged) {
-        if (judged.refused)
-            return add_all(kernel_.beside(site), statement, site, variables, *judged.refused);
-        return judged.int3 && add_by_jump(statement, site, variables, *judged.int3);
-    }
-    // An int3 is a site: it gives way only to jumps that show the same.
-    bool add_by_jump(const StatementSite& statement, const SiteSpec& site,
-                     const std::vector<SourceVariable>& variables, const std::string& why) {
-        const std::vector<Beside> others = kernel_.beside(site);
-        const bool shows_same = std::ranges::all_of(others, [&](const Beside& other) {
-            return other.by_jump && !other.changes_memory && keeps_asked(other, variables);
-        });
-        return shows_same &&
-               add_all(others, statement, site, variables, fmt::format("no jump: {}", why));
-    }
-    [[nodiscard]] bool keeps_asked(const Beside& other,
-                                   const std::vector<SourceVariable>& variables) const {
-        const auto is_asked = [&](std::string_view name) {
-            return asked_.all || asked_.words.contains(name);
-        };
-        const auto is_lost = [&](const SourceVariable& one) {
-            return is_asked(one.name) && one.location.depends_on(other.changed, false);
-        };
-        const auto is_changed = [&](const PtReg& reg) {
-            return other.changed.contains(std::string(reg.member)) &&
-                   (asked_.words.contains(reg.whole) || asked_.words.contains(reg.half));
-        };
-        return std::ranges::none_of(variables, is_lost) &&
-               std::ranges::none_of(kPtRegs, is_changed);
+    // The kernel itself changes some instructions: others that run as often are probed. An int3 is
+    // a site: it gives way only to jumps that are its own.
+    void settle(const Pending& one) {
+        std::vector<std::string> names;
+        bool has_site = false;
+        for (const Beside& other : one.others) {
+            names.push_back(other.site.str());
+            has_site |= is_site(other.site);
+        }
+        const std::string where = fmt::format("{}", fmt::join(names, " and "));
+        if (!one.judged.refused && has_site)
+            return add_site({one.site}, about(one.statement), one.statement.address, one.variables);
+        const std::string why =
+            one.judged.refused ? *one.judged.refused : fmt::format("no jump: {}", *one.judged.int3);
+        if (has_site)
+            return notes_.left_out.push_back(
+                fmt::format("{}: {}, and what runs as often is probed already: {}", one.site.str(),
+                            why, where));
+        if (const auto changed = asked_register(one.others))
+            return notes_.left_out.push_back(
+                fmt::format("{}: {}; at {}, which runs as often, {} may be another", one.site.str(),
+                            why, where, *changed));
+        const bool memory = std::ranges::any_of(one.others, &Beside::changes_memory);
+        notes_.beside.push_back(
+            fmt::format("{}: {}: the probe is at {}, which runs as often{}", one.site.str(), why,
+                        where, memory ? "; memory may be changed between the two" : ""));
+        for (const Beside& other : one.others)
+            add_site(other, about(one.statement), one.statement.address, one.variables);
     }
 
-    bool add_all(const std::vector<Beside>& others, const StatementSite& statement,
-                 const SiteSpec& site, const std::vector<SourceVariable>& variables,
-                 const std::string& why) {
-        std::vector<std::string> names;
-        for (const Beside& other : others) {
-            names.push_back(other.site.str());
-            add_site(other, about(statement), statement.address, variables);
-        }
-        if (others.empty()) return false;
-        left_out_.push_back(
-            fmt::format("{}: {}: probed is {}", site.str(), why, fmt::join(names, " and ")));
-        return true;
+    [[nodiscard]] bool is_site(const SiteSpec& site) const {
+        return std::ranges::find(question_.sites, site, &TraceSite::site) != question_.sites.end();
+    }
+    // Its value at another place would pass for the one that is asked for.
+    [[nodiscard]] std::optional<std::string> asked_register(
+        const std::vector<Beside>& others) const {
+        for (const PtReg& reg : kPtRegs)
+            for (const std::string_view name : {reg.whole, reg.half})
+                if (asked_.words.contains(name) &&
+                    std::ranges::any_of(others, [&](const Beside& other) {
+                        return other.changed.contains(std::string(reg.member));
+                    }))
+                    return std::string(name);
+        return std::nullopt;
+    }
+    [[nodiscard]] bool shows_same(const std::vector<Beside>& others, const StatementSite& statement,
+                                  const std::vector<SourceVariable>& variables) const {
+        if (others.empty() || asked_register(others)) return false;
+        const Location frame = frame_at(debug_, statement.address).frame;
+        return std::ranges::all_of(others, [&](const Beside& other) {
+            const auto is_lost = [&](const SourceVariable& one) {
+                const bool is_asked = asked_.all || asked_.words.contains(one.name);
+                // What was given is found again by the frame.
+                return is_asked &&
+                       (one.location.depends_on(other.changed, false) ||
+                        (!one.location.given.empty() && frame.depends_on(other.changed, false)));
+            };
+            return other.by_jump && !other.changes_memory &&
+                   std::ranges::none_of(variables, is_lost);
+        });
     }
 
     // The variables are those of `address`, which a probe beside it sees as far as nothing between
@@ -236,8 +267,7 @@ class Finder {
     void add_site(const Beside& at, const std::string& about, std::uint64_t address,
                   std::vector<SourceVariable> variables) {
         TraceSite site{at.site, about, std::move(variables)};
-        const auto same = [&](const TraceSite& one) { return one.site == site.site; };
-        if (std::ranges::any_of(question_.sites, same)) return;
+        if (is_site(at.site)) return;
         for (SourceVariable& variable : site.variables)
             if (variable.location.depends_on(at.changed, at.changes_memory))
                 variable.location = no_location(
@@ -270,15 +300,16 @@ class Finder {
     const Judgement& kernel_;
     Question& question_;
     const Asked asked_{question_};
-    std::vector<std::string>& left_out_;
+    SiteNotes& notes_;
+    std::vector<Pending> pending_;
     std::set<std::uint64_t> seen_;
 };
 
 }  // namespace
 
 void find_sites(const DwarfFile& debug, const Judgement& kernel, Question& question,
-                std::vector<std::string>& left_out) {
-    Finder(debug, kernel, question, left_out).find();
+                SiteNotes& notes) {
+    Finder(debug, kernel, question, notes).find();
 }
 
 }  // namespace djprobe::loader

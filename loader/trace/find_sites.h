@@ -38,12 +38,18 @@ struct Judgement {
     FindBeside beside = [](const SiteSpec&) { return std::vector<Beside>(); };
 };
 
+/// What the user should know of the sites: a line each.
+struct SiteNotes {
+    std::vector<std::string> left_out{};  ///< and why
+    std::vector<std::string> beside{};    ///< where the probe is, and why
+};
+
 /// Fills the question's sites: of its line, each copy of the first statement that begins there in
 /// each inlined instance and is accepted; or where each inlined instance of a function begins; or
-/// the instruction itself. `left_out` gets the others, and those that are probed beside, a line
-/// each. What gets no jump is probed beside only where the question's answers are the same there.
+/// the instruction itself. What gets no jump is probed beside only where the question's answers are
+/// the same there, and no other site is.
 /// Throws Error(kNoSuchSite) where none is left.
 void find_sites(const DwarfFile& debug, const Judgement& kernel, Question& question,
-                std::vector<std::string>& left_out);
+                SiteNotes& notes);
 
 }  // namespace djprobe::loader

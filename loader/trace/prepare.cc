@@ -80,7 +80,12 @@ void check_function(const TraceOptions& options, const Types& types) {
     check_symbol(question.site, symbolizer);
 }
 
-void add_sites(TraceOptions& options, const Types& types, const TellLeftOut& tell) {
+void tell_left_out(const std::vector<std::string>& lines, const TellSites& tell) {
+    for (const std::string& line : lines)
+        tell("left out: " + line);
+}
+
+void add_sites(TraceOptions& options, const Types& types, const TellSites& tell) {
     Question& question = options.question;
     if (!question.is_within()) {
         if (options.debuginfo) {
@@ -94,17 +99,18 @@ void add_sites(TraceOptions& options, const Types& types, const TellLeftOut& tel
     }
     const std::optional<std::string> file = debug_file(options);
     if (!file) return;
-    std::vector<std::string> left_out;
-    find_sites(DwarfFile::open(*file), judgement_of(options), question, left_out);
-    std::ranges::for_each(left_out, tell);
+    SiteNotes notes;
+    find_sites(DwarfFile::open(*file), judgement_of(options), question, notes);
+    tell_left_out(notes.left_out, tell);
+    std::ranges::for_each(notes.beside, tell);
 }
 
 }  // namespace
 
-TraceProgram prepare(TraceOptions& options, Types& types, const TellLeftOut& tell) {
+TraceProgram prepare(TraceOptions& options, Types& types, const TellSites& tell) {
     add_sites(options, types, tell);
     TraceProgram program = write_program(options.question, types);
-    std::ranges::for_each(program.left_out, tell);
+    tell_left_out(program.left_out, tell);
     if (!options.emit && !needs_debuginfo(options.question)) check_function(options, types);
     return program;
 }

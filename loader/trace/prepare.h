@@ -13,11 +13,11 @@
 namespace djprobe::loader {
 
 /// Takes a line for each place that is left out, or has its probes beside it.
-using TellLeftOut = std::function<void(const std::string&)>;
+using TellSites = std::function<void(const std::string&)>;
 
 /// The program; the question gets the sites that debug information finds for it. Throws Error, with
 /// a caret where an expression is wrong.
-TraceProgram prepare(TraceOptions& options, Types& types, const TellLeftOut& tell);
+TraceProgram prepare(TraceOptions& options, Types& types, const TellSites& tell);
 
 /// The object's path, in the cache or in `directory`. Throws Error(kCompile).
 std::filesystem::path compile_program(const TraceProgram& program, const Types& types,

@@ -249,8 +249,8 @@ int run_trace(const TraceOptions& asked, const Numbers& numbers) {
     check_trace(options);
     if (options.by) options.question.aggregation->keys = *options.by;
     Types types = Types::read(options.types, options.question.module());
-    const TraceProgram program = prepare(
-        options, types, [](const std::string& line) { say("probeload: left out: {}\n", line); });
+    const TraceProgram program =
+        prepare(options, types, [](const std::string& line) { say("probeload: {}\n", line); });
     if (options.emit && options.emit->extension() != ".o") {
         write_source(*options.emit, program.source);
         tell_of_emitted(options, program);

@@ -167,7 +167,7 @@ class Lines : public testing::Test {
     Question find(const std::string& text, const Judge& judge = accept) {
         Question question;
         parse_place(text, question);
-        find_sites(debug_, {judge}, question, left_out_);
+        find_sites(debug_, {judge}, question, notes_);
         return question;
     }
     static Judged accept(const SiteSpec&) { return {}; }
@@ -176,7 +176,7 @@ class Lines : public testing::Test {
     }
 
     DwarfFile debug_ = DwarfFile::open(DJPROBE_LINES_OBJECT);
-    std::vector<std::string> left_out_;
+    SiteNotes notes_;
 };
 
 TEST_F(Lines, AreFoundInEachInlinedCopyWithTheVariablesThere) {
@@ -226,7 +226,8 @@ TEST_F(Lines, LeaveOutWhatIsRefused) {
         return {.refused = "a reason"};
     });
     EXPECT_EQ(question.sites.size(), 1U);
-    EXPECT_THAT(left_out_, ElementsAre(testing::ContainsRegex("^outer\\+0x[0-9a-f]+: a reason$")));
+    EXPECT_THAT(notes_.left_out,
+                ElementsAre(testing::ContainsRegex("^outer\\+0x[0-9a-f]+: a reason$")));
     EXPECT_THAT(
         expect_error(
             ExitCode::kNoSuchSite,
@@ -256,10 +257,11 @@ TEST_F(Lines, MayBeProbedBeside) {
                            [](const SiteSpec& site) -> std::vector<Beside> {
                                return {{{site.symbol, site.offset - 1, 0}, {"sp"}, false}};
                            }};
-    find_sites(debug_, kernel, question, left_out_);
+    find_sites(debug_, kernel, question, notes_);
     ASSERT_EQ(question.sites.size(), 1U);
     const TraceSite& site = question.sites.front();
-    EXPECT_THAT(left_out_, ElementsAre(HasSubstr(": a reason: probed is " + site.site.str())));
+    EXPECT_THAT(notes_.beside,
+                ElementsAre(HasSubstr(": a reason: the probe is at " + site.site.str())));
     EXPECT_EQ(variable(site, "pair").location.kind, Kind::kNone);
     EXPECT_EQ(variable(site, "always").location.text, "-5");
 }
@@ -278,13 +280,13 @@ TEST_F(Lines, MayBeProbedBesideForAJump) {
         Question question;
         parse_place(place("end"), question);
         question.items = items;
-        left_out_.clear();
-        find_sites(debug_, kernel(), question, left_out_);
+        notes_ = {};
+        find_sites(debug_, kernel(), question, notes_);
         EXPECT_EQ(question.sites.size(), 1U);
         const bool moved = question.sites.front().site == other.site;
-        EXPECT_EQ(left_out_.size(), moved ? 1U : 0U);
+        EXPECT_EQ(notes_.beside.size(), moved ? 1U : 0U);
         if (moved) {
-            EXPECT_THAT(left_out_.front(), HasSubstr(": no jump: a reason: probed is "));
+            EXPECT_THAT(notes_.beside.front(), HasSubstr(": no jump: a reason: the probe is at "));
         }
         return moved;
     };
@@ -298,11 +300,55 @@ TEST_F(Lines, MayBeProbedBesideForAJump) {
     EXPECT_FALSE(moves("always")) << "another int3 is no better";
 }
 
+// Two that have the same place beside them would be one event for both.
+TEST_F(Lines, DoNotShareAPlaceBesideThem) {
+    const SiteSpec both{"outer", 1, 0};
+    const auto find_add = [&](const Judged& judged) {
+        Question question;
+        parse_place(place("add"), question);
+        question.items = "always";
+        notes_ = {};
+        find_sites(debug_,
+                   {[&](const SiteSpec&) { return judged; },
+                    [&](const SiteSpec&) -> std::vector<Beside> {
+                        return {{both, {}, false, true}};
+                    }},
+                   question, notes_);
+        return question;
+    };
+    const Question refused = find_add({.refused = "a reason"});
+    ASSERT_EQ(refused.sites.size(), 1U);
+    EXPECT_EQ(refused.sites.front().site, both);
+    EXPECT_EQ(notes_.beside.size(), 1U);
+    EXPECT_THAT(notes_.left_out,
+                ElementsAre(HasSubstr("what runs as often is probed already: outer+0x1")));
+    const Question int3 = find_add({.int3 = "a reason"});
+    EXPECT_EQ(int3.sites.size(), 2U) << "the second one stays where it is";
+    EXPECT_THAT(notes_.left_out, testing::IsEmpty());
+}
+
+// Its value there would pass for the one at the line.
+TEST_F(Lines, AreLeftOutWhereARegisterThatIsAskedForIsAnother) {
+    Question question;
+    parse_place(place("end"), question);
+    question.items = "always, eax";
+    const Judgement kernel{[](const SiteSpec&) { return Judged{.refused = "a reason"}; },
+                           [](const SiteSpec& site) -> std::vector<Beside> {
+                               return {{{site.symbol, site.offset + 1, 0}, {"ax"}, true, true}};
+                           }};
+    EXPECT_THAT(
+        expect_error(ExitCode::kNoSuchSite, [&] { find_sites(debug_, kernel, question, notes_); }),
+        HasSubstr("which runs as often, eax may be another"));
+    question.items = "always";
+    find_sites(debug_, kernel, question, notes_);
+    EXPECT_THAT(notes_.beside, ElementsAre(HasSubstr("; memory may be changed between the two")));
+}
+
 TEST_F(Lines, OfAnInlinedFunctionAreItsInstances) {
     Question question;
     parse_place("add", question);
     question.inlined = true;
-    find_sites(debug_, {accept}, question, left_out_);
+    find_sites(debug_, {accept}, question, notes_);
     ASSERT_EQ(question.sites.size(), 2U);
     std::vector<std::string> steps;
     for (const TraceSite& site : question.sites) {
@@ -312,11 +358,11 @@ TEST_F(Lines, OfAnInlinedFunctionAreItsInstances) {
     EXPECT_THAT(steps, ElementsAre("1", "2"));
     parse_place("outer", question);
     EXPECT_THAT(expect_error(ExitCode::kNoSuchSite,
-                             [&] { find_sites(debug_, {accept}, question, left_out_); }),
+                             [&] { find_sites(debug_, {accept}, question, notes_); }),
                 HasSubstr("it is a function of its own: probeload trace outer"));
     parse_place("ad", question);
     EXPECT_THAT(expect_error(ExitCode::kNoSuchSite,
-                             [&] { find_sites(debug_, {accept}, question, left_out_); }),
+                             [&] { find_sites(debug_, {accept}, question, notes_); }),
                 HasSubstr("no function of this name that was inlined; it has add, half, once"));
 }
 
