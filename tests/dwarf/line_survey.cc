@@ -19,6 +19,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <set>
 #include <sstream>
 #include <tuple>
 
@@ -43,6 +44,8 @@ constexpr const char* kNames[] = {"jump", "int3 only", "refused", "gone after bo
 struct Answer {
     Verdict verdict;
     std::string why;
+    std::vector<std::uint64_t> beside{};  // where the probes are, if not there
+    Verdict there = kRefused;             // if these are taken
 };
 
 class Judge {
@@ -63,7 +66,7 @@ class Judge {
         const auto others = stand_ins_.find(function, address);
         if (!others.empty() && std::ranges::all_of(others, &loader::StandIn::by_jump) &&
             std::ranges::none_of(others, &loader::StandIn::writes_memory))
-            return {kJump, ""};
+            return {kJump, "", addresses_of(others), kInt3};
         return {kInt3, reason_name(plan.jump.reason)};
     }
 
@@ -73,7 +76,13 @@ class Judge {
         const auto others = stand_ins_.find(function, address);
         if (others.empty()) return {kRefused, why};
         const bool all = std::ranges::all_of(others, &loader::StandIn::by_jump);
-        return {all ? kJump : kInt3, fmt::format("beside {}", why)};
+        return {all ? kJump : kInt3, fmt::format("beside {}", why), addresses_of(others)};
+    }
+    static std::vector<std::uint64_t> addresses_of(const std::vector<loader::StandIn>& others) {
+        std::vector<std::uint64_t> addresses;
+        for (const loader::StandIn& other : others)
+            addresses.push_back(other.address);
+        return addresses;
     }
 
     const TextMap& map_;
@@ -151,14 +160,31 @@ void add_places(const UnitCode& code, const Folders& folders, Places& places) {
     }
 }
 
+// One that stands in for two copies shows only one of them.
+void take_places(std::vector<Answer>& answers, const std::vector<std::uint64_t>& copies) {
+    std::set<std::uint64_t> taken;
+    for (std::size_t i = 0; i < answers.size(); ++i)
+        if (answers[i].beside.empty()) taken.insert(copies[i]);
+    for (Answer& answer : answers) {
+        const auto is_taken = [&](std::uint64_t address) { return taken.contains(address); };
+        if (std::ranges::any_of(answer.beside, is_taken))
+            answer = {answer.there, "what is beside is another copy's"};
+        else
+            taken.insert(answer.beside.begin(), answer.beside.end());
+    }
+}
+
 // The worst of the copies is the line's.
 Answer answer_for(Judge& judge, const Choice& choice) {
     Answer refused{kGone, ""};
     for (const std::vector<std::uint64_t>& copies : choice) {
+        std::vector<Answer> answers;
+        for (const std::uint64_t address : copies)
+            answers.push_back(judge(address));
+        take_places(answers, copies);
         Answer worst{kJump, ""};
         bool has_any = false;
-        for (const std::uint64_t address : copies) {
-            Answer answer = judge(address);
+        for (Answer& answer : answers) {
             if (answer.verdict == kGone || answer.verdict == kRefused) {
                 if (refused.verdict != kRefused) refused = std::move(answer);
                 continue;
