@@ -205,10 +205,12 @@ enum djprobe_attach_flags {
  * Control fd: attach a probe. Returns the probe fd (O_CLOEXEC).
  *
  * The site is `symbol` + `offset`, or `address` when `symbol` is 0. A symbol
- * is "NAME" or "MODULE:NAME". The first byte of a function means the function
- * entry: the first instruction after endbr64 and the ftrace call, where
- * registers and stack still hold the arguments. Any other place is taken
- * literally and must be the first byte of an instruction.
+ * is "NAME" or "MODULE:NAME". An offset from "_text", the kernel's first byte,
+ * may reach any of the kernel's functions, also one of several with one name.
+ * The first byte of a function means the function entry: the first instruction
+ * after endbr64 and the ftrace call, where registers and stack still hold the
+ * arguments. Any other place is taken literally and must be the first byte of an
+ * instruction.
  *
  * The handler is a loaded BPF_PROG_TYPE_KPROBE program. The module holds its
  * own reference until no CPU can run it any more; prog_fd may be closed. As

@@ -21,6 +21,12 @@ Refusal locate_address(u64& address, u64& function, bool& inside) {
     return {};
 }
 
+/// Functions of one name are told apart so, by a number that outlives the boot.
+bool is_counted_from_text(u64 symbol, u64 offset) {
+    const Range text = core_text();
+    return symbol == text.begin && offset < text.end - text.begin;
+}
+
 /// Find the address that a request names; also sets request.address and request.inside.
 Refusal locate(djp_request& request, u64& function) {
     if (!request.symbol) return locate_address(request.address, function, request.inside);
@@ -29,8 +35,12 @@ Refusal locate(djp_request& request, u64& function) {
     if (const unsigned int reason = djk_symbol_find(request.symbol, &start, other))
         return Refusal{static_cast<Reason>(reason), other[0], other[1]};
     if (!djk_symbol_range(start, &start, &size)) return Refusal{Reason::NOT_TEXT};
-    if (request.offset >= size) return Refusal{Reason::PAST_END, start, start + size};
     request.address = start + request.offset;
+    if (request.offset >= size) {
+        if (!is_counted_from_text(start, request.offset))
+            return Refusal{Reason::PAST_END, start, start + size};
+        return locate_address(request.address, function, request.inside);
+    }
     const u64 entry = djk_function_entry(start);
     request.inside = request.address != start;
     if (!request.inside) request.address = entry;

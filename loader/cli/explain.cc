@@ -98,7 +98,16 @@ djprobe::Reason why_outside(const KernelImage& image, std::string_view module,
     return init ? djprobe::Reason::INIT_TEXT : djprobe::Reason::NOT_TEXT;
 }
 
-Explanation explain(const SiteSpec& asked, KernelImage& image, Symbolizer& symbolizer) {
+// "_text+OFFSET" by its address.
+SiteSpec by_address(const SiteSpec& asked, const KernelImage& image) {
+    const auto text = image.address_of(kTextSymbol), end = image.address_of("_etext");
+    const bool is_in_text = text && end && asked.offset < *end - *text;
+    if (!asked.is_counted_from_text() || !is_in_text) return asked;
+    return {"", 0, *text + asked.offset};
+}
+
+Explanation explain(const SiteSpec& given, KernelImage& image, Symbolizer& symbolizer) {
+    const SiteSpec asked = by_address(given, image);
     const auto [start, module] = resolve(asked, image, symbolizer);
     const std::uint64_t place = start + asked.offset;
     const std::list<Analysis> texts = analyse_near(image, module, {{place, place + 1}});

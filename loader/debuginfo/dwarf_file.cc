@@ -8,6 +8,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "kernel/site_spec.h"
 
 namespace djprobe::loader {
 namespace {
@@ -62,6 +63,10 @@ std::optional<std::uint64_t> DwarfFile::address_of(const std::string& symbol) co
     return symbols().address_of(symbol);
 }
 
+std::vector<std::uint64_t> DwarfFile::addresses_of(const std::string& symbol) const {
+    return symbols().addresses_of(symbol);
+}
+
 std::size_t DwarfFile::count_of(const std::string& symbol) const {
     return symbols().count_of(symbol);
 }
@@ -75,6 +80,15 @@ std::optional<SymbolPlace> DwarfFile::place_of(std::uint64_t address) const {
         dwfl_module_addrinfo(file_, address, &offset, &symbol, nullptr, nullptr, nullptr);
     if (!name) return std::nullopt;
     return SymbolPlace{name, offset};
+}
+
+std::optional<SymbolPlace> DwarfFile::unique_place_of(std::uint64_t address) const {
+    std::optional<SymbolPlace> place = place_of(address);
+    if (!place || count_of(place->symbol) < 2) return place;
+    const std::string text(kTextSymbol);
+    const std::optional<std::uint64_t> first = address_of(text);
+    if (!first) return std::nullopt;
+    return SymbolPlace{text, address - *first};
 }
 
 std::vector<Dwarf_Die> DwarfFile::units() const {

@@ -32,9 +32,14 @@ class DwarfFile {
     [[nodiscard]] const std::string& path() const { return path_; }
     /// Of functions of one name the first.
     [[nodiscard]] std::optional<std::uint64_t> address_of(const std::string& symbol) const;
+    /// Of all functions of one name.
+    [[nodiscard]] std::vector<std::uint64_t> addresses_of(const std::string& symbol) const;
     /// How many symbols have this name.
     [[nodiscard]] std::size_t count_of(const std::string& symbol) const;
     [[nodiscard]] std::optional<SymbolPlace> place_of(std::uint64_t address) const;
+    /// The same, but where several functions have the name from `_text`, the kernel's first byte.
+    /// nullopt also for such functions of a module, which has none.
+    [[nodiscard]] std::optional<SymbolPlace> unique_place_of(std::uint64_t address) const;
 
     /// The compilation units, as DWARF has them.
     [[nodiscard]] std::vector<Dwarf_Die> units() const;

@@ -3,30 +3,18 @@
 
 #include <dwarf.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <iterator>
 #include <map>
-#include <sstream>
 
-#include "base/cache_folder.h"
 #include "base/progress.h"
-#include "debuginfo/build_id.h"
+#include "debuginfo/kept_text.h"
 
 namespace djprobe::loader {
 namespace {
 
-namespace fs = std::filesystem;
-
-// The first line of a file that is kept: another one is none of ours.
 constexpr std::string_view kHead = "probeload inlined functions 2\n";
-// Its last line. Where it is missing, a crash has cut the file.
-constexpr std::string_view kTail = "\nend\n";
-constexpr std::size_t kMostKept = 8;  // kernels and modules
-constexpr const char* kEnd = ".inlined";
 
 using Found = std::map<std::string, std::vector<std::uint64_t>, std::less<>>;
 
@@ -53,57 +41,11 @@ std::string text_of(const Found& found) {
     return text;
 }
 
-// Where there is no cache, or the file has no build ID, nothing is kept.
-std::optional<fs::path> kept_file(const DwarfFile& debug) {
-    const auto folder = cache_folder();
-    const BuildId id = file_build_id(debug.path());
-    if (!folder || id.empty()) return std::nullopt;
-    return *folder / fmt::format("{:02x}{}", fmt::join(id, ""), kEnd);
-}
-
-void make_room(const fs::path& folder) {
-    std::vector<fs::directory_entry> kept;
-    std::error_code error;
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-        if (entry.path().extension() == kEnd) kept.push_back(entry);
-    if (kept.size() < kMostKept) return;
-    std::ranges::sort(kept, {}, [&](const auto& entry) { return entry.last_write_time(error); });
-    for (std::size_t i = 0; i + kMostKept <= kept.size(); ++i)
-        fs::remove(kept[i], error);
-}
-
-// It is whole where its name is. A cache that takes nothing is no error.
-void keep(const fs::path& file, const std::string& text) {
-    make_room(file.parent_path());
-    const std::string own = fmt::format("{}.{}", file.string(), getpid());
-    std::error_code error;
-    {
-        std::ofstream stream(own, std::ios::binary);
-        if (!(stream << text).flush()) {
-            fs::remove(own, error);
-            return;
-        }
-    }
-    fs::rename(own, file, error);
-}
-
 }  // namespace
 
 InlinedIndex InlinedIndex::of(const DwarfFile& debug) {
-    const auto file = kept_file(debug);
-    if (file) {
-        std::ifstream stream(*file, std::ios::binary);
-        std::ostringstream whole;
-        whole << stream.rdbuf();
-        std::string text = std::move(whole).str();
-        if (text.starts_with(kHead) && text.ends_with(kTail)) {
-            text.erase(text.size() - kTail.size() + 1);
-            return InlinedIndex(std::move(text));
-        }
-    }
-    InlinedIndex index = made(debug);
-    if (file) keep(*file, index.text_ + std::string(kTail.substr(1)));
-    return index;
+    return InlinedIndex(
+        kept_text(debug, {".inlined", std::string(kHead)}, [&] { return made(debug).text_; }));
 }
 
 InlinedIndex InlinedIndex::made(const DwarfFile& debug) {

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <tuple>
 
 #include "debuginfo/attributes.h"
+#include "debuginfo/included_files.h"
 #include "debuginfo/source_files.h"
 
 namespace djprobe::loader {
@@ -43,7 +45,7 @@ void each_statement(Dwarf_Die unit, const Visit& visit) {
     }
 }
 
-// A file of C is its unit's own; others are looked for in all units.
+// A file of C is its unit's own, or compiled within another one; a header may be in all units.
 std::vector<Dwarf_Die> units_of(const DwarfFile& debug, const std::string& file) {
     std::vector<Dwarf_Die> units = debug.units();
     std::vector<Dwarf_Die> own;
@@ -51,6 +53,8 @@ std::vector<Dwarf_Die> units_of(const DwarfFile& debug, const std::string& file)
         const char* const name = dwarf_diename(&unit);
         if (name && path_ends_in(name, file)) own.push_back(unit);
     }
+    if (file.ends_with(".c"))
+        std::ranges::copy(units_including(debug, file), std::back_inserter(own));
     return own.empty() ? units : own;
 }
 
@@ -73,7 +77,8 @@ bool is_call_of(Dwarf_Die& scope, const Row& row) {
 }
 
 std::optional<StatementSite> site_at(const DwarfFile& debug, const Row& row) {
-    const std::optional<SymbolPlace> place = debug.place_of(row.address);
+    std::optional<SymbolPlace> place = debug.unique_place_of(row.address);
+    if (!place) place = debug.place_of(row.address);
     if (!place) return std::nullopt;
     StatementSite site{row.address, *place, row.file, row.line, row.column, {}, 0, 0};
     for (Dwarf_Die& scope : debug.scopes_at(row.address)) {
@@ -102,12 +107,12 @@ void sort(std::vector<StatementSite>& sites) {
     sites.erase(std::unique(sites.begin(), sites.end(), same), sites.end());
 }
 
-std::optional<Dwarf_Die> function_die(const DwarfFile& debug, const std::string& function) {
-    const auto address = debug.address_of(function);
-    if (!address) return std::nullopt;
-    for (Dwarf_Die& scope : debug.scopes_at(*address))
-        if (dwarf_tag(&scope) == DW_TAG_subprogram) return scope;
-    return std::nullopt;
+std::vector<Dwarf_Die> function_dies(const DwarfFile& debug, const std::string& function) {
+    std::vector<Dwarf_Die> dies;
+    for (const std::uint64_t address : debug.addresses_of(function))
+        for (Dwarf_Die& scope : debug.scopes_at(address))
+            if (dwarf_tag(&scope) == DW_TAG_subprogram) dies.push_back(scope);
+    return dies;
 }
 
 }  // namespace
@@ -138,24 +143,29 @@ unsigned next_line(const DwarfFile& debug, const SourceLine& line) {
 }
 
 std::vector<StatementSite> sites_of(const DwarfFile& debug, const std::string& function) {
-    std::optional<Dwarf_Die> die = function_die(debug, function);
-    Dwarf_Die unit;
-    if (!die || !dwarf_diecu(&*die, &unit, nullptr, nullptr)) return {};
     std::vector<StatementSite> sites;
-    each_statement(unit, [&](const Row& row) {
-        if (dwarf_haspc(&*die, row.address) != 1) return;
-        if (auto site = site_at(debug, row)) sites.push_back(std::move(*site));
-    });
+    for (Dwarf_Die& die : function_dies(debug, function)) {
+        Dwarf_Die unit;
+        if (!dwarf_diecu(&die, &unit, nullptr, nullptr)) continue;
+        each_statement(unit, [&](const Row& row) {
+            if (dwarf_haspc(&die, row.address) != 1) return;
+            if (auto site = site_at(debug, row)) sites.push_back(std::move(*site));
+        });
+    }
     sort(sites);
     return sites;
 }
 
-SourceLine declaration_of(const DwarfFile& debug, const std::string& function) {
-    std::optional<Dwarf_Die> die = function_die(debug, function);
-    int line = 0;
-    if (!die || dwarf_decl_line(&*die, &line) != 0) return {};
-    const char* const file = dwarf_decl_file(&*die);
-    return {file ? file : "", static_cast<unsigned>(line)};
+std::vector<SourceLine> declarations_of(const DwarfFile& debug, const std::string& function) {
+    std::vector<SourceLine> found;
+    for (Dwarf_Die& die : function_dies(debug, function)) {
+        int line = 0;
+        const char* const file = dwarf_decl_file(&die);
+        if (!file || dwarf_decl_line(&die, &line) != 0) continue;
+        SourceLine declared{file, static_cast<unsigned>(line)};
+        if (std::ranges::find(found, declared) == found.end()) found.push_back(declared);
+    }
+    return found;
 }
 
 }  // namespace djprobe::loader

@@ -28,15 +28,17 @@ struct SourceLine {
     unsigned line = 0;
 
     [[nodiscard]] std::string str() const;
+    bool operator==(const SourceLine&) const = default;
 };
 
 /// Where its statements begin, in the order of addresses. None: no statement begins on it.
 std::vector<StatementSite> sites_of(const DwarfFile& debug, const SourceLine& line);
 /// The next line of its file on which a statement begins; 0: none, or there is no such file.
 unsigned next_line(const DwarfFile& debug, const SourceLine& line);
-/// Those of a function, with all that was inlined into it. None: the file does not know it.
+/// Those of a function, and of each other one of its name, with all that was inlined into them.
+/// None: the file does not know it.
 std::vector<StatementSite> sites_of(const DwarfFile& debug, const std::string& function);
-/// Where the function is written. Line 0: the file does not know it.
-SourceLine declaration_of(const DwarfFile& debug, const std::string& function);
+/// Where the functions of this name are written: one of them may be in the kernel several times.
+std::vector<SourceLine> declarations_of(const DwarfFile& debug, const std::string& function);
 
 }  // namespace djprobe::loader

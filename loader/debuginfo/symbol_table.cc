@@ -74,6 +74,15 @@ std::optional<std::uint64_t> SymbolTable::address_of(std::string_view name) cons
     return found == names_.end() ? std::nullopt : found->second.address;
 }
 
+std::vector<std::uint64_t> SymbolTable::addresses_of(std::string_view name) const {
+    std::vector<std::uint64_t> addresses;
+    for (const Symbols* const symbols : {&globals_, &locals_})
+        for (const Symbol& symbol : *symbols)
+            if (symbol.name == name) addresses.push_back(symbol.begin);
+    if (const auto first = address_of(name); first && addresses.empty()) return {*first};
+    return addresses;
+}
+
 std::size_t SymbolTable::count_of(std::string_view name) const {
     const auto found = names_.find(name);
     return found == names_.end() ? 0 : found->second.count;

@@ -24,6 +24,8 @@ class SymbolTable {
 
     /// Of symbols of one name the first that is defined.
     [[nodiscard]] std::optional<std::uint64_t> address_of(std::string_view name) const;
+    /// Of all that have a size; where none has one, the first.
+    [[nodiscard]] std::vector<std::uint64_t> addresses_of(std::string_view name) const;
     /// How many symbols have this name.
     [[nodiscard]] std::size_t count_of(std::string_view name) const;
     /// As dwfl_module_addrinfo() finds it: of the symbols that hold the address a global one, of

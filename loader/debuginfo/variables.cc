@@ -197,7 +197,7 @@ FunctionFrame frame_at(const DwarfFile& debug, std::uint64_t address) {
     for (Dwarf_Die& scope : debug.scopes_at(address)) {
         Dwarf_Addr entry = 0;
         if (dwarf_tag(&scope) != DW_TAG_subprogram) continue;
-        if (dwarf_entrypc(&scope, &entry) == 0) found.entry = debug.place_of(entry);
+        if (dwarf_entrypc(&scope, &entry) == 0) found.entry = entry;
         break;
     }
     return found;

@@ -24,8 +24,8 @@ struct SourceVariable {
 
 /// The function that an instruction is in, without those that were inlined there.
 struct FunctionFrame {
-    Location frame;  ///< where its caller's frame ends, in memory
-    std::optional<SymbolPlace> entry;
+    Location frame;                      ///< where its caller's frame ends, in memory
+    std::optional<std::uint64_t> entry;  ///< the function's first byte
 };
 FunctionFrame frame_at(const DwarfFile& debug, std::uint64_t address);
 

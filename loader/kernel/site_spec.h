@@ -9,6 +9,9 @@
 
 namespace djprobe::loader {
 
+/// The kernel's first byte.
+constexpr std::string_view kTextSymbol = "_text";
+
 /// A place as the user asks for it. The module decides whether it exists.
 struct SiteSpec {
     std::string symbol;  ///< "NAME" or "MODULE:NAME"; empty: `address` counts
@@ -17,6 +20,8 @@ struct SiteSpec {
 
     /// True for a pattern that stands for functions, not for one.
     [[nodiscard]] bool is_glob() const { return symbol.find_first_of("*?[") != symbol.npos; }
+    /// "_text+OFFSET" may reach any function of the kernel, as perf probe writes it.
+    [[nodiscard]] bool is_counted_from_text() const { return symbol == kTextSymbol && offset != 0; }
     bool operator==(const SiteSpec&) const = default;
     /// As the user would write it.
     [[nodiscard]] std::string str() const;

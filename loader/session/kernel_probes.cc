@@ -57,6 +57,7 @@ std::string mechanism_of(const Target& target) {
 
 // An offset that is too large the kernel takes for a place in the next function.
 void check_offset(const Target& target, const Symbol& function, Symbolizer& symbolizer) {
+    if (target.site.is_counted_from_text()) return;
     const Symbol* const in =
         symbolizer.kallsyms().at_or_below(function.address + target.site.offset);
     if (!in || in->address != function.address) refuse(target, DJPROBE_REASON_PAST_END, symbolizer);

@@ -21,8 +21,10 @@ std::set<std::string> members_of(x86::RegisterSet registers) {
 std::vector<Beside> find(KernelImage& image, const SiteSpec& site) {
     const auto symbols = image.symbols().find(site.symbol);
     if (symbols.size() != 1) return {};
-    const Symbol function = symbols.front();
-    const std::uint64_t address = function.address + site.offset;
+    const std::uint64_t symbol = symbols.front().address, address = symbol + site.offset;
+    const Symbol* const holder = image.symbols().at_or_below(address);
+    if (!holder || (holder->address != symbol && !site.is_counted_from_text())) return {};
+    const Symbol function = *holder;
     const auto texts = analyse_near(image, function.module, ranges_of(image.symbols(), {function}));
     if (texts.empty()) return {};
     const TextMap& map = texts.front().map;
@@ -31,7 +33,7 @@ std::vector<Beside> find(KernelImage& image, const SiteSpec& site) {
     const std::uint64_t start = map.functions()[index].code.address;
     std::vector<Beside> found;
     for (const StandIn& one : StandIns(map).find(index, address))
-        found.push_back({{site.symbol, one.address - start, 0},
+        found.push_back({{site.symbol, one.address - symbol, 0},
                          members_of(one.writes),
                          one.writes_memory,
                          one.by_jump});

@@ -129,10 +129,7 @@ class Finder {
     std::vector<StatementSite> statements() {
         const LinePlace& place = *question_.line;
         if (place.function.empty()) return of_file({place.file, place.line});
-        SourceLine line = declaration_of(debug_, place.function);
-        if (line.line == 0)
-            fail(ExitCode::kNoSuchSite, "{}: {} has no function {}", place.text, debug_.path(),
-                 place.function);
+        SourceLine line = declaration();
         line.line += place.line;
         std::vector<StatementSite> sites = sites_of(debug_, place.function);
         std::erase_if(sites, [&](const StatementSite& site) {
@@ -140,6 +137,21 @@ class Finder {
         });
         if (sites.empty()) none(line);
         return sites;
+    }
+    [[nodiscard]] SourceLine declaration() const {
+        const LinePlace& place = *question_.line;
+        const std::vector<SourceLine> found = declarations_of(debug_, place.function);
+        if (found.empty())
+            fail(ExitCode::kNoSuchSite, "{}: {} has no function {}", place.text, debug_.path(),
+                 place.function);
+        if (found.size() == 1) return found.front();
+        std::vector<std::string> lines;
+        lines.reserve(found.size());
+        for (const SourceLine& line : found)
+            lines.push_back(line.str());
+        fail(ExitCode::kUsage,
+             "{}: several functions have this name, write FILE:LINE: they are at {}", place.text,
+             fmt::join(lines, ", "));
     }
     std::vector<StatementSite> of_file(const SourceLine& line) {
         std::vector<StatementSite> sites = sites_of(debug_, line);
@@ -183,12 +195,13 @@ class Finder {
 
     void add(const StatementSite& statement) {
         if (!seen_.insert(statement.address).second) return;
+        if (debug_.count_of(statement.place.symbol) > 1)
+            return notes_.left_out.push_back(
+                fmt::format("{}: several functions have this name", statement.place.str()));
         const SiteSpec site = in_module(statement.place);
         const auto variables = variables_at(debug_, statement.address, statement.scope);
-        Judged judged = kernel_.judge(site);
-        if (debug_.count_of(statement.place.symbol) > 1)
-            judged = {.refused = "several functions have this name"};
-        else if (judged.refused || judged.int3) {
+        const Judged judged = kernel_.judge(site);
+        if (judged.refused || judged.int3) {
             std::vector<Beside> others = kernel_.beside(site);
             const bool serves =
                 judged.refused ? !others.empty() : shows_same(others, statement, variables);
@@ -280,9 +293,9 @@ class Finder {
         const FunctionFrame function = frame_at(debug_, address);
         if (!function.entry || function.frame.kind != Location::Kind::kMemory) return;
         if (function.frame.depends_on(at.changed, at.changes_memory)) return;
-        const SiteSpec entry = in_module(*function.entry);
-        if (debug_.count_of(function.entry->symbol) > 1 || kernel_.judge(entry).refused) return;
-        site.entry = entry;
+        const auto place = debug_.unique_place_of(*function.entry);
+        if (!place || kernel_.judge(in_module(*place)).refused) return;
+        site.entry = in_module(*place);
         site.frame = function.frame.text;
     }
     [[nodiscard]] SiteSpec in_module(const SymbolPlace& place) const {

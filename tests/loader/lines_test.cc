@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 
 #include "debuginfo/function_lines.h"
 #include "debuginfo/inlined_index.h"
@@ -342,6 +343,35 @@ TEST_F(Lines, AreLeftOutWhereARegisterThatIsAskedForIsAnother) {
     question.items = "always";
     find_sites(debug_, kernel, question, notes_);
     EXPECT_THAT(notes_.beside, ElementsAre(HasSubstr("; memory may be changed between the two")));
+}
+
+// The kernel has fs/binfmt_elf.c twice. A name alone would be one of them at random.
+TEST(Twins, AreCountedFromTheKernelsFirstByte) {
+    const DwarfFile debug = DwarfFile::open(DJPROBE_TWINS_OBJECT);
+    const auto find = [&](const std::string& text) {
+        Question question;
+        SiteNotes notes;
+        parse_place(text, question);
+        find_sites(debug, {[](const SiteSpec&) { return Judged{}; }}, question, notes);
+        EXPECT_THAT(notes.left_out, testing::IsEmpty());
+        return question.sites;
+    };
+    const std::vector<TraceSite> sites = find("twins_first.c:10");
+    ASSERT_EQ(sites.size(), 2U);
+    std::set<std::uint64_t> functions;
+    for (const TraceSite& one : sites) {
+        EXPECT_EQ(one.site.symbol, "_text");
+        const auto place = debug.place_of(*debug.address_of("_text") + one.site.offset);
+        ASSERT_TRUE(place);
+        EXPECT_EQ(place->symbol, "twin");
+        functions.insert(one.site.offset - place->offset);
+    }
+    EXPECT_EQ(functions.size(), 2U);
+    EXPECT_EQ(find("twin:+1").size(), 2U);
+    EXPECT_THAT(find("first_caller:+1").front().site.symbol, "first_caller");
+    EXPECT_THAT(expect_error(ExitCode::kUsage, [&] { find("other:+1"); }),
+                testing::ContainsRegex("^other:\\+1: several functions have this name, write "
+                                       "FILE:LINE: they are at .*:15, .*:23$"));
 }
 
 TEST_F(Lines, OfAnInlinedFunctionAreItsInstances) {

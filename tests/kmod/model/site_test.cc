@@ -21,6 +21,37 @@ TEST(Site, TheFirstByteBehindASymbolIsPastItsEnd) {
     EXPECT_EQ(request.reason, static_cast<unsigned>(DJPROBE_REASON_PAST_END));
 }
 
+// Functions of one name are told apart so.
+TEST(Site, AnOffsetFromTheKernelsFirstByteReachesAnyOfItsFunctions) {
+    Session session(1);
+    const TextImage& image = session.kernel.image;
+    const Range text = image.core();
+    const Function* const first = image.function_at(text.begin);
+    ASSERT_TRUE(first && first->start == text.begin);
+    const Place* far = &image.places.back();
+    while (!text.contains(far->start()) ||
+           session.explain(far->start()).verdict == DJPROBE_VERDICT_REFUSED)
+        --far;
+    const auto explain = [&](const Function& function, u64 offset) {
+        djp_verdict verdict = {};
+        djp_request request = {};
+        request.symbol = function.name.c_str();
+        request.offset = offset;
+        if (djp_explain(&request, &verdict)) {
+            EXPECT_EQ(request.address, function.start + offset);
+            EXPECT_EQ(verdict.verdict, session.explain(far->start()).verdict);
+        }
+        return request.reason;
+    };
+    ASSERT_GE(far->start(), first->start + first->size);
+    EXPECT_EQ(explain(*first, far->start() - text.begin), 0u);
+    const auto past_end = static_cast<unsigned>(DJPROBE_REASON_PAST_END);
+    EXPECT_EQ(explain(*first, text.size()), past_end);
+    EXPECT_EQ(explain(*first, ~u64{0}), past_end);
+    const Function& second = *image.function_at(first->start + first->size);
+    EXPECT_EQ(explain(second, far->start() - second.start), past_end);
+}
+
 TEST(Site, CodeWithoutASymbolIsNoText) {
     const Found found = find_image(false, DJPROBE_TACTIC_WINDOW, 0);
     Session session(found.seed);
