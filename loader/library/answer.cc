@@ -3,12 +3,16 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 
 #include "base/error.h"
 #include "base/progress.h"
 #include "trace/columns.h"
+#include "trace/kept_results.h"
+#include "trace/linear.h"
 #include "trace/prepare.h"
 #include "trace/trace_checks.h"
 #include "trace/types.h"
@@ -30,6 +34,49 @@ probeload_question known_part(const probeload_question& question, std::size_t si
     return known;
 }
 
+bool is_given(const char* text) {
+    return text && *text != '\0';
+}
+
+// "sum retval": what is kept, and of which value.
+Aggregation aggregation_of(const std::string& text) {
+    using Kind = Aggregation::Kind;
+    static const std::map<std::string, Kind, std::less<>> kinds = {
+        {"count", Kind::kCount},      {"sum", Kind::kSum},  {"avg", Kind::kAverage},
+        {"min", Kind::kLeast},        {"max", Kind::kMost}, {"hist", Kind::kHistogram},
+        {"latency", Kind::kHistogram}};
+    const std::size_t space = std::min(text.find(' '), text.size());
+    const std::string word = text.substr(0, space);
+    const auto kind = kinds.find(word);
+    if (kind == kinds.end())
+        fail(ExitCode::kUsage,
+             "result '{}': it begins with count, sum, avg, min, max, hist or latency", text);
+    Aggregation found{kind->second};
+    found.value = word == "latency" ? word : text.substr(std::min(space + 1, text.size()));
+    const bool takes_none = kind->second == Kind::kCount || word == "latency";
+    if (takes_none && space != text.size())
+        fail(ExitCode::kUsage, "result '{}': {} takes no expression", text, word);
+    if (!takes_none && found.value.empty())
+        fail(ExitCode::kUsage, "result '{}': write {} EXPRESSION", text, word);
+    if (kind->second == Kind::kHistogram) found.linear = take_linear(found.value);
+    return found;
+}
+
+void add_result(const probeload_question& asked, Question& question) {
+    if (!is_given(asked.result)) {
+        if (is_given(asked.by)) fail(ExitCode::kUsage, "by '{}': is for a result", asked.by);
+        if (question.is_glob())
+            fail(ExitCode::kUsage, "{}: events are those of one function: ask for a result",
+                 question.function());
+        return;
+    }
+    if (is_given(asked.expressions) || is_given(asked.columns))
+        fail(ExitCode::kUsage, "expressions and columns are for events, and a result has none");
+    question.aggregation = aggregation_of(asked.result);
+    if (is_given(asked.by)) question.aggregation->keys = asked.by;
+    if (question.aggregation->value == "latency") question.at_returns = true;
+}
+
 TraceOptions options_of(const probeload_question& asked) {
     constexpr unsigned int kKnown =
         PROBELOAD_INLINED | PROBELOAD_KERNEL_STACK | PROBELOAD_USER_STACK;
@@ -44,11 +91,11 @@ TraceOptions options_of(const probeload_question& asked) {
     question.inlined = (asked.flags & PROBELOAD_INLINED) != 0;
     question.kernel_stack = (asked.flags & PROBELOAD_KERNEL_STACK) != 0;
     question.user_stack = (asked.flags & PROBELOAD_USER_STACK) != 0;
-    const auto is_given = [](const char* text) { return text && *text != '\0'; };
     if (is_given(asked.expressions)) question.items = asked.expressions;
     if (is_given(asked.condition)) question.condition = asked.condition;
     if (is_given(asked.columns)) question.columns = parse_columns(asked.columns);
     if (is_given(asked.debuginfo)) options.debuginfo = asked.debuginfo;
+    add_result(asked, question);
     return options;
 }
 
@@ -68,6 +115,17 @@ PrintRecord Answer::json(const btf& types, Symbolizer& symbolizer) const {
     const auto columns = std::make_shared<Columns>(
         types, program_.fields, ColumnsStyle{Style::kJson}, options_.question.place(), symbolizer);
     return [=](Buffer& out, std::span<const std::byte> record) { columns->print(out, record); };
+}
+
+std::string Answer::results(const bpf_object* object, std::size_t most,
+                            Symbolizer& symbolizer) const {
+    if (has_events())
+        fail(ExitCode::kUsage, "{}: the question asks for events, and for no result",
+             options_.question.place());
+    std::string text = table_text(kept_results(options_, program_, object, most, symbolizer),
+                                  table_style(options_, program_, false));
+    text.pop_back();  // its end
+    return text;
 }
 
 }  // namespace djprobe::loader

@@ -27,8 +27,12 @@ class Answer {
     [[nodiscard]] const std::filesystem::path& object() const { return attach_.file; }
     [[nodiscard]] const AttachOptions& attach() const { return attach_; }
     [[nodiscard]] const std::string& left_out() const { return left_out_; }
+    [[nodiscard]] bool has_events() const { return !options_.question.aggregation; }
     /// The events as `probeload trace -j` prints them. The symbolizer outlives it.
     [[nodiscard]] PrintRecord json(const btf& types, Symbolizer& symbolizer) const;
+    /// Likewise what the kernel has kept, the `most` largest. Throws Error(kUsage) for events.
+    [[nodiscard]] std::string results(const bpf_object* object, std::size_t most,
+                                      Symbolizer& symbolizer) const;
 
   private:
     TempDir directory_{Process::kCallers};  // of an object that the cache did not take

@@ -56,7 +56,8 @@ void probeload_object::load() {
     // What is read for their frames would else be hits of its own.
     if (has_stacks(handle)) symbolizer_.kallsyms();
     programs_ = std::move(wanted);
-    const PrintRecord json = answer_ ? answer_->json(*object_.types(), symbolizer_) : PrintRecord();
+    PrintRecord json;
+    if (answer_ && answer_->has_events()) json = answer_->json(*object_.types(), symbolizer_);
     // The last step: with it the load has succeeded.
     rings_.emplace(handle, names_, json);
 }
@@ -75,6 +76,14 @@ Rings& probeload_object::rings() {
 const Rings& probeload_object::rings() const {
     loaded();
     return *rings_;
+}
+
+const std::string& probeload_object::results(std::size_t most) {
+    const bpf_object* const handle = loaded();
+    if (!answer_)
+        fail(ExitCode::kUsage, "{}: was opened as a file: results are those of a question",
+             object_.name());
+    return results_ = answer_->results(handle, most, symbolizer_);
 }
 
 const std::vector<Program>& probeload_object::programs() const {
@@ -176,6 +185,15 @@ const char* probeload_json(probeload_object* object, const probeload_event* even
     const char* text = nullptr;
     call([&] {
         text = given(object, "object").rings().json(given(event, "event"));
+        return 0;
+    });
+    return text;
+}
+
+const char* probeload_results(probeload_object* object, std::size_t most) {
+    const char* text = nullptr;
+    call([&] {
+        text = given(object, "object").results(most).c_str();
         return 0;
     });
     return text;

@@ -33,6 +33,8 @@ struct probeload_object {
     [[nodiscard]] const std::vector<djprobe::loader::Program>& programs() const;
     /// Null: it was opened as a file.
     [[nodiscard]] const djprobe::loader::Answer* answer() const { return answer_.get(); }
+    /// Of a question with a result, as JSON; see probeload_results().
+    [[nodiscard]] const std::string& results(std::size_t most);
 
   private:
     void check_load_has_not_failed() const;
@@ -43,5 +45,6 @@ struct probeload_object {
     djprobe::loader::StackNames names_{symbolizer_};
     bool load_tried_ = false;
     std::vector<djprobe::loader::Program> programs_;
+    std::string results_;
     std::optional<djprobe::loader::Rings> rings_;  // once loaded
 };

@@ -41,7 +41,12 @@ AttachOptions options_of(const char* site, unsigned int flags, std::uint64_t coo
 }
 
 void check_has_site(const Program& program, const AttachOptions& options) {
-    if (!options.sites.empty() || site_of_section(program.section)) return;
+    if (!options.sites.empty()) return;
+    const std::optional<SiteSpec> site = site_of_section(program.section);
+    if (site && site->is_glob())
+        fail(ExitCode::kUsage, "program '{}': its SEC(\"{}\") names a pattern: give a site",
+             program.name, program.section);
+    if (site) return;
     fail(ExitCode::kUsage, "program '{}': its SEC(\"{}\") names no function: give a site",
          program.name, program.section);
 }
@@ -52,9 +57,6 @@ std::unique_ptr<probeload_probe> attach(const std::vector<Program>& programs,
     Symbolizer symbolizer;
     const Device device = Device::open();
     for (const Target& target : choose_targets(options, programs)) {
-        if (target.site.is_glob())
-            fail(ExitCode::kUsage, "program '{}': its SEC(\"{}\") names a pattern: give a site",
-                 target.program.name, target.program.section);
         probe->attachments.push_back(Attachment::attach(target, options, device, symbolizer,
                                                         StopSignals(Process::kCallers)));
     }

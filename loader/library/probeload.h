@@ -86,6 +86,13 @@ struct probeload_question {
     const char* columns;     /* "cpu,comm"; null: time,cpu,pid,comm */
     const char* debuginfo; /* of lines and variables: a file or a folder; null: what is installed */
     unsigned int flags;    /* of enum probeload_question_flags */
+    /*
+     * In place of events, what the kernel keeps of all calls: "count", "sum EXPRESSION", "avg ...",
+     * "min ...", "max ...", "hist ..." (also "hist count:linear(0,4096,16)") or "latency"; null:
+     * events. Then `expressions` and `columns` are null, and the place may be a pattern: "tcp_*".
+     */
+    const char* result;
+    const char* by; /* a result for each value of these: "comm, kstack"; null: one for all calls */
 };
 
 /*
@@ -238,8 +245,16 @@ int probeload_poll_fd(const struct probeload_object* object);
 const char* probeload_json(struct probeload_object* object, const struct probeload_event* event);
 
 /*
- * How many events found no room, which only the program can count: it does so in a global `__u64
- * lost`. Returns 1, or 0 where it has no such variable.
+ * Of a question with a result: what the kernel has kept so far, the `most` largest, as the line
+ * that `probeload trace -j` prints, without its end, see docs/json.md: {"type":"results",...}.
+ * Until the next call for this object. Null: it has failed.
+ */
+const char* probeload_results(struct probeload_object* object, size_t most);
+
+/*
+ * How many events found no room, or calls had no part in a result since its table was full, which
+ * only the program can count: it does so in a global `__u64 lost`. Returns 1, or 0 where it has no
+ * such variable.
  */
 int probeload_lost(const struct probeload_object* object, uint64_t* lost);
 

@@ -144,6 +144,8 @@ struct Question {
     std::string columns{};    ///< empty: time,cpu,pid,comm
     std::string debuginfo{};  ///< empty: what is installed
     unsigned int flags = 0;   ///< of enum probeload_question_flags
+    std::string result{};     ///< "count", "sum EXPRESSION", "hist ..."; empty: events
+    std::string by{};         ///< of a result: "comm, kstack"
 };
 
 /// A BPF object, until it is destroyed. Calls throw Error.
@@ -156,7 +158,9 @@ class Object {
                                        detail::or_null(question.condition),
                                        detail::or_null(question.columns),
                                        detail::or_null(question.debuginfo),
-                                       question.flags};
+                                       question.flags,
+                                       detail::or_null(question.result),
+                                       detail::or_null(question.by)};
         probeload_object* made = nullptr;
         detail::done(probeload_ask(&asked, sizeof asked, &made));
         return Object(made);
@@ -208,6 +212,10 @@ class Object {
         return count;
     }
     [[nodiscard]] int poll_fd() const { return detail::done(probeload_poll_fd(object_.get())); }
+    /// What a question's result is so far, as JSON.
+    [[nodiscard]] std::string results(std::size_t most = 20) {
+        return detail::text(probeload_results(object_.get(), most));
+    }
     /// Nothing where the program does not count.
     [[nodiscard]] std::optional<std::uint64_t> lost() const {
         std::uint64_t count = 0;

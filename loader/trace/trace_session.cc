@@ -28,11 +28,10 @@
 #include "trace/actions.h"
 #include "trace/cgroup.h"
 #include "trace/distributions.h"
+#include "trace/kept_results.h"
 #include "trace/prepare.h"
 #include "trace/program.h"
-#include "trace/results.h"
 #include "trace/results_sink.h"
-#include "trace/table.h"
 #include "trace/trace_checks.h"
 #include "trace/types.h"
 
@@ -90,30 +89,11 @@ std::function<PrintRecord(const btf&)> records_view(const TraceOptions& options,
     };
 }
 
-std::string unit_of(const TraceOptions& options) {
-    return options.question.aggregation->value == "latency" ? "nanoseconds" : "";
-}
-
-TableStyle table_style(const TraceOptions& options, const TraceProgram& program) {
-    const Aggregation& results = *options.question.aggregation;
-    return {options.style,
-            options.folded,
-            results.kind,
-            program.value_is_signed,
-            program.fields,
-            unit_of(options),
-            takes_colours(STDOUT_FILENO),
-            results.linear};
-}
-
 // A table that is full says so.
 ResultsView results_view(const TraceOptions& options, const TraceProgram& program,
                          ResultsSink& sink) {
     return [&](const bpf_object* object, Output& output, Symbolizer& symbolizer, bool is_last) {
-        const Aggregation& results = *options.question.aggregation;
-        const ResultsOf of{object, program.fields, results.kind, program.value_is_signed,
-                           results.linear};
-        sink.take(read_results(of, sink.most(), symbolizer), is_last, output);
+        sink.take(kept_results(options, program, object, sink.most(), symbolizer), is_last, output);
         if (const auto lost = counted_by_program(object).value_or(0); lost != 0)
             say("probeload: the table is full: {} have no part in it: ask for fewer results\n",
                 plural(lost, "call"));
@@ -124,10 +104,8 @@ ResultsView results_view(const TraceOptions& options, const TraceProgram& progra
 std::function<std::vector<Distribution>(const bpf_object*, Symbolizer&)> distributions_view(
     const TraceOptions& options, const TraceProgram& program, const ResultsSink& sink) {
     return [&](const bpf_object* object, Symbolizer& symbolizer) {
-        const ResultsOf of{object, program.fields, options.question.aggregation->kind,
-                           program.value_is_signed, options.question.aggregation->linear};
-        return distributions_of(read_results(of, sink.most(), symbolizer), options.question,
-                                sink.style());
+        return distributions_of(kept_results(options, program, object, sink.most(), symbolizer),
+                                options.question, sink.style());
     };
 }
 
@@ -186,7 +164,7 @@ class Reporting {
 };
 
 ResultsSink make_sink(const TraceOptions& options, const TraceProgram& program, Report* report) {
-    TableStyle style = table_style(options, program);
+    TableStyle style = table_style(options, program, takes_colours(STDOUT_FILENO));
     if (report) report->set_results(results_name(style), style.unit);
     const bool prints_between = !report || options.attach.interval;
     return {std::move(style), options.top.value_or(kTop), prints_between, report};

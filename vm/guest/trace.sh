@@ -69,6 +69,9 @@ questions() {
     ask page vfs_read:return 'retval, latency' --kstack --comm dd --if 'retval == 4321' $page -c "$zeros"
     ask library vfs_read 'count, file->f_path.dentry->d_name.name:str 9, pos' -j --if 'count == 4321' -c "$zeros"
     ask library_returns vfs_read:return 'retval, count' -j --if 'retval == 4321' -c "$zeros"
+    ask library_sums vfs_read:return --sum retval --by comm --if 'retval == 4321' -j -c "$zeros"
+    ask library_steps vfs_read --hist 'count:linear(0,5000,5)' --if 'count == 4321' -j -c "$zeros"
+    ask library_times 'vfs_*' --latency --by func -j --top 100 -c "$zeros"
     ask headless vfs_read --count-by 'count, comm' --csv --comm nosuch -c "$zeros"
 }
 
@@ -277,4 +280,23 @@ expect_line '^ask: vfs_read has no argument .cnt.; it has file, buf, count, pos$
 code=0
 ./ask true no_such_function 2>/tmp/err || code=$?
 [ $code = 9 ] || fail "exit status $code: $(cat /tmp/err)"
+# kept NAME WORD...: likewise what the kernel keeps.
+kept() {
+    asked=/tmp/$1
+    shift
+    ./results "$zeros" "$@" >/tmp/kept 2>/tmp/err || fail "results $*: exit status $?: $(cat /tmp/err)"
+    grep '"type":"results"' "$asked" | tail -n 1 >/tmp/alike
+}
+kept library_sums vfs_read:return 'sum retval' comm 'retval == 4321'
+expect_line '"key":\{"comm":"dd"\},"count":3,"sum":12963\}' /tmp/kept
+cmp /tmp/kept /tmp/alike || fail "probeload shows others: $(cat /tmp/kept /tmp/alike)"
+kept library_steps vfs_read 'hist count:linear(0,5000,5)' '' 'count == 4321'
+expect_line '\{"from":4000,"to":4999,"count":3\}' /tmp/kept
+cmp /tmp/kept /tmp/alike || fail "probeload shows others: $(cat /tmp/kept /tmp/alike)"
+kept library_times 'vfs_*' latency func
+for function in vfs_read vfs_write; do
+    for file in kept alike; do
+        expect_line "\"key\":\{\"func\":\"$function\"\},\"count\":[1-9]" /tmp/$file
+    done
+done
 oracle_end

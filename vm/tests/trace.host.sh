@@ -23,4 +23,4 @@ objcopy --remove-section .BTF "$top/build/vm/known/known-$KERNEL.ko" "$work/know
 )
 # Against what hangs: a slow machine is no failure.
 "$top/vm/run" --kernel "$KERNEL" --timeout 900 --add "$work/cache" --add "$top/vm/guest/trace.sh" \
-    --add "$top/build/vm/library/ask" --add "$work/known" --add "$top/vm/tests/lib.sh" -- sh ./trace.sh
+    --add "$top/build/vm/library/ask" --add "$top/build/vm/library/results" --add "$work/known" --add "$top/vm/tests/lib.sh" -- sh ./trace.sh

@@ -318,6 +318,18 @@ TEST(Library, SaysWhatIsWrongWithAQuestion) {
     error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .columns = "tme"}); });
     error_of(PROBELOAD_NO_SUCH_SITE, [&] { ask({.place = "vfs_raed"}); });
     error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_*"}); });
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .result = "sums"}); }),
+              "result 'sums': it begins with count, sum, avg, min, max, hist or latency");
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .result = "sum"}); }),
+              "result 'sum': write sum EXPRESSION");
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .result = "count pos"}); }),
+              "result 'count pos': count takes no expression");
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .by = "comm"}); }),
+              "by 'comm': is for a result");
+    EXPECT_EQ(
+        error_of(PROBELOAD_USAGE,
+                 [&] { ask({.place = "vfs_read", .expressions = "count", .result = "count"}); }),
+        "expressions and columns are for events, and a result has none");
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .flags = 8}); }),
               "flags 0x8 are not all known");
 }
@@ -326,7 +338,7 @@ TEST(Library, TakesQuestionsOfOtherVersions) {
     struct {
         probeload_question known;
         const char* more;
-    } later{{"vfs_raed", nullptr, nullptr, nullptr, nullptr, 0}, "more"};
+    } later{{"vfs_raed", nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr}, "more"};
     probeload_object* object = nullptr;
     EXPECT_EQ(probeload_ask(&later.known, sizeof later, &object), -PROBELOAD_USAGE);
     EXPECT_EQ(probeload_message(),
@@ -334,6 +346,11 @@ TEST(Library, TakesQuestionsOfOtherVersions) {
     later.more = nullptr;
     EXPECT_EQ(probeload_ask(&later.known, sizeof later, &object), -PROBELOAD_NO_SUCH_SITE);
     EXPECT_EQ(probeload_ask(&later.known, sizeof(char*), &object), -PROBELOAD_NO_SUCH_SITE);
+    // What an older one does not know of is none.
+    later.known.result = "nonsense";
+    EXPECT_EQ(probeload_ask(&later.known, offsetof(probeload_question, result), &object),
+              -PROBELOAD_NO_SUCH_SITE);
+    later.known.result = nullptr;
     EXPECT_EQ(probeload_ask(&later.known, 0, &object), -PROBELOAD_USAGE);
     later.known.place = nullptr;
     EXPECT_EQ(probeload_ask(&later.known, sizeof later.known, &object), -PROBELOAD_USAGE);
