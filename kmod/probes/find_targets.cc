@@ -27,6 +27,12 @@ bool is_counted_from_text(u64 symbol, u64 offset) {
     return symbol == text.begin && offset < text.end - text.begin;
 }
 
+/// Where the places end that are counted from a symbol.
+u64 past_end(u64 symbol, u64 size) {
+    const Range text = core_text();
+    return symbol == text.begin ? text.end : symbol + size;
+}
+
 /// Find the address that a request names; also sets request.address and request.inside.
 Refusal locate(djp_request& request, u64& function) {
     if (!request.symbol) return locate_address(request.address, function, request.inside);
@@ -38,7 +44,7 @@ Refusal locate(djp_request& request, u64& function) {
     request.address = start + request.offset;
     if (request.offset >= size) {
         if (!is_counted_from_text(start, request.offset))
-            return Refusal{Reason::PAST_END, start, start + size};
+            return Refusal{Reason::PAST_END, start, past_end(start, size)};
         return locate_address(request.address, function, request.inside);
     }
     const u64 entry = djk_function_entry(start);

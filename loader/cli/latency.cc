@@ -58,8 +58,8 @@ Place parse_latency_end(const std::string& text) {
         fail(ExitCode::kUsage,
              "'{}' is a pattern; latency takes one function, trace --latency many", text);
     if (place.at_returns && place.site.offset != 0)
-        fail(ExitCode::kUsage, "'{}': returns are those of a function: write {}:return", text,
-             place.site.symbol);
+        fail(ExitCode::kUsage, "'{}': returns are those of a whole function: {}", text,
+             place.site.whole_function_advice());
     return place;
 }
 

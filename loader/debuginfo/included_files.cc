@@ -30,7 +30,9 @@ void add_included(Dwarf_Die unit, std::string& text) {
     }
 }
 
-std::string included_files(const DwarfFile& debug) {
+// With a file of its own: what libdw reads of all units stays in memory as long as the file.
+std::string included_files(const std::string& path) {
+    const DwarfFile debug = DwarfFile::open(path);
     std::string text(kIncludedHead);
     const std::vector<Dwarf_Die> units = debug.units();
     Progress progress("reading the lists of files", units.size());
@@ -45,7 +47,7 @@ std::string included_files(const DwarfFile& debug) {
 
 std::vector<Dwarf_Die> units_including(const DwarfFile& debug, const std::string& file) {
     std::istringstream lines(kept_text(debug, {".included", std::string(kIncludedHead)},
-                                       [&] { return included_files(debug); }));
+                                       [&] { return included_files(debug.path()); }));
     std::vector<Dwarf_Die> units;
     std::string line;
     for (std::getline(lines, line); std::getline(lines, line);) {
@@ -55,7 +57,8 @@ std::vector<Dwarf_Die> units_including(const DwarfFile& debug, const std::string
         words >> std::hex >> offset >> std::ws;
         std::getline(words, name);
         if (!path_ends_in(name, file)) continue;
-        if (const auto unit = debug.die_at(offset)) units.push_back(*unit);
+        auto unit = debug.die_at(offset);
+        if (unit && dwarf_tag(&*unit) == DW_TAG_compile_unit) units.push_back(*unit);
     }
     return units;
 }

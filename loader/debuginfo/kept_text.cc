@@ -42,7 +42,7 @@ void make_room(const fs::path& folder, const KeptKind& kind) {
 
 // It is whole where its name is. A cache that takes nothing is no error.
 void keep(const fs::path& file, const std::string& text) {
-    const std::string own = fmt::format("{}.{}", file.string(), getpid());
+    const std::string own = fmt::format("{}.{}", file.string(), gettid());
     std::error_code error;
     {
         std::ofstream stream(own, std::ios::binary);

@@ -36,6 +36,10 @@ bool path_ends_in(const std::string& path, const std::string& end) {
     return whole.size() == part.size() || whole[whole.size() - part.size() - 1] == '/';
 }
 
+bool is_same_path(const std::string& one, const std::string& other) {
+    return one == other || fs::path(one).lexically_normal() == fs::path(other).lexically_normal();
+}
+
 bool has_file(const std::vector<std::string>& files, const std::string& name) {
     return std::ranges::any_of(files,
                                [&](const std::string& file) { return path_ends_in(file, name); });

@@ -13,6 +13,8 @@ namespace djprobe::loader {
 std::vector<std::string> source_files(const DwarfFile& debug);
 /// Whether a path ends in whole parts of another: "read_write.c" is no "write.c".
 bool path_ends_in(const std::string& path, const std::string& end);
+/// Also where one goes through "..".
+bool is_same_path(const std::string& one, const std::string& other);
 bool has_file(const std::vector<std::string>& files, const std::string& name);
 /// "; did you mean fs/read_write.c?", or "".
 std::string similar_file(const std::vector<std::string>& files, const std::string& name);

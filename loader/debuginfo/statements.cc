@@ -162,8 +162,11 @@ std::vector<SourceLine> declarations_of(const DwarfFile& debug, const std::strin
         int line = 0;
         const char* const file = dwarf_decl_file(&die);
         if (!file || dwarf_decl_line(&die, &line) != 0) continue;
-        SourceLine declared{file, static_cast<unsigned>(line)};
-        if (std::ranges::find(found, declared) == found.end()) found.push_back(declared);
+        const SourceLine declared{file, static_cast<unsigned>(line)};
+        const auto is_known = [&](const SourceLine& one) {
+            return one.line == declared.line && is_same_path(one.file, declared.file);
+        };
+        if (std::ranges::none_of(found, is_known)) found.push_back(declared);
     }
     return found;
 }

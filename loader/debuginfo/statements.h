@@ -28,7 +28,6 @@ struct SourceLine {
     unsigned line = 0;
 
     [[nodiscard]] std::string str() const;
-    bool operator==(const SourceLine&) const = default;
 };
 
 /// Where its statements begin, in the order of addresses. None: no statement begins on it.

@@ -178,7 +178,7 @@ class Reader {
                 behind = std::min(behind.value_or(begin), begin);
         }
         for (const auto& place : {before, behind})
-            if (const auto found = place ? debug_.place_of(*place) : std::nullopt)
+            if (const auto found = place ? debug_.unique_place_of(*place) : std::nullopt)
                 variable.elsewhere.push_back(*found);
     }
 

@@ -178,7 +178,7 @@ std::string ambiguous_symbol(const SiteSpec& site, const AbiReason& reason,
     return fmt::format(
         "{}: several functions have this name: {}; choose one by its address: "
         "attach and explain take --address, count, hist and latency the address "
-        "itself",
+        "itself, trace FILE:LINE",
         site.symbol, fmt::join(candidates, ", "));
 }
 

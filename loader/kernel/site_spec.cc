@@ -54,6 +54,11 @@ std::string SiteSpec::str() const {
     return offset == 0 ? symbol : fmt::format("{}+{:#x}", symbol, offset);
 }
 
+std::string SiteSpec::whole_function_advice() const {
+    return is_counted_from_text() ? "give its name, or 0xADDRESS where several have it"
+                                  : fmt::format("name it without +{:#x}", offset);
+}
+
 SiteSpec parse_function(std::string_view text) {
     const std::size_t plus = text.find('+');
     const std::string_view symbol = text.substr(0, plus);

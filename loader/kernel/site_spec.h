@@ -22,6 +22,8 @@ struct SiteSpec {
     [[nodiscard]] bool is_glob() const { return symbol.find_first_of("*?[") != symbol.npos; }
     /// "_text+OFFSET" may reach any function of the kernel, as perf probe writes it.
     [[nodiscard]] bool is_counted_from_text() const { return symbol == kTextSymbol && offset != 0; }
+    /// "name it without +0x9": what to do where only a whole function serves.
+    [[nodiscard]] std::string whole_function_advice() const;
     bool operator==(const SiteSpec&) const = default;
     /// As the user would write it.
     [[nodiscard]] std::string str() const;

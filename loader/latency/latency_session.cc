@@ -26,7 +26,9 @@ namespace djprobe::loader {
 namespace {
 
 void check_places(const LatencyOptions& options) {
-    if (options.from == options.to && options.from.site.symbol.empty())
+    const SiteSpec& site = options.from.site;
+    const bool is_function = !site.symbol.empty() && !site.is_counted_from_text();
+    if (options.from == options.to && !is_function)
         fail(ExitCode::kUsage, "{}: A and B are the same place: give two", options.from.str());
     if (options.from == options.to)
         fail(ExitCode::kUsage,

@@ -21,8 +21,8 @@ std::vector<SiteSpec> sites_given(const AttachOptions& options, const Program& p
 
 void check_returns(const SiteSpec& site) {
     if (site.offset != 0) {
-        fail(ExitCode::kUsage, "{}: returns are those of a whole function: name it without +{:#x}",
-             site.str(), site.offset);
+        fail(ExitCode::kUsage, "{}: returns are those of a whole function: {}", site.str(),
+             site.whole_function_advice());
     }
 }
 

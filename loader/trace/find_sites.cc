@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "debuginfo/inlined.h"
@@ -86,6 +88,9 @@ class Finder {
 
     void finish() {
         // Not before all others have their sites: one that stands in for another shows only that.
+        // What is refused has no place of its own to stay at, and takes first.
+        const auto stays = [](const Pending& one) { return !one.judged.refused; };
+        std::ranges::stable_sort(pending_, {}, stays);
         for (const Pending& one : pending_)
             settle(one);
         if (question_.sites.empty())
@@ -133,7 +138,7 @@ class Finder {
         line.line += place.line;
         std::vector<StatementSite> sites = sites_of(debug_, place.function);
         std::erase_if(sites, [&](const StatementSite& site) {
-            return site.line != line.line || site.file != line.file;
+            return site.line != line.line || !is_same_path(site.file, line.file);
         });
         if (sites.empty()) none(line);
         return sites;
@@ -203,6 +208,8 @@ class Finder {
         const Judged judged = kernel_.judge(site);
         if (judged.refused || judged.int3) {
             std::vector<Beside> others = kernel_.beside(site);
+            if (const auto lost = asked_register(others); judged.refused && lost)
+                return leave_out_for_register({site, *judged.refused}, others, *lost);
             const bool serves =
                 judged.refused ? !others.empty() : shows_same(others, statement, variables);
             if (serves)
@@ -216,35 +223,49 @@ class Finder {
     // The kernel itself changes some instructions: others that run as often are probed. An int3 is
     // a site: it gives way only to jumps that are its own.
     void settle(const Pending& one) {
-        std::vector<std::string> names;
-        bool has_site = false;
-        for (const Beside& other : one.others) {
-            names.push_back(other.site.str());
-            has_site |= is_site(other.site);
-        }
-        const std::string where = fmt::format("{}", fmt::join(names, " and "));
-        if (!one.judged.refused && has_site)
-            return add_site({one.site}, about(one.statement), one.statement.address, one.variables);
+        std::vector<Beside> taken;
+        std::ranges::copy_if(one.others, std::back_inserter(taken),
+                             [&](const Beside& other) { return is_site(other.site); });
+        const std::string where = names_of(one.others);
         const std::string why =
             one.judged.refused ? *one.judged.refused : fmt::format("no jump: {}", *one.judged.int3);
-        if (has_site)
+        if (!one.judged.refused && (!taken.empty() || is_site(one.site))) return stay(one, why);
+        if (taken.size() == one.others.size())
             return notes_.left_out.push_back(
                 fmt::format("{}: {}, and what runs as often is probed already: {}", one.site.str(),
                             why, where));
-        if (const auto changed = asked_register(one.others))
-            return notes_.left_out.push_back(
-                fmt::format("{}: {}; at {}, which runs as often, {} may be another", one.site.str(),
-                            why, where, *changed));
-        const bool memory = std::ranges::any_of(one.others, &Beside::changes_memory);
-        notes_.beside.push_back(
-            fmt::format("{}: {}: the probe is at {}, which runs as often{}", one.site.str(), why,
-                        where, memory ? "; memory may be changed between the two" : ""));
+        std::string note = fmt::format("{}: {}: the probe is at {}, which runs as often",
+                                       one.site.str(), why, where);
+        if (!taken.empty())
+            note += fmt::format("; {} shows another place of the line, too", names_of(taken));
+        if (std::ranges::any_of(one.others, &Beside::changes_memory))
+            note += "; memory may be changed between the two";
+        notes_.beside.push_back(std::move(note));
         for (const Beside& other : one.others)
             add_site(other, about(one.statement), one.statement.address, one.variables);
+    }
+    void stay(const Pending& one, const std::string& why) {
+        if (is_site(one.site))
+            return notes_.left_out.push_back(
+                fmt::format("{}: {}, and it is probed already, for another place of the line",
+                            one.site.str(), why));
+        add_site({one.site}, about(one.statement), one.statement.address, one.variables);
     }
 
     [[nodiscard]] bool is_site(const SiteSpec& site) const {
         return std::ranges::find(question_.sites, site, &TraceSite::site) != question_.sites.end();
+    }
+    void leave_out_for_register(const std::pair<SiteSpec, std::string>& site,
+                                const std::vector<Beside>& others, const std::string& lost) {
+        notes_.left_out.push_back(
+            fmt::format("{}: {}; at {}, which runs as often, {} may be another", site.first.str(),
+                        site.second, names_of(others), lost));
+    }
+    static std::string names_of(const std::vector<Beside>& others) {
+        std::string names;
+        for (const Beside& other : others)
+            names += (names.empty() ? "" : " and ") + other.site.str();
+        return names;
     }
     // Its value at another place would pass for the one that is asked for.
     [[nodiscard]] std::optional<std::string> asked_register(

@@ -118,8 +118,8 @@ void parse_place(std::string_view text, Question& question) {
     question.at_returns = place.at_returns;
     question.site = place.site;
     if (question.at_returns && question.site.offset != 0)
-        fail(ExitCode::kUsage, "{}: returns are those of a whole function: name it without +{:#x}",
-             text, question.site.offset);
+        fail(ExitCode::kUsage, "{}: returns are those of a whole function: {}", text,
+             question.site.whole_function_advice());
     check_letters(question.function(), question.is_glob());
     check_module(question);
 }

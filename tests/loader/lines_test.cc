@@ -328,6 +328,56 @@ TEST_F(Lines, DoNotShareAPlaceBesideThem) {
     EXPECT_THAT(notes_.left_out, testing::IsEmpty());
 }
 
+// What runs as often is several places together: one of them that is probed is not enough.
+TEST_F(Lines, ShareAPlaceBesideThemIfTheyHaveOthers) {
+    Question question;
+    parse_place(place("add"), question);
+    question.items = "always";
+    find_sites(debug_, {accept}, question, notes_);
+    ASSERT_EQ(question.sites.size(), 2U);
+    const SiteSpec first = question.sites[0].site, second = question.sites[1].site;
+    const SiteSpec other{"outer", 1, 0};
+    question.sites.clear();
+    find_sites(debug_,
+               {[&](const SiteSpec& site) {
+                    return site == first ? Judged{.refused = "a reason"} : Judged{};
+                },
+                [&](const SiteSpec&) -> std::vector<Beside> {
+                    return {{second, {}, false, true}, {other, {}, false, true}};
+                }},
+               question, notes_);
+    std::vector<std::string> sites;
+    for (const TraceSite& one : question.sites)
+        sites.push_back(one.site.str());
+    EXPECT_THAT(sites, testing::UnorderedElementsAre(second.str(), other.str()));
+    EXPECT_THAT(notes_.beside,
+                ElementsAre(HasSubstr("; " + second.str() + " shows another place of the line")));
+    EXPECT_THAT(notes_.left_out, testing::IsEmpty());
+}
+
+// One that stays at its int3 may give way: it takes a place last.
+TEST_F(Lines, TakePlacesBesideThemFirstWhereTheyHaveNone) {
+    Question question;
+    parse_place(place("add"), question);
+    question.items = "always";
+    find_sites(debug_, {accept}, question, notes_);
+    ASSERT_EQ(question.sites.size(), 2U);
+    for (const TraceSite& refused : std::vector(question.sites)) {
+        question.sites.clear();
+        find_sites(debug_,
+                   {[&](const SiteSpec& site) {
+                        return site == refused.site ? Judged{.refused = "a reason"}
+                                                    : Judged{.int3 = "a reason"};
+                    },
+                    [&](const SiteSpec&) -> std::vector<Beside> {
+                        return {{{"outer", 1, 0}, {}, false, true}};
+                    }},
+                   question, notes_);
+        EXPECT_EQ(question.sites.size(), 2U);
+    }
+    EXPECT_THAT(notes_.left_out, testing::IsEmpty());
+}
+
 // Its value there would pass for the one at the line.
 TEST_F(Lines, AreLeftOutWhereARegisterThatIsAskedForIsAnother) {
     Question question;

@@ -168,7 +168,7 @@ TEST(Refusal, ambiguous_name_lists_the_candidates) {
         error.what(),
         "twin: several functions have this name: twin (0xffffffff81003000), twin "
         "(0xffffffff81004000), ext4:twin (0xffffffffc0000000); choose one by its address: attach "
-        "and explain take --address, count, hist and latency the address itself");
+        "and explain take --address, count, hist and latency the address itself, trace FILE:LINE");
     EXPECT_EQ(error.code(), ExitCode::kNoSuchSite);
 }
 
@@ -179,7 +179,7 @@ TEST(Refusal, ambiguous_name_without_kallsyms_still_has_two_addresses) {
     EXPECT_STREQ(
         error.what(),
         "twin: several functions have this name: 0x10, 0x20; choose one by its address: attach "
-        "and explain take --address, count, hist and latency the address itself");
+        "and explain take --address, count, hist and latency the address itself, trace FILE:LINE");
 }
 
 TEST(Refusal, not_on_a_boundary) {
