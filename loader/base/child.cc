@@ -15,6 +15,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/descriptors.h"
 #include "base/process_tree.h"
 
 namespace djprobe::loader {
@@ -72,8 +73,10 @@ Child Child::start_into(int output, const std::vector<std::string>& argv, Proces
     raw.push_back(nullptr);
 
     pid_t pid = 0;
-    const int error =
-        posix_spawnp(&pid, raw[0], &spawn.actions, &spawn.attributes, raw.data(), environ);
+    const int error = [&] {
+        const GivenDescriptorLimit limit;
+        return posix_spawnp(&pid, raw[0], &spawn.actions, &spawn.attributes, raw.data(), environ);
+    }();
     if (error != 0) throw std::system_error(error, std::generic_category(), argv[0]);
 
     Child child(pid, open_process(pid));

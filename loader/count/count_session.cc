@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/output.h"
 #include "count/condition.h"
@@ -141,6 +142,7 @@ std::unique_ptr<Counting> begin_counting(const CountOptions& options,
 }  // namespace
 
 int run_count(const CountOptions& options, const Numbers& numbers) {
+    use_all_descriptors();
     StopSignals stop;
     SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);

@@ -4,9 +4,11 @@
 #include <fmt/core.h>
 #include <fmt/ranges.h>
 
+#include <cerrno>
 #include <cstring>
 #include <vector>
 
+#include "base/descriptors.h"
 #include "kernel/glob.h"
 #include "kernel/pt_regs.h"
 #include "kernel/rights.h"
@@ -206,6 +208,9 @@ Error refusal(const SiteSpec& site, std::string_view program, const AbiReason& r
         if (code == ExitCode::kNoPermission) {
             return {code, fmt::format("{}: not permitted: {}", site.str(), why_denied(kToProbe))};
         }
+        if (error == EMFILE)
+            return {code, fmt::format("{}: {}{}", site.str(), out_of_descriptors(),
+                                      site.is_glob() ? "" : ", or name functions by a pattern")};
         const char* const what = program.empty() ? "the module gives no verdict" : "cannot attach";
         return {code, fmt::format("{}: {}: {}", site.str(), what, std::strerror(error))};
     }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "object/object.h"
 
-#include <sys/resource.h>
-
 #include <cerrno>
 #include <optional>
 #include <string_view>
 
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/temp_dir.h"
 #include "kernel/lockdown.h"
@@ -44,12 +43,6 @@ std::string missing_size(const bpf_map& map) {
     if (no_room)
         return fmt::format("it has no room for any entry: give --map {}.max_entries=N", name);
     return no_size ? fmt::format("its values have no size: give --map {}.value_size=N", name) : "";
-}
-
-rlim_t open_files() {
-    rlimit limit = {};
-    getrlimit(RLIMIT_NOFILE, &limit);
-    return limit.rlim_cur;
 }
 
 // libbpf names the map that the kernel has refused.
@@ -162,10 +155,7 @@ void Object::load() {
         fail(ExitCode::kNoPermission, "{}: the kernel does not permit to load BPF: {}", name_,
              why_denied(kToProbe));
     }
-    if (error == -EMFILE)
-        fail(ExitCode::kFailure,
-             "{}: too many open files: this process may have {} (ulimit -n): raise that", name_,
-             open_files());
+    if (error == -EMFILE) fail(ExitCode::kFailure, "{}: {}", name_, out_of_descriptors());
     explain_map(object_.get(), log.text());
     const std::string warning = first_warning(log.text());
     fail(ExitCode::kRejected, "{}: cannot be loaded: {}", name_,

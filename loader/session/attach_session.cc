@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/child.h"
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/manager.h"
 #include "base/output.h"
@@ -162,6 +163,7 @@ void note_untested_kernel() {
 }
 
 int run_attach(const AttachOptions& options, const Views& views) {
+    use_all_descriptors();
     StopSignals stop;
     SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <set>
 
+#include "base/descriptors.h"
 #include "expect_error.h"
 #include "kernel/rights.h"
 
@@ -151,8 +152,10 @@ TEST(Refusal, function_of_a_module_that_is_not_loaded) {
 TEST(Refusal, of_a_whole_pattern_names_it) {
     EXPECT_STREQ(refuse("vfs_*", DJPROBE_REASON_LOCKDOWN, EPERM).what(),
                  "vfs_*: kernel lockdown forbids probes");
-    EXPECT_STREQ(refuse("vfs_*", DJPROBE_REASON_NONE, EMFILE).what(),
-                 "vfs_*: cannot attach: Too many open files");
+    EXPECT_STREQ(refuse("vfs_*", DJPROBE_REASON_NONE, ENOSPC).what(),
+                 "vfs_*: cannot attach: No space left on device");
+    EXPECT_EQ(refuse("vfs_*", DJPROBE_REASON_NONE, EMFILE).what(),
+              "vfs_*: " + out_of_descriptors());
 }
 
 TEST(Refusal, no_such_function_and_nothing_like_it) {
@@ -230,13 +233,14 @@ TEST(Refusal, without_a_reason_the_errno_speaks) {
     EXPECT_EQ(capabilities.what(), "vfs_read: not permitted: " + why_denied(kToProbe));
     const Error files = refuse("vfs_read", DJPROBE_REASON_NONE, EMFILE);
     EXPECT_EQ(files.code(), ExitCode::kFailure);
-    EXPECT_STREQ(files.what(), "vfs_read: cannot attach: Too many open files");
+    EXPECT_EQ(files.what(),
+              "vfs_read: " + out_of_descriptors() + ", or name functions by a pattern");
 }
 
 TEST(Refusal, where_nothing_was_to_be_attached_says_so) {
     Symbolizer names = symbolizer();
-    EXPECT_STREQ(refusal(parse_function("vfs_read"), "", {}, EMFILE, names).what(),
-                 "vfs_read: the module gives no verdict: Too many open files");
+    EXPECT_STREQ(refusal(parse_function("vfs_read"), "", {}, ENOSPC, names).what(),
+                 "vfs_read: the module gives no verdict: No space left on device");
 }
 
 TEST(Refusal, tail_call_is_named_with_a_way_round) {
