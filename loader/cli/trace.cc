@@ -114,7 +114,10 @@ void set_results(const char* name, std::optional<Aggregation>& results, Aggregat
     results.emplace();
     results->kind = kind;
     (kind == Aggregation::Kind::kCount ? results->keys : results->value) = text;
-    if (kind == Aggregation::Kind::kHistogram) results->linear = take_linear(results->value);
+    if (kind != Aggregation::Kind::kHistogram) return;
+    results->linear = take_linear(results->value);
+    if (results->value.empty())
+        fail(ExitCode::kUsage, "{}: of what? Write an expression before :linear", name);
 }
 
 // Of a latency that is of no function's calls.

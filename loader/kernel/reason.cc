@@ -208,9 +208,10 @@ Error refusal(const SiteSpec& site, std::string_view program, const AbiReason& r
         if (code == ExitCode::kNoPermission) {
             return {code, fmt::format("{}: not permitted: {}", site.str(), why_denied(kToProbe))};
         }
+        const bool may_be_pattern = !site.is_glob() && !site.symbol.empty() && site.offset == 0;
         if (error == EMFILE)
             return {code, fmt::format("{}: {}{}", site.str(), out_of_descriptors(),
-                                      site.is_glob() ? "" : ", or name functions by a pattern")};
+                                      may_be_pattern ? ", or name functions by a pattern" : "")};
         const char* const what = program.empty() ? "the module gives no verdict" : "cannot attach";
         return {code, fmt::format("{}: {}: {}", site.str(), what, std::strerror(error))};
     }

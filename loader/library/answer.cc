@@ -11,7 +11,6 @@
 #include "base/error.h"
 #include "base/progress.h"
 #include "trace/columns.h"
-#include "trace/kept_results.h"
 #include "trace/linear.h"
 #include "trace/prepare.h"
 #include "trace/trace_checks.h"
@@ -56,9 +55,9 @@ Aggregation aggregation_of(const std::string& text) {
     const bool takes_none = kind->second == Kind::kCount || word == "latency";
     if (takes_none && space != text.size())
         fail(ExitCode::kUsage, "result '{}': {} takes no expression", text, word);
+    if (kind->second == Kind::kHistogram) found.linear = take_linear(found.value);
     if (!takes_none && found.value.empty())
         fail(ExitCode::kUsage, "result '{}': write {} EXPRESSION", text, word);
-    if (kind->second == Kind::kHistogram) found.linear = take_linear(found.value);
     return found;
 }
 
@@ -74,7 +73,11 @@ void add_result(const probeload_question& asked, Question& question) {
         fail(ExitCode::kUsage, "expressions and columns are for events, and a result has none");
     question.aggregation = aggregation_of(asked.result);
     if (is_given(asked.by)) question.aggregation->keys = asked.by;
-    if (question.aggregation->value == "latency") question.at_returns = true;
+    if (asked.result == std::string_view("latency")) {
+        if (question.is_within())
+            fail(ExitCode::kUsage, "{}: a latency is of calls of a whole function", asked.place);
+        question.at_returns = true;
+    }
 }
 
 TraceOptions options_of(const probeload_question& asked) {
@@ -95,6 +98,10 @@ TraceOptions options_of(const probeload_question& asked) {
     if (is_given(asked.condition)) question.condition = asked.condition;
     if (is_given(asked.columns)) question.columns = parse_columns(asked.columns);
     if (is_given(asked.debuginfo)) options.debuginfo = asked.debuginfo;
+    const bool is_part = question.line || question.at_returns || question.site.offset;
+    if (question.inlined && (is_part || question.is_glob()))
+        fail(ExitCode::kUsage, "{}: PROBELOAD_INLINED is for the name of one function",
+             asked.place);
     add_result(asked, question);
     return options;
 }

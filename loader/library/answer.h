@@ -14,6 +14,7 @@
 #include "kernel/symbolizer.h"
 #include "library/probeload.h"
 #include "session/options.h"
+#include "trace/kept_results.h"
 #include "trace/program.h"
 #include "trace/trace_options.h"
 
@@ -27,6 +28,7 @@ class Answer {
     [[nodiscard]] const std::filesystem::path& object() const { return attach_.file; }
     [[nodiscard]] const AttachOptions& attach() const { return attach_; }
     [[nodiscard]] const std::string& left_out() const { return left_out_; }
+    [[nodiscard]] bool names_symbols() const { return loader::names_symbols(program_); }
     [[nodiscard]] bool has_events() const { return !options_.question.aggregation; }
     /// The events as `probeload trace -j` prints them. The symbolizer outlives it.
     [[nodiscard]] PrintRecord json(const btf& types, Symbolizer& symbolizer) const;

@@ -78,6 +78,12 @@ const Rings& probeload_object::rings() const {
     return *rings_;
 }
 
+void probeload_object::know_symbols() const {
+    if (!answer_ || !answer_->names_symbols()) return;
+    symbolizer_ = Symbolizer();
+    symbolizer_.kallsyms();
+}
+
 const std::string& probeload_object::results(std::size_t most) {
     const bpf_object* const handle = loaded();
     if (!answer_)

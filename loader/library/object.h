@@ -33,6 +33,8 @@ struct probeload_object {
     [[nodiscard]] const std::vector<djprobe::loader::Program>& programs() const;
     /// Null: it was opened as a file.
     [[nodiscard]] const djprobe::loader::Answer* answer() const { return answer_.get(); }
+    /// The symbols of now, if the answers name functions: modules come and go.
+    void know_symbols() const;
     /// Of a question with a result, as JSON; see probeload_results().
     [[nodiscard]] const std::string& results(std::size_t most);
 
@@ -41,7 +43,7 @@ struct probeload_object {
 
     std::unique_ptr<djprobe::loader::Answer> answer_;
     djprobe::loader::Object object_;
-    djprobe::loader::Symbolizer symbolizer_;
+    mutable djprobe::loader::Symbolizer symbolizer_;  // as of the last attachment
     djprobe::loader::StackNames names_{symbolizer_};
     bool load_tried_ = false;
     std::vector<djprobe::loader::Program> programs_;

@@ -78,6 +78,7 @@ std::unique_ptr<probeload_probe> attach_answer(const probeload_object& object, c
     AttachOptions options = answer.attach();
     options.mode = asked.mode;
     options.cookie = asked.cookie;
+    object.know_symbols();
     return attach(object.programs(), options);
 }
 

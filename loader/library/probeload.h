@@ -19,7 +19,8 @@
  * probes out of the kernel, whatever ends it; a child of fork() without exec shares them until
  * then.
  *
- * Rights. probeload_check(), loading and attaching need CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN.
+ * Rights. probeload_check(), loading and attaching need CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN;
+ * a pattern, and names of functions in results, need CAP_SYSLOG, too.
  */
 #ifndef PROBELOAD_H
 #define PROBELOAD_H
@@ -97,10 +98,10 @@ struct probeload_question {
 
 /*
  * Makes the object of a question: a program, or one for each place of a line, with a ring buffer
- * `events`. Load it like any other; probeload_attach() without a program's name attaches it
- * wherever it belongs. Its events have the columns, and behind them the expressions:
- * probeload_json() prints them as `probeload trace -j`, and `probeload trace ... --emit` shows
- * their `struct event`. What the calling process does itself is left out.
+ * `events` or, where a result is asked for, without any. Load it like any other; probeload_attach()
+ * without a program's name attaches it wherever it belongs. Its events have the columns, and behind
+ * them the expressions: probeload_json() prints them as `probeload trace -j`, and `probeload trace
+ * ... --emit` shows their `struct event`. What the calling process does itself is left out.
  *
  * size: sizeof(struct probeload_question) as the caller knows it. Needs clang, which it runs as a
  * child of the calling process unless the same question was compiled before; a wrong expression is
@@ -111,7 +112,7 @@ int probeload_ask(const struct probeload_question* question, size_t size,
                   struct probeload_object** object);
 /*
  * Which places of the question are left out, or have their probe beside them, and why: a line each;
- * "" where all are probed. Until the object is closed.
+ * "" where all are probed. Of a pattern probeload_describe() tells it. Until the object is closed.
  */
 const char* probeload_left_out(const struct probeload_object* object);
 
@@ -195,8 +196,8 @@ int probeload_count(const struct probeload_probe* probe, struct probeload_counts
 
 /*
  * "attached vfs_read+0x5 (0xffffffff8db4cc55) by jump", or "by int3: " with the reason: as it is
- * now, for people; of a question a line for each place. Until the next call for this probe. Null:
- * it has failed.
+ * now, for people; of a question a line for each place, of a pattern one with what is left out.
+ * Until the next call for this probe. Null: it has failed.
  */
 const char* probeload_describe(struct probeload_probe* probe);
 
@@ -245,9 +246,9 @@ int probeload_poll_fd(const struct probeload_object* object);
 const char* probeload_json(struct probeload_object* object, const struct probeload_event* event);
 
 /*
- * Of a question with a result: what the kernel has kept so far, the `most` largest, as the line
- * that `probeload trace -j` prints, without its end, see docs/json.md: {"type":"results",...}.
- * Until the next call for this object. Null: it has failed.
+ * Of a question with a result: what the kernel has kept so far, the `most` largest (of "min" the
+ * least), as the line that `probeload trace -j` prints, without its end, see docs/json.md:
+ * {"type":"results",...}. Until the next call for this object. Null: it has failed.
  */
 const char* probeload_results(struct probeload_object* object, size_t most);
 

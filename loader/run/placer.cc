@@ -29,8 +29,6 @@ Way Placer::choose(const SiteSpec& site, bool at_returns) const {
     head_start_.await_module();
     // djprobe may have been switched off meanwhile: the kernel's probes count.
     if (!(device_.set_switches(0, 0) & DJPROBE_SWITCH_PROBES)) return {0, "switched-off"};
-    // What else is known of a place goes by its function, which is not the symbol here.
-    if (site.is_counted_from_text()) return {0, "counted-from-text"};
     return at_returns ? choose_return(site) : choose_entry(site);
 }
 

@@ -179,6 +179,8 @@ Answer Takeover::open_event(const Notification& call, const ToolTask& task) {
     // The kernel takes a function's first byte only, djprobe also what stands for it.
     const bool inside = request->site.symbol.empty() && !names_.is_start(request->site.address);
     if (request->at_returns && inside) return to_kernel("return-at-offset");
+    // What else is known of a place goes by its function, which is not the symbol there.
+    if (request->site.is_counted_from_text()) return to_kernel("counted-from-text");
     SiteSpec place = names_.soon_by_address(request->site);
     Way way = placer_.choose(place, request->at_returns);
     if (!way.refused.empty()) return to_kernel(way.refused);

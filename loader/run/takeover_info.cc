@@ -77,8 +77,7 @@ std::uint64_t Takeover::address_of(const SiteSpec& site) {
     const std::uint64_t ours = device_.judge(site, 0).address;
     if (ours == 0) return 0;
     const std::uint64_t start = names_.start_of(ours);
-    const SiteSpec place = site.is_counted_from_text() ? names_.by_address(site) : site;
-    const std::uint64_t offset = place.symbol.empty() ? place.address - start : place.offset;
+    const std::uint64_t offset = site.symbol.empty() ? site.address - start : site.offset;
     if (offset != 0) return start + offset;
     const bool lands = ours == start + kEndbr || ours == start + kEndbr + kFtraceCall;
     return lands ? start + kEndbr : start;

@@ -11,6 +11,7 @@
 #include <numeric>
 #include <utility>
 
+#include "base/descriptors.h"
 #include "base/error.h"
 #include "base/plural.h"
 #include "base/say.h"
@@ -48,6 +49,7 @@ std::string mechanism_of(const Target& target) {
     if (error == EOPNOTSUPP && is_multi(target.program))
         fail(ExitCode::kRefusedSite,
              "{}: this kernel is built without it (CONFIG_FPROBE): name each function", what);
+    if (error == EMFILE) fail(ExitCode::kFailure, "{}: {}", what, out_of_descriptors());
     fail(ExitCode::kRefusedSite, "{}: refused: {}", what, std::strerror(error));
 }
 

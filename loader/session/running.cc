@@ -32,13 +32,6 @@ bool may_serve(const Error& error, const Target& target, const AttachOptions& op
            is_safe_for_kprobe(device.judge(target.site, 0).reason);
 }
 
-// By its name and by its address it is one place, and each hit would count twice.
-bool is_twin(const AttachmentReport& one, const AttachmentReport& other) {
-    return one.covers != Covers::kGlob && one.covers == other.covers &&
-           one.program == other.program && one.probes.front().address != 0 &&
-           one.probes.front().address == other.probes.front().address;
-}
-
 }  // namespace
 
 Running::Running(const AttachOptions& options, const std::vector<Target>& targets,
@@ -83,9 +76,10 @@ void Running::attach_by_djprobe(const Target& target, const AttachOptions& optio
         if (!may_serve(error, target, options, device)) throw;
         return attach_instead(error, target, options, symbolizer);
     }
+    // By its name and by its address it is one place, and each hit would count twice.
     const AttachmentReport last = attachments_.back().report();
-    for (std::size_t i = 0; i + 1 < attachments_.size(); ++i) {
-        if (!is_twin(attachments_[i].report(), last)) continue;
+    const std::uint64_t address = last.covers == Covers::kGlob ? 0 : last.probes.front().address;
+    if (address != 0 && !known_.emplace(last.program, last.covers, address).second) {
         say("probeload: {} is given twice: attached once\n", target.site.str());
         return attachments_.pop_back();
     }

@@ -2,6 +2,9 @@
 // All of an object that is attached.
 #pragma once
 
+#include <set>
+#include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/error.h"
@@ -42,6 +45,8 @@ class Running {
                         Symbolizer& symbolizer);
 
     std::vector<Attachment> attachments_;
+    // What each is, by its program and its first instruction.
+    std::set<std::tuple<std::string, Covers, std::uint64_t>> known_;
     KernelProbes kernel_;
     std::vector<OtherProgram> others_;
     SessionWatch sessions_;  // looks at attachments

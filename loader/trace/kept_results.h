@@ -19,6 +19,9 @@ std::vector<Result> kept_results(const TraceOptions& options, const TraceProgram
                                  const bpf_object* object, std::size_t most,
                                  Symbolizer& symbolizer);
 
+/// Whether results or events name functions: the symbols are to be those of when it was attached.
+bool names_symbols(const TraceProgram& program);
+
 TableStyle table_style(const TraceOptions& options, const TraceProgram& program, bool colours);
 
 }  // namespace djprobe::loader

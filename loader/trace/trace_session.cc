@@ -58,13 +58,6 @@ void write_object(const std::filesystem::path& file, const std::filesystem::path
     write_whole("--emit", file, std::string(std::istreambuf_iterator<char>(stream), {}));
 }
 
-// What probeload reads for their names would else be hits of its own.
-bool names_symbols(const std::vector<Field>& fields) {
-    return std::ranges::any_of(fields, [](const Field& field) {
-        return field.shape == Shape::kSymbol || field.shape == Shape::kStack;
-    });
-}
-
 std::uint64_t monotonic_time() {
     timespec time = {};
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -191,7 +184,8 @@ int run_program(const TraceOptions& options, const TraceProgram& program,
     Reporting reporting(options);
     AttachOptions attach = attach_options(options, program, object);
     Symbolizer symbolizer;
-    if (names_symbols(program.fields)) symbolizer.kallsyms();
+    // What probeload reads for their names would else be hits of its own.
+    if (names_symbols(program)) symbolizer.kallsyms();
     Views views;
     views.numbers = numbers;
     views.ended = [&](const Summary& summary, Symbolizer& symbols) {

@@ -16,6 +16,7 @@ int main(int argc, char** argv) try {
     object.load();
     probeload::Probe probe = object.attach();
     probe.wait();
+    std::cerr << probe.describe() << '\n';
     const int status = std::system(argv[1]);
     probe.stop();
     std::cout << object.results() << '\n';

@@ -322,6 +322,11 @@ TEST(Library, SaysWhatIsWrongWithAQuestion) {
               "result 'sums': it begins with count, sum, avg, min, max, hist or latency");
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .result = "sum"}); }),
               "result 'sum': write sum EXPRESSION");
+    EXPECT_EQ(error_of(PROBELOAD_USAGE,
+                       [&] { ask({.place = "vfs_read", .result = "hist :linear(0,9,3)"}); }),
+              "result 'hist :linear(0,9,3)': write hist EXPRESSION");
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read+9", .result = "latency"}); }),
+              "vfs_read+9: a latency is of calls of a whole function");
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .result = "count pos"}); }),
               "result 'count pos': count takes no expression");
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .by = "comm"}); }),
