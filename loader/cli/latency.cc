@@ -58,8 +58,9 @@ Place parse_latency_end(const std::string& text) {
         fail(ExitCode::kUsage,
              "'{}' is a pattern; latency takes one function, trace --latency many", text);
     if (place.at_returns && place.site.offset != 0)
-        fail(ExitCode::kUsage, "'{}': returns are those of a whole function: {}", text,
-             place.site.whole_function_advice());
+        fail(ExitCode::kUsage, "'{}': returns are those of a function: {}", text,
+             place.site.is_counted_from_text() ? place.site.whole_function_advice()
+                                               : fmt::format("write {}:return", place.site.symbol));
     return place;
 }
 
