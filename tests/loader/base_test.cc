@@ -379,8 +379,10 @@ void in_own_process(const std::function<void()>& act) {
 
 TEST(Child, in_a_pid_namespace_waits_for_no_stranger) {
     if (geteuid() != 0) GTEST_SKIP() << "needs root";
-    const Pipe begun, pipe;
-    const UniqueFd waits(dup(begun.reader.get())), held(dup(pipe.writer.get()));
+    const Pipe begun, pipe, trapped;
+    const UniqueFd waits(dup(begun.reader.get())), held(dup(pipe.writer.get())),
+        told(dup(trapped.writer.get()));
+    const std::string tells = path_of(told);
     // The outer process 1 gets a child while the inner one ends its own.
     Child stranger =
         Child::start({"/bin/sh", "-c", "read x <$0; sleep 0.5; (sleep 60 & echo $! >$1)",
@@ -389,8 +391,10 @@ TEST(Child, in_a_pid_namespace_waits_for_no_stranger) {
         ASSERT_EQ(unshare(CLONE_NEWPID), 0);
         in_own_process([&] {
             ASSERT_EQ(write(begun.writer.get(), "\n", 1), 1);
-            Child child = Child::start({"/bin/sh", "-c", "trap '' TERM; sleep 1.5; exit 3"});
-            usleep(100'000);  // its trap is set
+            Child child =
+                Child::start({"/bin/sh", "-c", "trap '' TERM; echo >$0; sleep 1.5; exit 3", tells});
+            char word = 0;
+            ASSERT_EQ(read(trapped.reader.get(), &word, 1), 1);  // its trap is set
             int rounds = 0;
             EXPECT_EQ(WEXITSTATUS(child.end([&] { ++rounds; })), 3);
             EXPECT_LT(rounds, 2'000) << "each is a millisecond at least while the child runs";
