@@ -21,14 +21,10 @@ Refusal locate_address(u64& address, u64& function, bool& inside) {
     return {};
 }
 
-/// Functions of one name are told apart so, by a number that outlives the boot.
-bool is_counted_from_text(u64 symbol, u64 offset) {
-    const Range text = core_text();
-    return symbol == text.begin && offset < text.end - text.begin;
-}
-
-/// Where the places end that are counted from a symbol.
-u64 past_end(u64 symbol, u64 size) {
+/// Where the places end that are counted from a symbol: from the kernel's first byte any of its
+/// functions may be reached. Those of one name are told apart so, by a number that outlives the
+/// boot.
+u64 end_of_places(u64 symbol, u64 size) {
     const Range text = core_text();
     return symbol == text.begin ? text.end : symbol + size;
 }
@@ -41,12 +37,10 @@ Refusal locate(djp_request& request, u64& function) {
     if (const unsigned int reason = djk_symbol_find(request.symbol, &start, other))
         return Refusal{static_cast<Reason>(reason), other[0], other[1]};
     if (!djk_symbol_range(start, &start, &size)) return Refusal{Reason::NOT_TEXT};
+    const u64 end = end_of_places(start, size);
+    if (request.offset >= end - start) return Refusal{Reason::PAST_END, start, end};
     request.address = start + request.offset;
-    if (request.offset >= size) {
-        if (!is_counted_from_text(start, request.offset))
-            return Refusal{Reason::PAST_END, start, past_end(start, size)};
-        return locate_address(request.address, function, request.inside);
-    }
+    if (request.offset >= size) return locate_address(request.address, function, request.inside);
     const u64 entry = djk_function_entry(start);
     request.inside = request.address != start;
     if (!request.inside) request.address = entry;

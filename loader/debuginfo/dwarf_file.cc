@@ -87,7 +87,7 @@ std::optional<SymbolPlace> DwarfFile::unique_place_of(std::uint64_t address) con
     if (!place || count_of(place->symbol) < 2) return place;
     const std::string text(kTextSymbol);
     const std::optional<std::uint64_t> first = address_of(text);
-    if (!first) return std::nullopt;
+    if (!first) return place;
     return SymbolPlace{text, address - *first};
 }
 

@@ -37,8 +37,8 @@ class DwarfFile {
     /// How many symbols have this name.
     [[nodiscard]] std::size_t count_of(const std::string& symbol) const;
     [[nodiscard]] std::optional<SymbolPlace> place_of(std::uint64_t address) const;
-    /// The same, but where several functions have the name from `_text`, the kernel's first byte.
-    /// nullopt also for such functions of a module, which has none.
+    /// The same, but where several functions have the name from `_text`, the kernel's first byte. A
+    /// module has none: see count_of().
     [[nodiscard]] std::optional<SymbolPlace> unique_place_of(std::uint64_t address) const;
 
     /// The compilation units, as DWARF has them.

@@ -27,8 +27,7 @@ std::optional<StatementSite> site_of(const DwarfFile& debug, std::uint64_t offse
     std::optional<Dwarf_Die> die = debug.die_at(offset);
     Dwarf_Addr entry = 0;
     if (!die || dwarf_entrypc(&*die, &entry) != 0 || entry == 0) return std::nullopt;
-    auto place = debug.unique_place_of(entry);
-    if (!place) place = debug.place_of(entry);
+    const auto place = debug.unique_place_of(entry);
     if (!place) return std::nullopt;
     StatementSite site{
         entry, *place, call_file(*die), static_cast<unsigned>(number_of(*die, DW_AT_call_line)),

@@ -77,8 +77,7 @@ bool is_call_of(Dwarf_Die& scope, const Row& row) {
 }
 
 std::optional<StatementSite> site_at(const DwarfFile& debug, const Row& row) {
-    std::optional<SymbolPlace> place = debug.unique_place_of(row.address);
-    if (!place) place = debug.place_of(row.address);
+    const std::optional<SymbolPlace> place = debug.unique_place_of(row.address);
     if (!place) return std::nullopt;
     StatementSite site{row.address, *place, row.file, row.line, row.column, {}, 0, 0};
     for (Dwarf_Die& scope : debug.scopes_at(row.address)) {

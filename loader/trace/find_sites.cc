@@ -9,7 +9,6 @@
 #include <iterator>
 #include <map>
 #include <set>
-#include <utility>
 
 #include "base/error.h"
 #include "debuginfo/inlined.h"
@@ -209,7 +208,7 @@ class Finder {
         if (judged.refused || judged.int3) {
             std::vector<Beside> others = kernel_.beside(site);
             if (const auto lost = asked_register(others); judged.refused && lost)
-                return leave_out_for_register({site, *judged.refused}, others, *lost);
+                return leave_out_for_register(site, *judged.refused, others, *lost);
             const bool serves =
                 judged.refused ? !others.empty() : shows_same(others, statement, variables);
             if (serves)
@@ -255,11 +254,11 @@ class Finder {
     [[nodiscard]] bool is_site(const SiteSpec& site) const {
         return std::ranges::find(question_.sites, site, &TraceSite::site) != question_.sites.end();
     }
-    void leave_out_for_register(const std::pair<SiteSpec, std::string>& site,
+    void leave_out_for_register(const SiteSpec& site, const std::string& why,
                                 const std::vector<Beside>& others, const std::string& lost) {
         notes_.left_out.push_back(
-            fmt::format("{}: {}; at {}, which runs as often, {} may be another", site.first.str(),
-                        site.second, names_of(others), lost));
+            fmt::format("{}: {}; at {}, which runs as often, {} may be another", site.str(), why,
+                        names_of(others), lost));
     }
     static std::string names_of(const std::vector<Beside>& others) {
         std::string names;
@@ -315,7 +314,8 @@ class Finder {
         if (!function.entry || function.frame.kind != Location::Kind::kMemory) return;
         if (function.frame.depends_on(at.changed, at.changes_memory)) return;
         const auto place = debug_.unique_place_of(*function.entry);
-        if (!place || kernel_.judge(in_module(*place)).refused) return;
+        if (!place || debug_.count_of(place->symbol) > 1) return;
+        if (kernel_.judge(in_module(*place)).refused) return;
         site.entry = in_module(*place);
         site.frame = function.frame.text;
     }

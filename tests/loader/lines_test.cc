@@ -171,6 +171,14 @@ class Lines : public testing::Test {
         find_sites(debug_, {judge}, question, notes_);
         return question;
     }
+    /// A line with two copies.
+    Question find_both() {
+        Question question;
+        parse_place(place("add"), question);
+        question.items = "always";
+        find_sites(debug_, {accept}, question, notes_);
+        return question;
+    }
     static Judged accept(const SiteSpec&) { return {}; }
     static const SourceVariable& variable(const TraceSite& site, const std::string& name) {
         return *std::ranges::find(site.variables, name, &SourceVariable::name);
@@ -330,10 +338,7 @@ TEST_F(Lines, DoNotShareAPlaceBesideThem) {
 
 // What runs as often is several places together: one of them that is probed is not enough.
 TEST_F(Lines, ShareAPlaceBesideThemIfTheyHaveOthers) {
-    Question question;
-    parse_place(place("add"), question);
-    question.items = "always";
-    find_sites(debug_, {accept}, question, notes_);
+    Question question = find_both();
     ASSERT_EQ(question.sites.size(), 2U);
     const SiteSpec first = question.sites[0].site, second = question.sites[1].site;
     const SiteSpec other{"outer", 1, 0};
@@ -357,10 +362,7 @@ TEST_F(Lines, ShareAPlaceBesideThemIfTheyHaveOthers) {
 
 // One that stays at its int3 may give way: it takes a place last.
 TEST_F(Lines, TakePlacesBesideThemFirstWhereTheyHaveNone) {
-    Question question;
-    parse_place(place("add"), question);
-    question.items = "always";
-    find_sites(debug_, {accept}, question, notes_);
+    Question question = find_both();
     ASSERT_EQ(question.sites.size(), 2U);
     for (const TraceSite& refused : std::vector(question.sites)) {
         question.sites.clear();
