@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <new>
 
 #include "base/write.h"
 
@@ -48,9 +49,28 @@ bool takes_nothing() noexcept {
     return poll(&room, 1, 0) == 0;
 }
 
+thread_local std::string* kept = nullptr;
+
+// Without memory it is lost, as what a full disk does not take.
+void keep(std::string_view text) noexcept {
+    try {
+        kept->append(text);
+    } catch (const std::bad_alloc&) {
+    }
+}
+
 }  // namespace
 
+KeptWords::KeptWords() : outer_(kept) {
+    kept = &text_;
+}
+
+KeptWords::~KeptWords() {
+    kept = outer_;
+}
+
 void write_stderr(std::string_view text) noexcept {
+    if (kept) return keep(text);
     static std::atomic<bool> stalled = false;  // by an earlier text
     const NoPipeSignal no_signal;
     if (stalled && takes_nothing()) return;

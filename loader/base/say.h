@@ -4,6 +4,7 @@
 
 #include <fmt/core.h>
 
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -16,5 +17,20 @@ template <typename... Args>
 void say(fmt::format_string<Args...> format, Args&&... args) {
     write_stderr(fmt::format(format, std::forward<Args>(args)...));
 }
+
+/// What this thread says while it lives is kept here, and not written: stderr is an application's.
+class KeptWords {
+  public:
+    KeptWords();
+    ~KeptWords();
+    KeptWords(const KeptWords&) = delete;
+    KeptWords& operator=(const KeptWords&) = delete;
+
+    [[nodiscard]] const std::string& text() const noexcept { return text_; }
+
+  private:
+    std::string text_;
+    std::string* outer_;
+};
 
 }  // namespace djprobe::loader

@@ -29,7 +29,7 @@ BlockCounters::BlockCounters(const std::vector<FunctionFlow>& functions, const C
     attach(rules, device, symbolizer, stop);
     probe_->wait(stop);
     stop.check();
-    if (counting_ != Counting::kOnce) first_ = probe_->hits();
+    if (counting_ != BlocksCounted::kOnce) first_ = probe_->hits();
 }
 
 std::vector<ManySite> BlockCounters::choose(const StopSignals& stop) {
@@ -46,7 +46,8 @@ std::vector<ManySite> BlockCounters::choose(const StopSignals& stop) {
         const std::vector<bool> chosen = function.balance.choose(costs);
         function.counter.assign(costs.size(), std::nullopt);
         for (std::size_t i = 0; i < costs.size(); ++i) {
-            if (!function.places[i] || !(counting_ != Counting::kFewest || chosen[i])) continue;
+            if (!function.places[i] || !(counting_ != BlocksCounted::kFewest || chosen[i]))
+                continue;
             function.counter[i] = sites.size();
             sites.push_back({function.places[i]->address, 0});
         }
@@ -88,7 +89,7 @@ void BlockCounters::attach(const CountingRules& rules, const Device& device, Sym
                            const StopSignals& stop) {
     std::vector<djprobe_action> actions = task_conditions(rules.tasks);
     if (!actions.empty()) actions.push_back({DJPROBE_ACTION_COUNT, 0, 0, 0, 0, 0});
-    const unsigned once = counting_ == Counting::kOnce ? DJPROBE_ATTACH_ONCE : 0;
+    const unsigned once = counting_ == BlocksCounted::kOnce ? DJPROBE_ATTACH_ONCE : 0;
     while (!probe_) {
         const std::vector<ManySite> sites = choose(stop);
         if (sites.empty())
@@ -133,7 +134,7 @@ std::vector<BlockCounts> BlockCounters::look() const {
             else
                 look.counts.emplace_back(now[*counter] - (first_.empty() ? 0 : first_[*counter]));
         }
-        if (counting_ == Counting::kOnce) continue;
+        if (counting_ == BlocksCounted::kOnce) continue;
         function.balance.solve(look.counts);
         look.unbalanced = function.balance.unbalanced(look.counts);
     }

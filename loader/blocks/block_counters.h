@@ -22,14 +22,14 @@ struct BlockCounts {
 };
 
 /// Which blocks have a counter.
-enum class Counting {
+enum class BlocksCounted {
     kFewest,  ///< those from which the others follow
     kAll,
     kOnce,  ///< all, until they have run: the counts say whether, not how often
 };
 
 struct CountingRules {
-    Counting counting = Counting::kFewest;
+    BlocksCounted counting = BlocksCounted::kFewest;
     djprobe_mode mode = DJPROBE_MODE_AUTO;
     TaskFilter tasks{};  ///< only hits of these
 };
@@ -67,7 +67,7 @@ class BlockCounters {
     void attach(const CountingRules& rules, const Device& device, Symbolizer& symbolizer,
                 const StopSignals& stop);
 
-    Counting counting_;
+    BlocksCounted counting_;
     std::vector<Function> functions_;
     UniqueFd map_;
     std::optional<Probe> probe_;

@@ -44,10 +44,6 @@ void Watch::tell(Numbers take, std::function<Summary()> snapshot) {
     snapshot_ = std::move(snapshot);
 }
 
-double Watch::elapsed() const {
-    return seconds_since(begin_);
-}
-
 void Watch::print(const std::string& table) {
     output_.print((redraws_ ? kRedraw : "") + table);
 }
@@ -87,7 +83,7 @@ std::optional<int> Watch::run(StopSignals& stop, SnapshotSignal& wish, std::opti
                               const std::function<void(double)>& show) {
     if (options_.command) child.emplace(start_command(*options_.command));
     if (options_.seconds) stop.request_after(*options_.seconds);
-    begin_ = last_ = Clock::now();
+    last_ = Clock::now();
     const bool ended = until_end(stop, wish, child ? child->fd() : -1, show);
     if (!child) return std::nullopt;
     return ended ? child->wait() : child->end();

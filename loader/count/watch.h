@@ -39,8 +39,6 @@ class Watch {
                            const std::function<void(double)>& show);
     /// A table: on a terminal over the last one.
     void print(const std::string& table);
-    /// Seconds since it was made.
-    [[nodiscard]] double elapsed() const;
 
   private:
     using Clock = std::chrono::steady_clock;
@@ -58,7 +56,7 @@ class Watch {
     double interval_;  // 0: never
     Numbers take_;
     std::function<Summary()> snapshot_;
-    Clock::time_point begin_ = Clock::now(), last_ = begin_;
+    Clock::time_point last_ = Clock::now();
 };
 
 }  // namespace djprobe::loader

@@ -3,14 +3,10 @@
 
 #include <unistd.h>
 
+#include "base/output.h"
 #include "base/say.h"
 #include "base/whole_file.h"
-#include "blocks/chosen_functions.h"
-#include "blocks/line_listing.h"
-#include "blocks/listing.h"
-#include "cover/coverage.h"
-#include "cover/lcov.h"
-#include "session/attach_session.h"
+#include "cover/cover_measurement.h"
 #include "session/command.h"
 
 namespace djprobe::loader {
@@ -51,9 +47,8 @@ class Display {
         else
             output_.print(text);
     }
-    /// `type`: of the last line of JSON.
-    void show(const std::vector<FunctionCoverage>& functions, const char* type) {
-        print(json_ ? coverage_json(functions, type) : coverage_table(functions));
+    void show(CoverMeasurement& measurement) {
+        print(json_ ? measurement.results(0) : measurement.table());
     }
 
   private:
@@ -61,48 +56,26 @@ class Display {
     Output& output_;
 };
 
-std::string annotated(const std::vector<FunctionCoverage>& functions, SourceText& source,
-                      Symbolizer& symbolizer) {
-    std::string text;
-    for (const FunctionCoverage& function : functions)
-        text += function.source
-                    ? line_listing(function.flow->name, *function.source, function.lines, source)
-                    : block_listing(*function.flow, function.counts, symbolizer);
-    return text;
-}
-
 }  // namespace
 
 int run_cover(const CoverOptions& options) {
     StopSignals stop;
     SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
-    const Device device = Device::open();
-    note_untested_kernel();
     Symbolizer symbolizer;
-    const ChosenFunctions chosen = choose_functions(options.sites, symbolizer, stop);
-    SourceText source(options.source);
-    std::vector<FunctionLines> lines;
-    if (options.lines) lines = read_lines(chosen.flows, options.debuginfo, chosen.image, stop);
     Report lcov("--lcov", options.lcov, output), pcs("--pcs", options.pcs, output);
     std::optional<Child> child;  // outlives the probes: it may take its time to end
-    const Counting counting = options.once ? Counting::kOnce : Counting::kFewest;
-    const BlockCounters counters(chosen.flows, {counting, options.mode, options.tasks}, device,
-                                 symbolizer, stop);
-    say("{}\n", attached_blocks_line(chosen, counters.total()));
-    tell_what_is_off(device);
+    CoverMeasurement measurement(options, symbolizer, stop);
 
     Watch watch(options, output);
     Display display(options, output);
-    const auto look = [&] { return cover(chosen.flows, counters.look(), lines); };
     const std::optional<int> status =
-        watch.run(stop, wish, child, [&](double) { display.show(look(), "snapshot"); });
-    counters.disable();
-    const std::vector<FunctionCoverage> functions = look();
-    if (options.annotate) display.print(annotated(functions, source, symbolizer));
-    display.show(functions, "summary");
-    if (lcov.is_wanted()) lcov.write(lcov_text(functions, source));
-    if (pcs.is_wanted()) pcs.write(coverage_pcs(functions));
+        watch.run(stop, wish, child, [&](double) { display.show(measurement); });
+    measurement.stop();
+    if (options.annotate) display.print(measurement.annotated());
+    display.show(measurement);
+    if (lcov.is_wanted()) lcov.write(measurement.lcov());
+    if (pcs.is_wanted()) pcs.write(measurement.pcs());
     if (status) say("{}\n", command_text(*status));
     return command_exit_status(status, options.exit_status);
 }

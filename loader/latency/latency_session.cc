@@ -3,259 +3,43 @@
 
 #include <unistd.h>
 
-#include <cstdint>
-#include <string>
-#include <utility>
-#include <vector>
+#include <optional>
 
-#include "base/error.h"
 #include "base/output.h"
-#include "base/say.h"
-#include "kernel/device.h"
-#include "latency/programs.h"
-#include "latency/tsc_clock.h"
-#include "object/libbpf_log.h"
-#include "session/attach_session.h"
-#include "session/attachment.h"
-#include "session/backend.h"
+#include "latency/latency_measurement.h"
 #include "session/command.h"
-#include "session/kernel_probes.h"
 #include "session/summary.h"
 
 namespace djprobe::loader {
 namespace {
 
-void check_places(const LatencyOptions& options) {
-    const SiteSpec& site = options.from.site;
-    const bool is_function = !site.symbol.empty() && !site.is_counted_from_text();
-    if (options.from == options.to && !is_function)
-        fail(ExitCode::kUsage, "{}: A and B are the same place: give two", options.from.str());
-    if (options.from == options.to)
-        fail(ExitCode::kUsage,
-             "{}: A and B are the same place: give two, as in: probeload latency {} {}:return",
-             options.from.str(), options.from.site.str(), options.from.site.symbol);
-    if (options.return_mode && !options.from.at_returns && !options.to.at_returns)
-        fail(ExitCode::kUsage, "--ret-mode: neither A nor B is FUNC:return");
-}
-
-// One place has many names: FUNC and FUNC+0x5 are one, if a call of ftrace is between them. An
-// address is 0 where the kernel hides it.
-void check_different(const LatencyOptions& options, std::uint64_t from, std::uint64_t to) {
-    if (from == 0 || from != to) return;
-    fail(ExitCode::kUsage, "{} and {} are the same place, {:#x}: give two", options.from.str(),
-         options.to.str(), from);
-}
-
-void check_different(const LatencyOptions& options, const AttachmentReport& from,
-                     const AttachmentReport& to) {
-    if (from.covers != Covers::kSite || to.covers != Covers::kSite) return;
-    check_different(options, from.probes.front().address, to.probes.front().address);
-}
-
-// What measures, and where.
-struct Measuring {
-    LatencyPrograms programs;
-    std::vector<Attachment> attachments{};
-    KernelProbes kernel{};   // without the module, in place of them
-    std::string how{};       // for the user
-    std::uint64_t rate = 0;  // of actions: that of their clock
-};
-
-void attach_programs(Measuring& measuring, const LatencyOptions& options, const Device& device,
-                     Symbolizer& symbolizer, const StopSignals& stop) {
-    AttachOptions attach;
-    attach.mode = options.mode;
-    attach.return_mode = options.return_mode;
-    const auto add = [&](Program program, const Place& place) {
-        measuring.attachments.push_back(Attachment::attach(
-            {std::move(program), place.site, place.at_returns}, attach, device, symbolizer, stop));
-    };
-    add(measuring.programs.begin(), options.from);
-    add(measuring.programs.end(), options.to);
-}
-
-void attach_actions(Measuring& measuring, const LatencyOptions& options, const Device& device,
-                    Symbolizer& symbolizer, const StopSignals& stop) {
-    const auto add = [&](const Counters& counters, const Place& place) {
-        measuring.attachments.push_back(
-            Attachment::attach_actions(place, counters, options.mode, device, symbolizer, stop));
-    };
-    add(measuring.programs.begin_counters(), options.from);
-    add(measuring.programs.end_counters(), options.to);
-}
-
-void check_different(const LatencyOptions& options, const Measuring& measuring) {
-    check_different(options, measuring.attachments.front().report(),
-                    measuring.attachments.back().report());
-}
-
-// Why actions cannot measure it, whatever the places are; "": they may.
-std::string why_no_actions(const LatencyOptions& options, std::uint64_t& rate) {
-    if (options.style.by == LatencyBy::kComm) return "--by comm takes them";
-    if (options.return_mode == ReturnMode::kShadow) return "--ret-mode shadow takes them";
-    std::string why_not;
-    const std::optional<std::uint64_t> known = tsc_rate(why_not);
-    rate = known.value_or(0);
-    return known ? "" : why_not;
-}
-
-// The kernel's own probes see returns in one way.
-void check_kernel_can(const LatencyOptions& options) {
-    if (options.return_mode.value_or(ReturnMode::kAuto) == ReturnMode::kAuto) return;
-    if (options.backend == Backend::kKernel)
-        fail(ExitCode::kUsage,
-             "--backend kernel: it has one way to see returns: leave --ret-mode out");
-    fail(ExitCode::kNotLoaded,
-         "--ret-mode: the ways to see returns are the module's: load it first (modprobe djprobe)");
-}
-
-// Two probes of the kernel's own.
-Measuring begin_at_kernel_probes(const LatencyOptions& options, Symbolizer& symbolizer,
-                                 const StopSignals& stop) {
-    check_kernel_can(options);
-    note_no_module(options.backend, options.mode);
-    Measuring measuring{LatencyPrograms::load(options.style.by)};
-    const LibbpfLog quiet(false);  // what failed is said here
-    // The programs are two, so no place has been attached before.
-    const auto add = [&](const Program& program, const Place& place) {
-        stop.check();
-        return measuring.kernel.attach({program, place.site, place.at_returns}, {}, symbolizer)
-            .front();
-    };
-    const std::uint64_t from = add(measuring.programs.begin(), options.from);
-    const std::uint64_t to = add(measuring.programs.end(), options.to);
-    stop.check();
-    if (options.from.at_returns == options.to.at_returns) check_different(options, from, to);
-    measuring.how = "measured by programs, at the kernel's own probes";
-    return measuring;
-}
-
-// By actions where they can, else by programs. A place that actions cannot have, programs may; if
-// not even they, they say why.
-Measuring begin_measuring(const LatencyOptions& options, const Device& device,
-                          Symbolizer& symbolizer, const StopSignals& stop) {
-    std::uint64_t rate = 0;
-    std::string why_not = why_no_actions(options, rate);
-    if (why_not.empty()) {
-        try {
-            Measuring measuring{LatencyPrograms::load_for_actions(options.style.by, rate)};
-            attach_actions(measuring, options, device, symbolizer, stop);
-            check_different(options, measuring);
-            measuring.how = "measured by actions, whose clock is the time stamp counter";
-            measuring.rate = rate;
-            return measuring;
-        } catch (const Error& error) {
-            stop.check();
-            why_not = error.what();
-        }
-    }
-    Measuring measuring{LatencyPrograms::load(options.style.by)};
-    attach_programs(measuring, options, device, symbolizer, stop);
-    check_different(options, measuring);
-    measuring.how = "measured by programs: " + why_not;
-    return measuring;
-}
-
-// Whether the clock of actions has been one all the time.
-class ClockWatch {
-  public:
-    explicit ClockWatch(std::uint64_t rate) : rate_(rate) {}
-
-    // Throws Error: what has been measured so far may be wrong.
-    void check() const {
-        std::string why;
-        if (rate_ == 0 || tsc_rate(why) == rate_) return;
-        fail(ExitCode::kFailure,
-             "the kernel has given up its clock meanwhile, and the times may be wrong: measure "
-             "again, which takes another one");
-    }
-    // The time stamp counter may run on in sleep, or begin anew.
-    void tell_of_sleep() const {
-        constexpr std::int64_t kJitter = 1'000'000;
-        if (rate_ == 0 || time_asleep() - asleep_ < kJitter) return;
-        say("probeload: the machine was suspended meanwhile: a time across that is wrong\n");
-    }
-
-  private:
-    std::uint64_t rate_;  // 0: it is not the clock
-    std::int64_t asleep_ = time_asleep();
-};
-
-Summary sum_up(Measuring& measuring, Symbolizer& symbolizer) {
-    Summary summary;
-    const std::vector<Attachment>& attachments = measuring.attachments;
-    for (const Attachment& attachment : attachments)
-        summary.attachments.push_back(attachment.report());
-    for (const Attachment& attachment : attachments)
-        attachment.disable();
-    measuring.kernel.detach();
-    run_out();
-    for (std::size_t i = 0; i < attachments.size(); ++i)
-        attachments[i].complete(summary.attachments[i], symbolizer);
-    summary.kernel = measuring.kernel.reports();
-    return summary;
-}
-
-void show(const LatencyOptions& options, const LatencyResults& results, Watch& watch,
+void show(const LatencyOptions& options, LatencyMeasurement& measurement, Watch& watch,
           Output& output) {
     if (options.json)
-        output.print(latency_json(results, options.style, watch.elapsed()));
+        output.print(measurement.results(options.style.top));
     else
-        watch.print(latency_text(results, options.style));
+        watch.print(measurement.table(options.style.top));
 }
 
 }  // namespace
 
-int run_latency(const LatencyOptions& asked, const Numbers& numbers) {
-    check_places(asked);
+int run_latency(const LatencyOptions& options, const Numbers& numbers) {
     StopSignals stop;
     SnapshotSignal wish;
     Output output(STDOUT_FILENO, &stop);
     Symbolizer symbolizer;
-    const std::optional<Device> device = open_device(asked.backend, false);
-    if (device) note_untested_kernel();
     std::optional<Child> child;  // outlives the probes: it may take its time to end
-    Measuring measuring = device ? begin_measuring(asked, *device, symbolizer, stop)
-                                 : begin_at_kernel_probes(asked, symbolizer, stop);
-    LatencyPrograms& programs = measuring.programs;
-    const std::vector<Attachment>& attachments = measuring.attachments;
-    LatencyOptions options = asked;
-    options.style.by_actions = programs.are_actions();
-    const ClockWatch clock(measuring.rate);
-    for (const Attachment& attachment : attachments) {
-        attachment.wait(stop);
-        stop.check();
-        say("{}\n", attached_line(attachment.report(), symbolizer));
-    }
-    say("{}\n", measuring.how);
-    if (device) tell_what_is_off(*device);
+    LatencyMeasurement measurement(options, symbolizer, stop);
 
-    const auto read = [&] {
-        clock.check();
-        return programs.read();
-    };
-    programs.count(true);
     Watch watch(options, output);
-    watch.tell(numbers, [&] {
-        Summary now;
-        for (const Attachment& attachment : attachments)
-            now.attachments.push_back(attachment.snapshot(symbolizer));
-        now.kernel = measuring.kernel.reports();
-        now.distributions = latency_distributions(read(), options.style);
-        return now;
-    });
-    const std::optional<int> status =
-        watch.run(stop, wish, child, [&](double) { show(options, read(), watch, output); });
-    programs.count(false);
-    Summary summary = sum_up(measuring, symbolizer);
-    const LatencyResults results = read();
-    clock.tell_of_sleep();
-    show(options, results, watch, output);
+    watch.tell(numbers, [&] { return measurement.snapshot(); });
+    const auto show_now = [&] { show(options, measurement, watch, output); };
+    const std::optional<int> status = watch.run(stop, wish, child, [&](double) { show_now(); });
+    measurement.stop();
+    show_now();
+    Summary& summary = measurement.summary();
     summary.command_status = status;
-    if (numbers) {
-        summary.distributions = latency_distributions(results, options.style);
-        numbers(summary);
-    }
+    if (numbers) numbers(summary);
     print_summary(summary, options.json ? Format::kJson : Format::kText, output, symbolizer);
     return command_exit_status(status, options.exit_status);
 }

@@ -2,40 +2,19 @@
 #include "library/answer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
 #include <span>
+#include <string_view>
 
 #include "base/error.h"
-#include "base/progress.h"
+#include "library/asked.h"
 #include "trace/columns.h"
 #include "trace/linear.h"
-#include "trace/prepare.h"
-#include "trace/trace_checks.h"
-#include "trace/types.h"
 
 namespace djprobe::loader {
 namespace {
-
-// A later version's struct is longer; what it has more must not be asked for.
-probeload_question known_part(const probeload_question& question, std::size_t size) {
-    if (size < sizeof(void*) || size > 4096)
-        fail(ExitCode::kUsage, "size {} is not that of a struct probeload_question", size);
-    probeload_question known{};
-    std::memcpy(&known, &question, std::min(size, sizeof known));
-    if (size <= sizeof known) return known;
-    const auto* const bytes = reinterpret_cast<const std::byte*>(&question);
-    const std::span more(bytes + sizeof known, size - sizeof known);
-    if (std::ranges::any_of(more, [](std::byte one) { return one != std::byte{0}; }))
-        fail(ExitCode::kUsage, "the question has parts that this version of libprobeload lacks");
-    return known;
-}
-
-bool is_given(const char* text) {
-    return text && *text != '\0';
-}
 
 // "sum retval": what is kept, and of which value.
 Aggregation aggregation_of(const std::string& text) {
@@ -81,11 +60,10 @@ void add_result(const probeload_question& asked, Question& question) {
 }
 
 TraceOptions options_of(const probeload_question& asked) {
-    constexpr unsigned int kKnown =
-        PROBELOAD_INLINED | PROBELOAD_KERNEL_STACK | PROBELOAD_USER_STACK;
     if (!asked.place) fail(ExitCode::kUsage, "the question's place is null");
-    if ((asked.flags & ~kKnown) != 0)
-        fail(ExitCode::kUsage, "flags {:#x} are not all known", asked.flags);
+    if (is_given(asked.to)) fail(ExitCode::kUsage, "to '{}': is for probeload_measure()", asked.to);
+    check_flags(asked,
+                PROBELOAD_INLINED | PROBELOAD_KERNEL_STACK | PROBELOAD_USER_STACK | kTaskFlags);
     TraceOptions options;
     options.attach.backend = Backend::kDjprobe;
     options.style = Style::kJson;
@@ -98,6 +76,7 @@ TraceOptions options_of(const probeload_question& asked) {
     if (is_given(asked.condition)) question.condition = asked.condition;
     if (is_given(asked.columns)) question.columns = parse_columns(asked.columns);
     if (is_given(asked.debuginfo)) options.debuginfo = asked.debuginfo;
+    question.filters = task_filters(asked);
     const bool is_part = question.line || question.at_returns || question.site.offset;
     if (question.inlined && (is_part || question.is_glob()))
         fail(ExitCode::kUsage, "{}: PROBELOAD_INLINED is for the name of one function",
@@ -109,18 +88,14 @@ TraceOptions options_of(const probeload_question& asked) {
 }  // namespace
 
 Answer::Answer(const probeload_question& question, std::size_t size)
-    : options_(options_of(known_part(question, size))) {
-    Progress::silence();
-    check_trace(options_);
-    Types types = Types::read(options_.types, options_.question.module());
-    program_ = prepare(options_, types, [&](const std::string& line) { left_out_ += line + '\n'; });
-    attach_ = attach_options(options_, program_,
-                             compile_program(program_, types, directory_, Process::kCallers));
-}
+    : trace_(prepare(options_of(known_part(question, size)),
+                     [&](const std::string& line) { left_out_ += line + '\n'; })),
+      object_(compile_program(trace_, directory_, Process::kCallers)) {}
 
 PrintRecord Answer::json(const btf& types, Symbolizer& symbolizer) const {
-    const auto columns = std::make_shared<Columns>(
-        types, program_.fields, ColumnsStyle{Style::kJson}, options_.question.place(), symbolizer);
+    const auto columns =
+        std::make_shared<Columns>(types, trace_.program.fields, ColumnsStyle{Style::kJson},
+                                  trace_.options.question.place(), symbolizer);
     return [=](Buffer& out, std::span<const std::byte> record) { columns->print(out, record); };
 }
 
@@ -128,9 +103,10 @@ std::string Answer::results(const bpf_object* object, std::size_t most,
                             Symbolizer& symbolizer) const {
     if (has_events())
         fail(ExitCode::kUsage, "{}: the question asks for events, and for no result",
-             options_.question.place());
-    std::string text = table_text(kept_results(options_, program_, object, most, symbolizer),
-                                  table_style(options_, program_, false));
+             trace_.options.question.place());
+    std::string text =
+        table_text(kept_results(trace_.options, trace_.program, object, most, symbolizer),
+                   table_style(trace_.options, trace_.program, false));
     text.pop_back();  // its end
     return text;
 }

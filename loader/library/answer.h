@@ -11,12 +11,12 @@
 #include "base/process.h"
 #include "base/temp_dir.h"
 #include "events/reader.h"
+#include "kernel/device.h"
 #include "kernel/symbolizer.h"
 #include "library/probeload.h"
 #include "session/options.h"
 #include "trace/kept_results.h"
-#include "trace/program.h"
-#include "trace/trace_options.h"
+#include "trace/prepare.h"
 
 namespace djprobe::loader {
 
@@ -25,11 +25,16 @@ class Answer {
     /// `size`: the question's, as its caller knows it. Compiles the program. Throws Error.
     Answer(const probeload_question& question, std::size_t size);
 
-    [[nodiscard]] const std::filesystem::path& object() const { return attach_.file; }
-    [[nodiscard]] const AttachOptions& attach() const { return attach_; }
+    [[nodiscard]] const std::filesystem::path& object() const { return object_; }
+    /// `device`: once it is to be attached; before that null.
+    [[nodiscard]] AttachOptions attach(const Device* device) const {
+        return attach_options(trace_, object_, device);
+    }
     [[nodiscard]] const std::string& left_out() const { return left_out_; }
-    [[nodiscard]] bool names_symbols() const { return loader::names_symbols(program_); }
-    [[nodiscard]] bool has_events() const { return !options_.question.aggregation; }
+    /// What a person would be told besides.
+    void tell(const std::string& lines) { left_out_ += lines; }
+    [[nodiscard]] bool names_symbols() const { return loader::names_symbols(trace_.program); }
+    [[nodiscard]] bool has_events() const { return !trace_.options.question.aggregation; }
     /// The events as `probeload trace -j` prints them. The symbolizer outlives it.
     [[nodiscard]] PrintRecord json(const btf& types, Symbolizer& symbolizer) const;
     /// Likewise what the kernel has kept, the `most` largest. Throws Error(kUsage) for events.
@@ -38,10 +43,9 @@ class Answer {
 
   private:
     TempDir directory_{Process::kCallers};  // of an object that the cache did not take
-    TraceOptions options_;
-    TraceProgram program_;
-    AttachOptions attach_;
-    std::string left_out_;
+    std::string left_out_;                  // trace_ tells it
+    PreparedTrace trace_;
+    std::filesystem::path object_;
 };
 
 }  // namespace djprobe::loader

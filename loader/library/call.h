@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
-// One call of the C ABI: nothing is thrown out of it.
+// One call of the C ABI: nothing is thrown out of it, and nothing is printed.
 #pragma once
 
 #include <exception>
 
 #include "base/error.h"
+#include "base/progress.h"
+#include "base/say.h"
 
 namespace djprobe::loader {
 
@@ -15,6 +17,8 @@ int note_failure(ExitCode code, const char* text) noexcept;
 template <typename Work>
 int call(const Work& work) noexcept {
     try {
+        Progress::silence();
+        const KeptWords words;
         return work();
     } catch (const Error& error) {
         return note_failure(error.code(), error.what());

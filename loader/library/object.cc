@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/say.h"
 #include "events/loss.h"
 #include "events/stack_dump.h"
 #include "library/call.h"
@@ -34,7 +35,7 @@ probeload_object::probeload_object(const char* file)
 probeload_object::probeload_object(std::unique_ptr<Answer> answer)
     : answer_(std::move(answer)),
       object_(Object::open(answer_->object(), false, Process::kCallers)) {
-    for (const std::string& global : answer_->attach().globals)
+    for (const std::string& global : answer_->attach(nullptr).globals)
         assign_global(object_.handle(), global);
 }
 
@@ -121,7 +122,10 @@ int probeload_open(const char* file, probeload_object** object) {
 int probeload_ask(const probeload_question* question, std::size_t size, probeload_object** object) {
     return call([&] {
         probeload_object*& made = given(object, "object");
-        made = new probeload_object(std::make_unique<Answer>(given(question, "question"), size));
+        const KeptWords words;
+        auto answer = std::make_unique<Answer>(given(question, "question"), size);
+        answer->tell(words.text());
+        made = new probeload_object(std::move(answer));
         return 0;
     });
 }

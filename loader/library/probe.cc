@@ -52,11 +52,11 @@ void check_has_site(const Program& program, const AttachOptions& options) {
 }
 
 std::unique_ptr<probeload_probe> attach(const std::vector<Program>& programs,
-                                        const AttachOptions& options) {
+                                        const AttachOptions& options, const Device& device) {
     auto probe = std::make_unique<probeload_probe>();
     Symbolizer symbolizer;
-    const Device device = Device::open();
-    for (const Target& target : choose_targets(options, programs)) {
+    for (Target& target : choose_targets(options, programs)) {
+        target.conditions = options.conditions;
         probe->attachments.push_back(Attachment::attach(target, options, device, symbolizer,
                                                         StopSignals(Process::kCallers)));
     }
@@ -65,7 +65,7 @@ std::unique_ptr<probeload_probe> attach(const std::vector<Program>& programs,
 
 std::unique_ptr<probeload_probe> attach_one(const Program& program, const AttachOptions& options) {
     check_has_site(program, options);
-    return attach({program}, options);
+    return attach({program}, options, Device::open());
 }
 
 // A question has said where.
@@ -75,11 +75,12 @@ std::unique_ptr<probeload_probe> attach_answer(const probeload_object& object, c
         fail(ExitCode::kUsage, "the question has said where its program goes: give no site");
     if (asked.at_returns)
         fail(ExitCode::kUsage, "PROBELOAD_RETURN: the question's place says so: \"FUNC:return\"");
-    AttachOptions options = answer.attach();
+    const Device device = Device::open();
+    AttachOptions options = answer.attach(&device);
     options.mode = asked.mode;
     options.cookie = asked.cookie;
     object.know_symbols();
-    return attach(object.programs(), options);
+    return attach(object.programs(), options, device);
 }
 
 void add(const djprobe_total& total, probeload_counts& counts) {

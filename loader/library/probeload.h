@@ -19,8 +19,8 @@
  * probes out of the kernel, whatever ends it; a child of fork() without exec shares them until
  * then.
  *
- * Rights. probeload_check(), loading and attaching need CAP_BPF and CAP_PERFMON, or CAP_SYS_ADMIN;
- * a pattern, and names of functions in results, need CAP_SYSLOG, too.
+ * Rights. probeload_check(), loading, attaching and measuring need CAP_BPF and CAP_PERFMON, or
+ * CAP_SYS_ADMIN; a pattern, blocks, and names of functions in results need CAP_SYSLOG, too.
  */
 #ifndef PROBELOAD_H
 #define PROBELOAD_H
@@ -76,10 +76,16 @@ enum probeload_question_flags {
     PROBELOAD_INLINED = 1,      /* where the function was inlined: each instance */
     PROBELOAD_KERNEL_STACK = 2, /* each event has the kernel's stack */
     PROBELOAD_USER_STACK = 4,   /* and that of the process */
+    PROBELOAD_ONCE = 8,         /* "cover": a counter leaves once its block has run */
+    /* Only hits of these: the field of this name is set. */
+    PROBELOAD_ONLY_PID = 16,
+    PROBELOAD_ONLY_TID = 32,
+    PROBELOAD_ONLY_UID = 64,
+    PROBELOAD_ONLY_CPU = 128,
 };
 
-/* What `probeload trace` is asked; its manual and docs/tracing.md say what each may be. An empty
- * text is as none. */
+/* What probeload_ask() and probeload_measure() are asked; docs/tracing.md and docs/counting.md say
+ * what each may be. An empty text is as none. */
 struct probeload_question {
     const char* place; /* "vfs_read", "vfs_read:return", "fs/read_write.c:566", "vfs_read+0x2b" */
     const char* expressions; /* "file->f_inode->i_ino, count"; null: all arguments */
@@ -91,9 +97,15 @@ struct probeload_question {
      * In place of events, what the kernel keeps of all calls: "count", "sum EXPRESSION", "avg ...",
      * "min ...", "max ...", "hist ..." (also "hist count:linear(0,4096,16)") or "latency"; null:
      * events. Then `expressions` and `columns` are null, and the place may be a pattern: "tcp_*".
+     * probeload_measure() has other ones.
      */
     const char* result;
     const char* by; /* a result for each value of these: "comm, kstack"; null: one for all calls */
+    const char* to; /* of probeload_measure(): where a latency ends; else null */
+    /* Only hits of a process, a thread, a user, on a CPU: each counts with its flag. */
+    uint32_t pid, tid, uid, cpu;
+    const char* comm;   /* only those of threads of this name; null: of any */
+    const char* cgroup; /* and of this folder of /sys/fs/cgroup, with those below; null: of any */
 };
 
 /*
@@ -112,7 +124,8 @@ int probeload_ask(const struct probeload_question* question, size_t size,
                   struct probeload_object** object);
 /*
  * Which places of the question are left out, or have their probe beside them, and why: a line each;
- * "" where all are probed. Of a pattern probeload_describe() tells it. Until the object is closed.
+ * and what else a person would be told. "" where there is nothing. Of a pattern
+ * probeload_describe() tells it. Until the object is closed.
  */
 const char* probeload_left_out(const struct probeload_object* object);
 
@@ -251,6 +264,56 @@ const char* probeload_json(struct probeload_object* object, const struct probelo
  * {"type":"results",...}. Until the next call for this object. Null: it has failed.
  */
 const char* probeload_results(struct probeload_object* object, size_t most);
+
+/* What counts or measures in the kernel without a program of the caller's. */
+struct probeload_measurement;
+
+/*
+ * Begins to measure. Of the question: `result`, which says what; `place`; and what stands beside it
+ * here. All else is null or 0.
+ *
+ *   "count"         how often functions are called, or instructions run. `place` may be several
+ *                   with spaces between, and patterns: "tcp_* vfs_read+0x2b". condition, pid, tid,
+ *                   comm
+ *   "hist OPERAND"  which values an argument or a register has at one place: "hist count". The same
+ *   "count blocks"  how often each block of functions runs, which are named likewise. pid, tid,
+ * comm "count lines"   the same of lines of the source. And debuginfo "cover"         which blocks
+ * have run. PROBELOAD_ONCE, pid, tid, comm "cover lines"   and which lines. And debuginfo "latency"
+ * how long tasks take from `place` to `to`, each a function, FUNC:return or an instruction. by:
+ * "cpu" or "comm". What the calling process does is left out
+ *
+ * size: sizeof(struct probeload_question) as the caller knows it. May sleep: all functions of a
+ * kernel take seconds. Each place that is named takes a file descriptor, blocks take one for all.
+ */
+int probeload_measure(const struct probeload_question* question, size_t size,
+                      struct probeload_measurement** measurement);
+/*
+ * How it began, for people: a line for each place, which ones are left out, and what else there is
+ * to know. Until the measurement is closed.
+ */
+const char* probeload_how_measured(const struct probeload_measurement* measurement);
+/*
+ * What is known so far, as `probeload count -j`, `hist -j`, `cover -j` or `latency -j` print it,
+ * see docs/json.md: a line, or one for each function, without the last one's end. `most`: so many
+ * counts, the largest, or parts of a latency; those of blocks are all. Until the next call for this
+ * measurement. Null: it has failed.
+ */
+const char* probeload_measured(struct probeload_measurement* measurement, size_t most);
+/*
+ * Takes its probes out of the kernel's text, and sleeps until no hit is under way any more: the
+ * results are exact, and stay. It does not start again; a second call changes nothing.
+ */
+int probeload_stop_measuring(struct probeload_measurement* measurement);
+/* Ends it, and its results. May be null. */
+void probeload_close_measurement(struct probeload_measurement* measurement);
+
+/*
+ * The lines of a function's source with the instructions at which each begins, and how those can be
+ * probed, as `probeload lines -j` prints them: a line each, without the last one's end. Needs debug
+ * information: `debuginfo` is a file or a folder, or null: what is installed. Until the next call
+ * of it in this thread. Null: it has failed.
+ */
+const char* probeload_lines(const char* function, const char* debuginfo);
 
 /*
  * How many events found no room, or calls had no part in a result since its table was full, which

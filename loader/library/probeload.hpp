@@ -136,7 +136,14 @@ class Event {
     probeload_event event_;
 };
 
-/// What `probeload trace` is asked. What is empty is not asked.
+/// Whose hits count: those for which all that is given holds.
+struct Tasks {
+    std::optional<std::uint32_t> pid{}, tid{}, uid{}, cpu{};
+    std::string comm{};    ///< empty: of any name
+    std::string cgroup{};  ///< a folder of /sys/fs/cgroup; empty: in any
+};
+
+/// What Object::ask() and Measurement are asked. What is empty is not asked.
 struct Question {
     std::string place{};        ///< "vfs_read", "vfs_read:return", "fs/read_write.c:566"
     std::string expressions{};  ///< empty: all arguments
@@ -146,21 +153,45 @@ struct Question {
     unsigned int flags = 0;   ///< of enum probeload_question_flags
     std::string result{};     ///< "count", "sum EXPRESSION", "hist ..."; empty: events
     std::string by{};         ///< of a result: "comm, kstack"
+    std::string to{};         ///< where the latency of a Measurement ends
+    Tasks tasks{};
 };
+
+namespace detail {
+
+/// It views into the other, which outlives it.
+inline probeload_question in_c(const Question& question) {
+    probeload_question asked{};
+    asked.place = question.place.c_str();
+    asked.expressions = or_null(question.expressions);
+    asked.condition = or_null(question.condition);
+    asked.columns = or_null(question.columns);
+    asked.debuginfo = or_null(question.debuginfo);
+    asked.flags = question.flags;
+    asked.result = or_null(question.result);
+    asked.by = or_null(question.by);
+    asked.to = or_null(question.to);
+    const auto number = [&asked](const std::optional<std::uint32_t>& given, unsigned int flag) {
+        if (given) asked.flags |= flag;
+        return given.value_or(0);
+    };
+    asked.pid = number(question.tasks.pid, PROBELOAD_ONLY_PID);
+    asked.tid = number(question.tasks.tid, PROBELOAD_ONLY_TID);
+    asked.uid = number(question.tasks.uid, PROBELOAD_ONLY_UID);
+    asked.cpu = number(question.tasks.cpu, PROBELOAD_ONLY_CPU);
+    asked.comm = or_null(question.tasks.comm);
+    asked.cgroup = or_null(question.tasks.cgroup);
+    return asked;
+}
+
+}  // namespace detail
 
 /// A BPF object, until it is destroyed. Calls throw Error.
 class Object {
   public:
     /// That of a question's program.
     static Object ask(const Question& question) {
-        const probeload_question asked{question.place.c_str(),
-                                       detail::or_null(question.expressions),
-                                       detail::or_null(question.condition),
-                                       detail::or_null(question.columns),
-                                       detail::or_null(question.debuginfo),
-                                       question.flags,
-                                       detail::or_null(question.result),
-                                       detail::or_null(question.by)};
+        const probeload_question asked = detail::in_c(question);
         probeload_object* made = nullptr;
         detail::done(probeload_ask(&asked, sizeof asked, &made));
         return Object(made);
@@ -249,5 +280,41 @@ class Object {
 
     std::unique_ptr<probeload_object, Close> object_;
 };
+
+/// What counts or measures without a program of the caller's, until it is destroyed. Calls throw
+/// Error.
+class Measurement {
+  public:
+    /// See probeload_measure().
+    explicit Measurement(const Question& question) {
+        const probeload_question asked = detail::in_c(question);
+        probeload_measurement* made = nullptr;
+        detail::done(probeload_measure(&asked, sizeof asked, &made));
+        measurement_.reset(made);
+    }
+
+    /// How it began, for people.
+    [[nodiscard]] std::string how() const {
+        return detail::text(probeload_how_measured(measurement_.get()));
+    }
+    /// What is known so far, as JSON: a line, or one for each function.
+    [[nodiscard]] std::string results(std::size_t most = 20) {
+        return detail::text(probeload_measured(measurement_.get(), most));
+    }
+    void stop() { detail::done(probeload_stop_measuring(measurement_.get())); }
+
+  private:
+    struct Close {
+        void operator()(probeload_measurement* measurement) const noexcept {
+            probeload_close_measurement(measurement);
+        }
+    };
+    std::unique_ptr<probeload_measurement, Close> measurement_;
+};
+
+/// The lines of a function's source with their instructions, as JSON: a line each.
+inline std::string lines(const std::string& function, const std::string& debuginfo = {}) {
+    return detail::text(probeload_lines(function.c_str(), detail::or_null(debuginfo)));
+}
 
 }  // namespace probeload

@@ -162,6 +162,12 @@ void note_untested_kernel() {
             name.release);
 }
 
+Device open_noted_device() {
+    Device device = Device::open();
+    note_untested_kernel();
+    return device;
+}
+
 int run_attach(const AttachOptions& options, const Views& views) {
     use_all_descriptors();
     StopSignals stop;

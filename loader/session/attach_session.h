@@ -13,6 +13,8 @@ int run_attach(const AttachOptions& options, const Views& views = {});
 
 /// Says so where no test has run on this kernel.
 void note_untested_kernel();
+/// The module's device, and that. Throws Error as Device::open() does.
+Device open_noted_device();
 /// Says which of the module's switches are off.
 void tell_what_is_off(const Device& device);
 

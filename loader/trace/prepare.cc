@@ -8,12 +8,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "debuginfo/debug_file.h"
 #include "kernel/device.h"
 #include "kernel/own_number.h"
+#include "kernel/prototypes.h"
 #include "kernel/reason.h"
 #include "session/backend.h"
 #include "trace/beside.h"
@@ -22,6 +24,7 @@
 #include "trace/find_sites.h"
 #include "trace/header.h"
 #include "trace/suggest.h"
+#include "trace/trace_checks.h"
 
 namespace djprobe::loader {
 namespace {
@@ -105,24 +108,51 @@ void add_sites(TraceOptions& options, const Types& types, const TellSites& tell)
     std::ranges::for_each(notes.beside, tell);
 }
 
+// Where it refuses a site the kernel's own probe may serve, which has no conditions.
+bool takes_all(const Device& device, const Question& question, const TraceProgram& program) {
+    if (question.is_glob()) return true;
+    const std::vector<SiteSpec> one = {question.site};
+    return std::ranges::all_of(program.sites.empty() ? one : program.sites,
+                               [&](const SiteSpec& site) {
+                                   return device.judge(site, 0).verdict != DJPROBE_VERDICT_REFUSED;
+                               });
+}
+
 }  // namespace
 
-TraceProgram prepare(TraceOptions& options, Types& types, const TellSites& tell) {
+PreparedTrace prepare(const TraceOptions& asked, const TellSites& tell) {
+    check_trace(asked);
+    TraceOptions options = asked;
+    if (options.by) options.question.aggregation->keys = *options.by;
+    Types types = Types::read(options.types, options.question.module());
     add_sites(options, types, tell);
     TraceProgram program = write_program(options.question, types);
     tell_left_out(program.left_out, tell);
     if (!options.emit && !needs_debuginfo(options.question)) check_function(options, types);
-    return program;
+    return {std::move(options), std::move(types), std::move(program)};
 }
 
-std::filesystem::path compile_program(const TraceProgram& program, const Types& types,
-                                      TempDir& directory, Process process) {
-    return compiled(program.source, trace_header(types, program.types), trace_flags(types),
-                    directory, process);
+// A hit that conditions keep from the program costs a few instructions. The program stays as
+// --emit writes it. Where it has parts at entries these must see all: a task may get the name, or
+// the number, that is asked for before it is at the site.
+Front front_of(const PreparedTrace& trace) {
+    const TraceOptions& options = trace.options;
+    const bool has_parts = trace.program.is_session || trace.program.keeps_entries;
+    if (options.emit || has_parts || options.attach.backend == Backend::kKernel) return {};
+    Prototypes prototypes(options.types.parent_path());
+    return choose_front(options.question, prototypes);
 }
 
-AttachOptions attach_options(const TraceOptions& options, const TraceProgram& program,
-                             const std::filesystem::path& object) {
+std::filesystem::path compile_program(const PreparedTrace& trace, TempDir& directory,
+                                      Process process) {
+    return compiled(trace.program.source, trace_header(trace.types, trace.program.types),
+                    trace_flags(trace.types), directory, process);
+}
+
+AttachOptions attach_options(const PreparedTrace& trace, const std::filesystem::path& object,
+                             const Device* device) {
+    const TraceOptions& options = trace.options;
+    const TraceProgram& program = trace.program;
     AttachOptions attach = options.attach;
     attach.file = object;
     attach.session = program.is_session;
@@ -137,6 +167,8 @@ AttachOptions attach_options(const TraceOptions& options, const TraceProgram& pr
         std::ranges::copy(cgroup_variables(*folder), std::back_inserter(attach.globals));
     if (const auto own = own_number(); own && program.leaves_out_own)
         attach.globals.push_back(fmt::format("{}={}", kOwnProcess, *own));
+    if (device && takes_all(*device, options.question, program))
+        attach.conditions = front_of(trace).conditions;
     return attach;
 }
 

@@ -109,26 +109,6 @@ ActionChoice choice_of(const TraceOptions& options) {
     return choose_actions(options.question, prototypes);
 }
 
-// A hit that conditions keep from the program costs a few instructions. The program stays as
-// --emit writes it. Where it has parts at entries these must see all: a task may get the name, or
-// the number, that is asked for before it is at the site.
-Front front_of(const TraceOptions& options, const TraceProgram& program) {
-    const bool has_parts = program.is_session || program.keeps_entries;
-    if (options.emit || has_parts || options.attach.backend == Backend::kKernel) return {};
-    Prototypes prototypes(options.types.parent_path());
-    return choose_front(options.question, prototypes);
-}
-
-// Where it refuses a site the kernel's own probe may serve, which has no conditions.
-bool takes_all(const Device& device, const Question& question, const TraceProgram& program) {
-    if (question.is_glob()) return true;
-    const std::vector<SiteSpec> one = {question.site};
-    return std::ranges::all_of(program.sites.empty() ? one : program.sites,
-                               [&](const SiteSpec& site) {
-                                   return device.judge(site, 0).verdict != DJPROBE_VERDICT_REFUSED;
-                               });
-}
-
 // What a report is made of, and how often.
 class Reporting {
   public:
@@ -179,10 +159,12 @@ int run_in_detour(const TraceOptions& options, const TraceProgram& program,
     return status;
 }
 
-int run_program(const TraceOptions& options, const TraceProgram& program,
-                const std::filesystem::path& object, const Numbers& numbers) {
+int run_program(const PreparedTrace& trace, const std::filesystem::path& object,
+                const Device* device, const Numbers& numbers) {
+    const TraceOptions& options = trace.options;
+    const TraceProgram& program = trace.program;
     Reporting reporting(options);
-    AttachOptions attach = attach_options(options, program, object);
+    AttachOptions attach = attach_options(trace, object, device);
     Symbolizer symbolizer;
     // What probeload reads for their names would else be hits of its own.
     if (names_symbols(program)) symbolizer.kallsyms();
@@ -206,23 +188,20 @@ int run_program(const TraceOptions& options, const TraceProgram& program,
 }
 
 // A signal waits for clang to end, and then the directory goes, too.
-std::filesystem::path compiled_here(const TraceOptions& options, const TraceProgram& program,
-                                    const Types& types, TempDir& directory) {
+std::filesystem::path compiled_here(const PreparedTrace& trace, TempDir& directory) {
     const StopSignals stop;
-    std::filesystem::path object = compile_program(program, types, directory);
-    if (!options.emit) stop.check();
+    std::filesystem::path object = compile_program(trace, directory);
+    if (!trace.options.emit) stop.check();
     return object;
 }
 
 }  // namespace
 
 int run_trace(const TraceOptions& asked, const Numbers& numbers) {
-    TraceOptions options = asked;
-    check_trace(options);
-    if (options.by) options.question.aggregation->keys = *options.by;
-    Types types = Types::read(options.types, options.question.module());
-    const TraceProgram program =
-        prepare(options, types, [](const std::string& line) { say("probeload: {}\n", line); });
+    const PreparedTrace trace =
+        prepare(asked, [](const std::string& line) { say("probeload: {}\n", line); });
+    const TraceOptions& options = trace.options;
+    const TraceProgram& program = trace.program;
     if (options.emit && options.emit->extension() != ".o") {
         write_source(*options.emit, program.source);
         tell_of_emitted(options, program);
@@ -231,8 +210,7 @@ int run_trace(const TraceOptions& asked, const Numbers& numbers) {
     const ActionChoice choice = choice_of(options);
     if (options.explain) {
         if (options.question.filters.cgroup) (void)find_cgroup(*options.question.filters.cgroup);
-        Output(STDOUT_FILENO)
-            .print(explain_choice(options.question, choice, front_of(options, program)));
+        Output(STDOUT_FILENO).print(explain_choice(options.question, choice, front_of(trace)));
         return 0;
     }
     // Before a compiler is asked for.
@@ -240,16 +218,14 @@ int run_trace(const TraceOptions& asked, const Numbers& numbers) {
     if (!options.emit) device = open_device(options.attach.backend, program.is_session);
     if (options.report) Report::check_file(*options.report);
     if (choice.actions && device) return run_in_detour(options, program, *choice.actions, numbers);
-    if (device && takes_all(*device, options.question, program))
-        options.attach.conditions = front_of(options, program).conditions;
     TempDir directory;
-    const std::filesystem::path object = compiled_here(options, program, types, directory);
+    const std::filesystem::path object = compiled_here(trace, directory);
     if (options.emit) {
         write_object(*options.emit, object);
         tell_of_emitted(options, program);
         return 0;
     }
-    return run_program(options, program, object, numbers);
+    return run_program(trace, object, device ? &*device : nullptr, numbers);
 }
 
 }  // namespace djprobe::loader

@@ -50,9 +50,9 @@ class TraceProgramTest : public testing::Test {
     static void expect_attached_by_the_users_word(const Question& question,
                                                   const TraceProgram& program,
                                                   const Object& object) {
-        TraceOptions options;
-        options.question = question;
-        const AttachOptions attach = attach_options(options, program, "a.bpf.o");
+        PreparedTrace trace{{}, types(), program};
+        trace.options.question = question;
+        const AttachOptions attach = attach_options(trace, "a.bpf.o", nullptr);
         EXPECT_FALSE(attach.tells_of_no_return);
         const std::vector<Target> targets = choose_targets(attach, object.programs());
         ASSERT_EQ(targets.size(), 1U);

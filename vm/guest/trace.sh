@@ -69,6 +69,7 @@ questions() {
     ask page vfs_read:return 'retval, latency' --kstack --comm dd --if 'retval == 4321' $page -c "$zeros"
     ask library vfs_read 'count, file->f_path.dentry->d_name.name:str 9, pos' -j --if 'count == 4321' -c "$zeros"
     ask library_returns vfs_read:return 'retval, count' -j --if 'retval == 4321' -c "$zeros"
+    ask library_name vfs_read count -j --comm dd --if 'count == 4321' -c "$zeros"
     ask library_sums vfs_read:return --sum retval --by comm --if 'retval == 4321' -j -c "$zeros"
     ask library_steps vfs_read --hist 'count:linear(0,5000,5)' --if 'count == 4321' -j -c "$zeros"
     ask library_times 'vfs_*' --latency --by func -j --top 100 -c "$zeros"
@@ -273,6 +274,7 @@ asks() {
 }
 asks library vfs_read 'count, file->f_path.dentry->d_name.name:str 9, pos' 'count == 4321'
 asks library_returns vfs_read:return 'retval, count' 'retval == 4321'
+asks library_name vfs_read count 'count == 4321' dd
 code=0
 ./ask true vfs_read cnt 2>/tmp/err || code=$?
 [ $code = 2 ] || fail "exit status $code: $(cat /tmp/err)"

@@ -8,10 +8,11 @@
 int main(int argc, char** argv) try {
     if (argc < 3)
         throw probeload::Error(PROBELOAD_USAGE,
-                               "usage: ask COMMAND PLACE [EXPRESSIONS [CONDITION]]");
+                               "usage: ask COMMAND PLACE [EXPRESSIONS [CONDITION [COMM]]]");
     probeload::Object object = probeload::Object::ask({.place = argv[2],
                                                        .expressions = argc > 3 ? argv[3] : "",
-                                                       .condition = argc > 4 ? argv[4] : ""});
+                                                       .condition = argc > 4 ? argv[4] : "",
+                                                       .tasks = {.comm = argc > 5 ? argv[5] : ""}});
     std::cerr << object.left_out();
     object.load();
     probeload::Probe probe = object.attach();

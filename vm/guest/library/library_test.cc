@@ -335,15 +335,24 @@ TEST(Library, SaysWhatIsWrongWithAQuestion) {
         error_of(PROBELOAD_USAGE,
                  [&] { ask({.place = "vfs_read", .expressions = "count", .result = "count"}); }),
         "expressions and columns are for events, and a result has none");
-    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .flags = 8}); }),
-              "flags 0x8 are not all known");
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .flags = 256}); }),
+              "flags 0x100 are not all known");
+    EXPECT_EQ(
+        error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .flags = PROBELOAD_ONCE}); }),
+        "flags 0x8: 0x8 is not for this");
+    EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .to = "vfs_write"}); }),
+              "to 'vfs_write': is for probeload_measure()");
+    EXPECT_EQ(
+        error_of(PROBELOAD_USAGE, [&] { ask({.place = "vfs_read", .tasks = {.pid = 4'194'305}}); }),
+        "--pid 4194305: there is no such task");
 }
 
 TEST(Library, TakesQuestionsOfOtherVersions) {
     struct {
         probeload_question known;
         const char* more;
-    } later{{"vfs_raed", nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr}, "more"};
+    } later{{}, "more"};
+    later.known.place = "vfs_raed";
     probeload_object* object = nullptr;
     EXPECT_EQ(probeload_ask(&later.known, sizeof later, &object), -PROBELOAD_USAGE);
     EXPECT_EQ(probeload_message(),
