@@ -21,12 +21,11 @@ Refusal locate_address(u64& address, u64& function, bool& inside) {
     return {};
 }
 
-/// Where the places end that are counted from a symbol: from the kernel's first byte any of its
-/// functions may be reached. Those of one name are told apart so, by a number that outlives the
-/// boot.
-u64 end_of_places(u64 symbol, u64 size) {
-    const Range text = core_text();
-    return symbol == text.begin ? text.end : symbol + size;
+/// Where the places end that are counted from a symbol: from `_text`, the kernel's first byte, any
+/// of its functions may be reached. Those of one name are told apart so, by a number that outlives
+/// the boot. By another name of that byte, as startup_64, a place behind its function is a mistake.
+u64 end_of_places(const char* name, u64 symbol, u64 size) {
+    return __builtin_strcmp(name, "_text") == 0 ? core_text().end : symbol + size;
 }
 
 /// Find the address that a request names; also sets request.address and request.inside.
@@ -37,7 +36,7 @@ Refusal locate(djp_request& request, u64& function) {
     if (const unsigned int reason = djk_symbol_find(request.symbol, &start, other))
         return Refusal{static_cast<Reason>(reason), other[0], other[1]};
     if (!djk_symbol_range(start, &start, &size)) return Refusal{Reason::NOT_TEXT};
-    const u64 end = end_of_places(start, size);
+    const u64 end = end_of_places(request.symbol, start, size);
     if (request.offset >= end - start) return Refusal{Reason::PAST_END, start, end};
     request.address = start + request.offset;
     if (request.offset >= size) return locate_address(request.address, function, request.inside);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/plural.h"
+#include "kernel/addresses.h"
 #include "kernel/glob.h"
 #include "kernel/reason.h"
 #include "kernel/rights.h"
@@ -18,10 +19,22 @@ namespace {
     throw refusal(site, "", reason_of(why), 0, symbolizer);
 }
 
+[[noreturn]] void fail_within(const SiteSpec& site) {
+    fail(ExitCode::kUsage, "'{}': a place within a function: give the function's name alone",
+         site.str());
+}
+
+// Of several functions that have one name only their places tell which is meant.
+Symbol function_at(const SiteSpec& site, const Kallsyms& kallsyms) {
+    const std::optional<std::uint64_t> address = address_of(site, kallsyms);
+    const Symbol* const found = address ? kallsyms.at_or_below(*address) : nullptr;
+    if (!found || found->address != *address) fail_within(site);
+    return *found;
+}
+
 Symbol find_one(const SiteSpec& site, const Kallsyms& kallsyms, Symbolizer& symbolizer) {
-    if (site.symbol.empty() || site.offset)
-        fail(ExitCode::kUsage, "'{}': a place within a function: give the function's name alone",
-             site.str());
+    if (site.symbol.empty() || site.is_counted_from_text()) return function_at(site, kallsyms);
+    if (site.offset) fail_within(site);
     const std::vector<Symbol> found = kallsyms.find(site.symbol);
     if (found.empty()) refuse(site, Refusal{Reason::NO_SUCH_SYMBOL}, symbolizer);
     if (found.size() > 1)

@@ -43,12 +43,12 @@ void add_options(CLI::App& command, CoverOptions& options) {
             "FUNCTION",
             [&options](const std::vector<std::string>& texts) {
                 for (const std::string& text : texts) {
-                    const SiteSpec site = parse_function(with_brackets(text));
+                    const SiteSpec site = parse_site(with_brackets(text));
                     if (std::ranges::find(options.sites, site) == options.sites.end())
                         options.sites.push_back(site);
                 }
             },
-            "SYM, MODULE:SYM, or a GLOB: all functions of such a name")
+            "SYM, MODULE:SYM, the 0xADDRESS of one, or a GLOB: all functions of such a name")
         ->type_name("")
         ->required();
     add_watch_options(command, options);

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <functional>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -76,14 +75,6 @@ go to stdout, all else to stderr (also the output of COMMAND). clang compiles th
 program, once for each question: it is kept in ~/.cache/djprobe.
 )";
 
-// The command line's next option is no value of the one before it.
-std::function<std::string(const std::string&)> a_value(const CLI::App& command) {
-    return [&command](const std::string& text) {
-        if (!text.starts_with('-') || !command.get_option_no_throw(text)) return not_empty(text);
-        return fmt::format("its value is missing: {} is the next option", text);
-    };
-}
-
 void add_filters(CLI::App& command, TaskFilters& filters) {
     const auto add = [&command](const char* name, std::optional<std::uint32_t>& to,
                                 const char* what, std::uint64_t most) {
@@ -97,13 +88,13 @@ void add_filters(CLI::App& command, TaskFilters& filters) {
         .add_option("--comm", filters.comm,
                     "Only threads of this name, up to 15 letters, no pattern")
         ->type_name("NAME")
-        ->check(a_value(command));
+        ->check(not_empty);
     command
         .add_option(
             "--cgroup", filters.cgroup,
             "Only tasks of this control group and of those below it: a folder of /sys/fs/cgroup")
         ->type_name("PATH")
-        ->check(a_value(command));
+        ->check(not_empty);
 }
 
 constexpr const char* kResults = "--count-by, --sum, --avg, --min, --max, --hist and --latency";
@@ -141,7 +132,7 @@ void add_results(CLI::App& command, TraceOptions& options, Ends& ends) {
                 },
                 what)
             ->type_name(kind == Kind::kCount ? "KEYS" : "EXPRESSION")
-            ->check(a_value(command));
+            ->check(not_empty);
     };
     add("--count-by", Kind::kCount, "Count the calls for each value of KEYS");
     add("--sum", Kind::kSum, "The sum, of all calls or for each value of --by");
@@ -169,14 +160,14 @@ void add_results(CLI::App& command, TraceOptions& options, Ends& ends) {
                 },
                 what)
             ->type_name("SITE")
-            ->check(a_value(command));
+            ->check(not_empty);
     };
     add_end("--from", ends.from, ends.from_text,
             "With --latency, in place of FUNC: from here in a task ...");
     add_end("--to", ends.to, ends.to_text, "... to here, as probeload latency does it");
     command.add_option("--by", options.by, "With one of these but --count-by: a result for each")
         ->type_name("KEYS")
-        ->check(a_value(command));
+        ->check(not_empty);
     add_number(command, "--top", options.top, "Show so many results, the largest (default 20)", 1,
                1'000'000);
     command.add_option("-i,--interval", options.attach.interval, "Show results so often, too")
@@ -199,11 +190,11 @@ void add_output(CLI::App& command, TraceOptions& options) {
             [&options](const std::string& text) { options.question.columns = parse_columns(text); },
             "Before the values: of time, cpu, pid, tid, uid, comm (default time,cpu,pid,comm)")
         ->type_name("LIST")
-        ->check(a_value(command));
+        ->check(not_empty);
     const auto times = [&options](const std::string& text) { options.times = parse_times(text); };
     command.add_option_function<std::string>("--times", times, "What the column time has")
         ->type_name("boot|wall|delta")
-        ->check(a_value(command));
+        ->check(not_empty);
     command.add_flag("--kstack", options.question.kernel_stack, "And the kernel's stack");
     command.add_flag("--ustack", options.question.user_stack, "And that of the process");
     auto* const json = command.add_flag_callback(
@@ -221,7 +212,7 @@ void add_output(CLI::App& command, TraceOptions& options) {
         .add_option("--report", options.report,
                     "Also an HTML page of all that came: charts over time, histograms, stacks")
         ->type_name("FILE")
-        ->check(a_value(command));
+        ->check(not_empty);
     command.add_flag("--explain", options.explain,
                      "Say whether a program or the detour itself would do it, and run nothing");
 }
@@ -276,7 +267,7 @@ void add_run(CLI::App& command, AttachOptions& attach) {
     command
         .add_option("-c,--command", attach.command, "Run by /bin/sh once attached; stop at its end")
         ->type_name("COMMAND")
-        ->check(a_value(command));
+        ->check(not_empty);
     add_number(command, "-n,--limit", attach.limit, "Stop after so many events", 1, UINT64_MAX);
     command
         .add_option_function<std::string>(
@@ -323,7 +314,7 @@ Command add_trace(CLI::App& app) {
                       "FUNC where it was inlined, each instance (needs debug information)");
     command->add_option("--if", options->question.condition, "Only where this is not 0")
         ->type_name("EXPRESSION")
-        ->check(a_value(*command));
+        ->check(not_empty);
     add_filters(*command, options->question.filters);
     add_results(*command, *options, *ends);
     add_output(*command, *options);
@@ -334,16 +325,16 @@ Command add_trace(CLI::App& app) {
                      "Write the program, as source or, for .o, compiled; run nothing. What is of "
                      "the run and of the output is then attach's")
         ->type_name("FILE")
-        ->check(a_value(*command));
+        ->check(not_empty);
     command
         ->add_option("--debuginfo", options->debuginfo,
                      "Where the debug information is: a folder, or the file itself (default "
                      "/usr/lib/debug, then DEBUGINFOD_URLS)")
         ->type_name("DIR")
-        ->check(a_value(*command));
+        ->check(not_empty);
     command->add_option("--btf", options->types, "Of another kernel, with --emit: its vmlinux")
         ->type_name("FILE")
-        ->check(a_value(*command))
+        ->check(not_empty)
         ->needs("--emit");
     return {command,
             [=] { return run_trace_verb(*command, *options, *ends, *metrics); },

@@ -7,6 +7,7 @@
 #include "count/kernel_counting.h"
 #include "count/module_counting.h"
 #include "count/slots.h"
+#include "kernel/addresses.h"
 #include "kernel/reason.h"
 #include "session/attach_session.h"
 #include "session/backend.h"
@@ -30,14 +31,26 @@ std::vector<djprobe_action> actions_at(const SiteSpec& site, const CountOptions&
 }
 static_assert(kMostTaskConditions + kMostConditions + kSlotActions <= DJPROBE_ACTIONS_MAX);
 
+// By an address, or counted from the kernel's first byte, it may be a function's entry, too, where
+// arguments have names.
+SiteSpec by_function(const SiteSpec& site, Symbolizer& symbolizer) {
+    const Kallsyms& kallsyms = symbolizer.kallsyms();
+    const std::optional<std::uint64_t> address = address_of(site, kallsyms);
+    const Symbol* const function = address ? kallsyms.at_or_below(*address) : nullptr;
+    if (!function || function->address != *address) return site;
+    return SiteSpec{function->qualified_name(), 0, 0};
+}
+
 std::vector<std::vector<djprobe_action>> actions_of(const CountOptions& options,
                                                     Symbolizer& symbolizer) {
     std::vector<std::vector<djprobe_action>> actions;
     Prototypes prototypes;
     for (const SiteSpec& site : options.sites) {
         // Of a misspelt function BTF tells no arguments either.
-        if (options.conditions || options.histogram_of) check_symbol(site, symbolizer);
-        actions.push_back(actions_at(site, options, prototypes));
+        const bool names_operands = options.conditions || options.histogram_of;
+        if (names_operands) check_symbol(site, symbolizer);
+        actions.push_back(
+            actions_at(names_operands ? by_function(site, symbolizer) : site, options, prototypes));
     }
     return actions;
 }

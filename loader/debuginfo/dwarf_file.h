@@ -36,6 +36,8 @@ class DwarfFile {
     [[nodiscard]] std::vector<std::uint64_t> addresses_of(const std::string& symbol) const;
     /// How many symbols have this name.
     [[nodiscard]] std::size_t count_of(const std::string& symbol) const;
+    /// Of all symbols that have a size: data, too.
+    [[nodiscard]] std::vector<std::string> symbol_names() const { return symbols().names(); }
     [[nodiscard]] std::optional<SymbolPlace> place_of(std::uint64_t address) const;
     /// The same, but where several functions have the name from `_text`, the kernel's first byte. A
     /// module has none: see count_of().

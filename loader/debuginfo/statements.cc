@@ -63,8 +63,8 @@ bool is_function(Dwarf_Die& die) {
     return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine;
 }
 
-// The call of an inlined function may begin at the instruction at which the function does.
-bool is_call_of(Dwarf_Die& scope, const Row& row) {
+// Where an inlined function is called from.
+bool is_called_at(Dwarf_Die& scope, const Row& row) {
     if (dwarf_tag(&scope) != DW_TAG_inlined_subroutine) return false;
     if (number_of(scope, DW_AT_call_line) != row.line) return false;
     Dwarf_Die unit;
@@ -76,19 +76,48 @@ bool is_call_of(Dwarf_Die& scope, const Row& row) {
     return std::string_view(dwarf_filesrc(files, file, nullptr, nullptr)) == row.file;
 }
 
+// SYSCALL_DEFINE3() and the like make several functions, which call one another, on one line.
+bool is_written_at(Dwarf_Die& function, const Row& row) {
+    int line = 0;
+    if (dwarf_decl_line(&function, &line) != 0 || static_cast<unsigned>(line) != row.line)
+        return false;
+    const char* const file = dwarf_decl_file(&function);
+    return file && std::string_view(file) == row.file;
+}
+
+// What the instruction stands in, the innermost first. Of a line that is a function by itself the
+// statement is that function's, whatever has been inlined around the instruction.
+std::vector<Dwarf_Die> scopes_of(const DwarfFile& debug, const Row& row) {
+    std::vector<Dwarf_Die> scopes = debug.scopes_at(row.address);
+    const auto written = std::ranges::find_if(
+        scopes, [&](Dwarf_Die& scope) { return is_function(scope) && is_written_at(scope, row); });
+    if (written != scopes.end()) scopes.erase(scopes.begin(), written);
+    return scopes;
+}
+
 std::optional<StatementSite> site_at(const DwarfFile& debug, const Row& row) {
     const std::optional<SymbolPlace> place = debug.unique_place_of(row.address);
     if (!place) return std::nullopt;
     StatementSite site{row.address, *place, row.file, row.line, row.column, {}, 0, 0};
-    for (Dwarf_Die& scope : debug.scopes_at(row.address)) {
-        if (site.functions.empty() && is_call_of(scope, row)) {
+    bool is_called_here = false;  // the function before, from the one that comes
+    for (Dwarf_Die& scope : scopes_of(debug, row)) {
+        const bool is_made_here = is_function(scope) && is_written_at(scope, row);
+        // The call of an inlined function may begin at the instruction at which the function does.
+        if (site.functions.empty() && !is_made_here && is_called_at(scope, row)) {
             // What stands in the function that is called is not the statement's.
             site.scope = 0;
             continue;
         }
         if (!site.scope) site.scope = dwarf_dieoffset(&scope);
         if (!is_function(scope)) continue;
-        if (site.functions.empty()) site.instance = dwarf_dieoffset(&scope);
+        if (site.functions.empty()) {
+            site.instance = dwarf_dieoffset(&scope);
+            site.is_made_here = is_made_here;
+            is_called_here = true;
+        } else if (is_called_here) {
+            site.callers_here.push_back(dwarf_dieoffset(&scope));
+        }
+        is_called_here = is_called_here && is_called_at(scope, row);
         const char* const name = dwarf_diename(&scope);
         site.functions.emplace_back(name ? name : "");
     }

@@ -74,6 +74,15 @@ std::optional<std::uint64_t> SymbolTable::address_of(std::string_view name) cons
     return found == names_.end() ? std::nullopt : found->second.address;
 }
 
+std::vector<std::string> SymbolTable::names() const {
+    std::vector<std::string> names;
+    names.reserve(globals_.size() + locals_.size());
+    for (const Symbols* const symbols : {&globals_, &locals_})
+        for (const Symbol& symbol : *symbols)
+            names.emplace_back(symbol.name);
+    return names;
+}
+
 std::vector<std::uint64_t> SymbolTable::addresses_of(std::string_view name) const {
     std::vector<std::uint64_t> addresses;
     for (const Symbols* const symbols : {&globals_, &locals_})

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -28,6 +29,8 @@ class SymbolTable {
     [[nodiscard]] std::vector<std::uint64_t> addresses_of(std::string_view name) const;
     /// How many symbols have this name.
     [[nodiscard]] std::size_t count_of(std::string_view name) const;
+    /// Of all that have a size: data, too.
+    [[nodiscard]] std::vector<std::string> names() const;
     /// As dwfl_module_addrinfo() finds it: of the symbols that hold the address a global one, of
     /// those the one that begins last. nullopt also where only a symbol without a size comes
     /// before: libdwfl is to be asked then.

@@ -162,13 +162,23 @@ std::string no_such_symbol(const SiteSpec& site, Symbolizer& symbolizer) {
                        symbolizer.kernel());
 }
 
+// "m_start (0xffffffff81234560, _text+0x234560)": the second outlives a boot.
+std::string place_words(const Symbol& symbol, const Kallsyms& kallsyms) {
+    const std::vector<Symbol> text = kallsyms.find(kTextSymbol);
+    const bool is_counted = symbol.module.empty() && text.size() == 1 && symbol.address != 0;
+    return fmt::format(
+        "{} ({:#x}{})", symbol.qualified_name(), symbol.address,
+        is_counted ? fmt::format(", {}+{:#x}", kTextSymbol, symbol.address - text.front().address)
+                   : "");
+}
+
 std::string ambiguous_symbol(const SiteSpec& site, const AbiReason& reason,
                              Symbolizer& symbolizer) {
     std::vector<std::string> candidates;
     const auto symbols = symbolizer.kallsyms().find(site.symbol);
     for (const Symbol& symbol : symbols) {
         if (candidates.size() == kCandidates) break;
-        candidates.push_back(fmt::format("{} ({:#x})", symbol.qualified_name(), symbol.address));
+        candidates.push_back(place_words(symbol, symbolizer.kallsyms()));
     }
     if (candidates.empty()) {
         for (const std::uint64_t address : reason.detail) {
@@ -178,9 +188,8 @@ std::string ambiguous_symbol(const SiteSpec& site, const AbiReason& reason,
         candidates.push_back(fmt::format("{} more", symbols.size() - candidates.size()));
     }
     return fmt::format(
-        "{}: several functions have this name: {}; choose one by its address: "
-        "attach and explain take --address, count, hist and latency the address "
-        "itself, trace FILE:LINE",
+        "{}: several functions have this name: {}; name one by its place: _text+OFFSET, or "
+        "0xADDRESS (of attach and explain --address); trace also takes FILE:LINE",
         site.symbol, fmt::join(candidates, ", "));
 }
 

@@ -55,8 +55,7 @@ std::string SiteSpec::str() const {
 }
 
 std::string SiteSpec::whole_function_advice() const {
-    return is_counted_from_text() ? "give its name, or 0xADDRESS where several have it"
-                                  : fmt::format("name it without +{:#x}", offset);
+    return fmt::format("name it without +{:#x}", offset);
 }
 
 SiteSpec parse_function(std::string_view text) {

@@ -30,6 +30,8 @@ class Answer {
     [[nodiscard]] AttachOptions attach(const Device* device) const {
         return attach_options(trace_, object_, device);
     }
+    /// As the caller has written it.
+    [[nodiscard]] std::string place() const { return trace_.options.question.place(); }
     [[nodiscard]] const std::string& left_out() const { return left_out_; }
     /// What a person would be told besides.
     void tell(const std::string& lines) { left_out_ += lines; }

@@ -95,7 +95,7 @@ Made blocks(const Beginning& with, bool lines) {
     refuse(!lines && is_given(with.asked.debuginfo), with.asked, "debuginfo");
     BlockOptions options;
     fill(with.asked, options);
-    options.sites = sites_of(with.asked, parse_function);
+    options.sites = sites_of(with.asked, parse_site);
     options.lines = lines;
     if (is_given(with.asked.debuginfo)) options.debuginfo = with.asked.debuginfo;
     return std::make_unique<BlockMeasurement>(options, with.symbolizer, with.stop);
@@ -110,7 +110,7 @@ Made coverage(const Beginning& with, bool lines) {
     CoverOptions options;
     options.json = true;
     options.tasks = tasks_of(with.asked);
-    options.sites = sites_of(with.asked, parse_function);
+    options.sites = sites_of(with.asked, parse_site);
     options.lines = lines;
     options.once = (with.asked.flags & PROBELOAD_ONCE) != 0;
     if (is_given(with.asked.debuginfo)) options.debuginfo = with.asked.debuginfo;

@@ -23,10 +23,14 @@ bool is_wanted(const Program& program) {
 
 }  // namespace
 
+// A question's file is none that its caller knows.
+std::string probeload_object::name() const {
+    return answer_ ? answer_->place() : object_.name();
+}
+
 // What is left of it is half made.
 void probeload_object::check_load_has_not_failed() const {
-    if (load_tried_ && !rings_)
-        fail(ExitCode::kUsage, "{}: could not be loaded: close it", object_.name());
+    if (load_tried_ && !rings_) fail(ExitCode::kUsage, "{} could not be loaded: close it", name());
 }
 
 probeload_object::probeload_object(const char* file)
@@ -41,7 +45,7 @@ probeload_object::probeload_object(std::unique_ptr<Answer> answer)
 
 bpf_object* probeload_object::still_open() const {
     check_load_has_not_failed();
-    if (load_tried_) fail(ExitCode::kUsage, "{}: has been loaded already", object_.name());
+    if (load_tried_) fail(ExitCode::kUsage, "{} has been loaded already", name());
     return object_.handle();
 }
 
@@ -50,7 +54,7 @@ void probeload_object::load() {
     std::vector<Program> wanted;
     std::ranges::copy_if(object_.programs(), std::back_inserter(wanted), is_wanted);
     if (wanted.empty())
-        fail(ExitCode::kWrongProgram, "{}: no program of a kprobe section in it", object_.name());
+        fail(ExitCode::kWrongProgram, "{}: no program of a kprobe section in it", name());
     load_tried_ = true;
     object_.take(wanted);
     object_.load();
@@ -65,7 +69,7 @@ void probeload_object::load() {
 
 bpf_object* probeload_object::loaded() const {
     check_load_has_not_failed();
-    if (!rings_) fail(ExitCode::kUsage, "{}: is not loaded", object_.name());
+    if (!rings_) fail(ExitCode::kUsage, "{} is not loaded: call probeload_load() first", name());
     return object_.handle();
 }
 
@@ -88,8 +92,7 @@ void probeload_object::know_symbols() const {
 const std::string& probeload_object::results(std::size_t most) {
     const bpf_object* const handle = loaded();
     if (!answer_)
-        fail(ExitCode::kUsage, "{}: was opened as a file: results are those of a question",
-             object_.name());
+        fail(ExitCode::kUsage, "{} was opened as a file: results are those of a question", name());
     return results_ = answer_->results(handle, most, symbolizer_);
 }
 
@@ -102,11 +105,11 @@ const Program& probeload_object::program(const char* name) const {
     loaded();
     if (!name && programs_.size() == 1) return programs_.front();
     if (!name)
-        fail(ExitCode::kUsage, "{}: several programs: name one of them: {}", object_.name(),
+        fail(ExitCode::kUsage, "{}: several programs: name one of them: {}", this->name(),
              program_list(programs_));
     const auto found = std::ranges::find(programs_, name, &Program::name);
     if (found == programs_.end())
-        fail(ExitCode::kUsage, "{}: no program '{}' is loaded; it has: {}", object_.name(), name,
+        fail(ExitCode::kUsage, "{}: no program '{}' is loaded; it has: {}", this->name(), name,
              program_list(programs_));
     return *found;
 }

@@ -39,6 +39,7 @@ struct probeload_object {
     [[nodiscard]] const std::string& results(std::size_t most);
 
   private:
+    [[nodiscard]] std::string name() const;
     void check_load_has_not_failed() const;
 
     std::unique_ptr<djprobe::loader::Answer> answer_;

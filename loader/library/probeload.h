@@ -74,7 +74,7 @@ int probeload_open(const char* file, struct probeload_object** object);
 
 enum probeload_question_flags {
     PROBELOAD_INLINED = 1,      /* where the function was inlined: each instance */
-    PROBELOAD_KERNEL_STACK = 2, /* each event has the kernel's stack */
+    PROBELOAD_KERNEL_STACK = 2, /* each event has the kernel's stack; a result is by it, too */
     PROBELOAD_USER_STACK = 4,   /* and that of the process */
     PROBELOAD_ONCE = 8,         /* "cover": a counter leaves once its block has run */
     /* Only hits of these: the field of this name is set. */
@@ -136,8 +136,8 @@ const char* probeload_left_out(const struct probeload_object* object);
 int probeload_set_global(struct probeload_object* object, const char* assignment);
 /*
  * Before the load: the size of a map ("events.max_entries=65536", "stacks.value_size=1016"), as
- * `probeload attach --map` takes it. That of a ring buffer is in bytes: a power of two, 4096 or
- * more.
+ * `probeload attach --map` takes it. That of a ring buffer is in bytes, up to the next power of two
+ * that is 4096 or more.
  */
 int probeload_set_map(struct probeload_object* object, const char* assignment);
 

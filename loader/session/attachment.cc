@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "kernel/addresses.h"
 #include "kernel/glob.h"
 #include "kernel/reason.h"
 #include "kernel/return_mode.h"
@@ -23,6 +24,15 @@ std::string function_name(const SiteSpec& site, Symbolizer& symbolizer) {
     std::string name = symbolizer.describe(site.address);
     if (name.ends_with("+0x0")) name.resize(name.size() - 4);
     return name;
+}
+
+// Of a function that is counted from the kernel's first byte the module takes its address.
+SiteSpec whole_function(const SiteSpec& site, Symbolizer& symbolizer) {
+    if (!site.is_counted_from_text()) return site;
+    if (symbolizer.kallsyms().are_hidden())
+        fail(ExitCode::kNoPermission, "{}: its returns need its address, and {}", site.str(),
+             why_hidden());
+    return {"", 0, address_of(site, symbolizer.kallsyms()).value()};
 }
 
 // The modes to try, the better one first.
@@ -195,10 +205,13 @@ Attachment Attachment::attach(const Target& target, const AttachOptions& options
         return {std::move(about), std::move(probe)};
     }
     if (target.at_returns) {
+        Target function = target;
+        function.site = whole_function(target.site, symbolizer);
         about.covers = Covers::kReturns;
-        about.name = function_name(target.site, symbolizer);
+        about.name = function_name(function.site, symbolizer);
         if (target.entry) request.entry_prog_fd = target.entry->fd();
-        Probe probe = attach_at_returns(target, options, request, device, symbolizer, about.shadow);
+        Probe probe =
+            attach_at_returns(function, options, request, device, symbolizer, about.shadow);
         return {std::move(about), std::move(probe)};
     }
     return {std::move(about), device.attach(target.site, request, symbolizer)};
@@ -229,9 +242,11 @@ Attachment Attachment::attach_actions(const Place& place, const Counters& counte
     request.times_fd = counters.times_fd;
     AttachmentReport about;
     if (place.at_returns) {
+        const SiteSpec function = whole_function(place.site, symbolizer);
         about.covers = Covers::kReturns;
-        about.name = function_name(place.site, symbolizer);
+        about.name = function_name(function, symbolizer);
         request.flags |= kExact;
+        return {std::move(about), device.attach(function, request, symbolizer)};
     }
     return {std::move(about), device.attach(place.site, request, symbolizer)};
 }

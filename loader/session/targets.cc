@@ -20,7 +20,7 @@ std::vector<SiteSpec> sites_given(const AttachOptions& options, const Program& p
 }
 
 void check_returns(const SiteSpec& site) {
-    if (site.offset != 0) {
+    if (site.offset != 0 && !site.is_counted_from_text()) {
         fail(ExitCode::kUsage, "{}: returns are those of a whole function: {}", site.str(),
              site.whole_function_advice());
     }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <set>
@@ -62,7 +63,7 @@ class Finder {
     void find() {
         if (question_.inlined) return add_inlined();
         if (!question_.line) return add_instruction();
-        std::map<std::uint64_t, std::vector<StatementSite>> instances;
+        Instances instances;
         for (StatementSite& site : statements())
             instances[site.instance].push_back(std::move(site));
         if (instances.size() > kMost)
@@ -70,12 +71,13 @@ class Finder {
                  "{}: is in {} places, more than {}: 'probeload lines FUNC' shows those of a "
                  "function, to be named FUNC+OFFSET",
                  question_.place(), instances.size(), kMost);
-        for (const auto& [instance, sites] : instances)
-            add_instance(sites);
+        add_instances(instances);
         finish();
     }
 
   private:
+    using Instances = std::map<std::uint64_t, std::vector<StatementSite>>;
+
     // A statement whose first instruction is not to be probed itself, and those that may be.
     struct Pending {
         StatementSite statement;
@@ -136,18 +138,19 @@ class Finder {
         SourceLine line = declaration();
         line.line += place.line;
         std::vector<StatementSite> sites = sites_of(debug_, place.function);
-        std::erase_if(sites, [&](const StatementSite& site) {
-            return site.line != line.line || !is_same_path(site.file, line.file);
-        });
-        if (sites.empty()) none(line);
+        std::erase_if(
+            sites, [&](const StatementSite& site) { return !is_same_path(site.file, line.file); });
+        const std::vector<StatementSite> all = sites;
+        std::erase_if(sites, [&](const StatementSite& site) { return site.line != line.line; });
+        if (sites.empty()) none_in_function(all, line, place.line);
         return sites;
     }
     [[nodiscard]] SourceLine declaration() const {
         const LinePlace& place = *question_.line;
         const std::vector<SourceLine> found = declarations_of(debug_, place.function);
         if (found.empty())
-            fail(ExitCode::kNoSuchSite, "{}: {} has no function {}", place.text, debug_.path(),
-                 place.function);
+            fail(ExitCode::kNoSuchSite, "{}: {} has no function {}{}", place.text, debug_.path(),
+                 place.function, suggest(place.function, debug_.symbol_names()));
         if (found.size() == 1) return found.front();
         std::vector<std::string> lines;
         lines.reserve(found.size());
@@ -168,6 +171,28 @@ class Finder {
                  question_.place(), fmt::join(files, ", "));
         return sites;
     }
+    // `offset`: how the line is counted from the function's first one.
+    [[noreturn]] void none_in_function(const std::vector<StatementSite>& all,
+                                       const SourceLine& line, unsigned offset) const {
+        unsigned next = 0, last = 0;
+        for (const StatementSite& site : all) {
+            last = std::max(last, site.line);
+            if (site.line > line.line && (next == 0 || site.line < next)) next = site.line;
+        }
+        const unsigned first = line.line - offset;
+        if (next != 0)
+            fail(ExitCode::kNoSuchSite,
+                 "{}: no statement begins there: the next line on which one does is {}:+{} ({})",
+                 question_.place(), question_.line->function, next - first,
+                 SourceLine{line.file, next}.str());
+        if (last < first)
+            fail(ExitCode::kNoSuchSite, "{}: no statement of it begins in {}", question_.place(),
+                 line.file);
+        fail(ExitCode::kNoSuchSite,
+             "{}: is beyond the function's last statement, which begins at {}:+{} ({})",
+             question_.place(), question_.line->function, last - first,
+             SourceLine{line.file, last}.str());
+    }
     [[noreturn]] void none(const SourceLine& line) const {
         const unsigned next = next_line(debug_, line);
         const std::vector<std::string> files = source_files(debug_);
@@ -182,19 +207,39 @@ class Finder {
              question_.place(), SourceLine{line.file, next}.str());
     }
 
+    // Of functions that a macro has made on one line, and that call one another, the innermost has
+    // the names that the line shows: a call of them is one event.
+    void add_instances(const Instances& instances) {
+        std::vector<const std::vector<StatementSite>*> inner_first;
+        for (const auto& [instance, sites] : instances)
+            inner_first.push_back(&sites);
+        std::ranges::stable_sort(inner_first, std::greater(), [](const auto* sites) {
+            return sites->front().callers_here.size();
+        });
+        std::set<std::uint64_t> called;
+        for (const auto* sites : inner_first) {
+            const StatementSite& first = sites->front();
+            if (called.contains(first.instance) || !add_instance(*sites)) continue;
+            called.insert(first.callers_here.begin(), first.callers_here.end());
+        }
+    }
+
     // A statement may begin several times: the compiler copies code. The first one of the line
-    // runs before the others.
-    void add_instance(const std::vector<StatementSite>& sites) {
+    // runs before the others. What a macro has made has all its statements in one column, and
+    // begins with the first. False: none of them is a site.
+    bool add_instance(const std::vector<StatementSite>& sites) {
         std::vector<unsigned> columns;
         for (const StatementSite& site : sites)
             if (std::ranges::find(columns, site.column) == columns.end())
                 columns.push_back(site.column);
+        const std::size_t before = question_.sites.size() + pending_.size();
+        const auto has_one = [&] { return question_.sites.size() + pending_.size() != before; };
         for (const unsigned column : columns) {
-            const std::size_t before = question_.sites.size() + pending_.size();
             for (const StatementSite& site : sites)
-                if (site.column == column) add(site);
-            if (question_.sites.size() + pending_.size() != before) return;
+                if (site.column == column && !(site.is_made_here && has_one())) add(site);
+            if (has_one()) return true;
         }
+        return false;
     }
 
     void add(const StatementSite& statement) {

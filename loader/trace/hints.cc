@@ -6,16 +6,26 @@
 #include <algorithm>
 
 #include "kernel/pt_regs.h"
+#include "kernel/site_spec.h"
 
 namespace djprobe::loader {
 namespace {
 
 constexpr std::string_view kArgument = "arg";
 
+// Of "vfs_read:+17", "vfs_read+0x2b"; a line of a file may be in many.
+std::string_view function_of(std::string_view place) {
+    const std::size_t plus = place.find('+');
+    if (plus == place.npos) return place.find('.') == place.npos ? place : "FUNC";
+    place = place.substr(0, plus);
+    if (place.ends_with(':')) place.remove_suffix(1);
+    return place == kTextSymbol ? "FUNC" : place;
+}
+
 std::string hint_for_result(std::string_view word, const Scope& scope) {
     if (!scope.at_returns)
         return fmt::format("`{}` is known when the function returns: trace {}:return", word,
-                           scope.place);
+                           function_of(scope.place));
     if (scope.no_result.empty()) return "";
     return fmt::format("{} {}", scope.place, scope.no_result);
 }

@@ -119,7 +119,9 @@ void parse_place(std::string_view text, Question& question) {
     question.site = place.site;
     if (question.at_returns && question.site.offset != 0)
         fail(ExitCode::kUsage, "{}: returns are those of a whole function: {}", text,
-             question.site.whole_function_advice());
+             question.site.is_counted_from_text()
+                 ? "trace takes them by its name; attach --ret and latency by such a place, too"
+                 : question.site.whole_function_advice());
     check_letters(question.function(), question.is_glob());
     check_module(question);
 }

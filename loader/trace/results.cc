@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "base/error.h"
 #include "decode/btf_util.h"
@@ -54,6 +57,20 @@ void add(const ResultsOf& of, const std::uint64_t* part, Result& to) {
                                            ? is_less(part[1], to.number, of.is_signed)
                                            : is_less(to.number, part[1], of.is_signed));
     if (!sums && replaces) to.number = part[1];
+}
+
+// Both have seen a call.
+void add(const ResultsOf& of, const Result& more, Result& to) {
+    to.count += more.count;
+    to.negative += more.negative;
+    to.above += more.above;
+    std::ranges::transform(to.slots, more.slots, to.slots.begin(), std::plus());
+    const bool sums = of.kind == AggregationKind::kSum || of.kind == AggregationKind::kAverage;
+    if (sums)
+        to.number += more.number;
+    else if (of.kind == AggregationKind::kLeast ? is_less(more.number, to.number, of.is_signed)
+                                                : is_less(to.number, more.number, of.is_signed))
+        to.number = more.number;
 }
 
 // Whatever comes and goes meanwhile, the walk ends.
@@ -110,19 +127,53 @@ std::vector<std::string> frames_of(const ResultsOf& of, std::uint64_t id, Symbol
     return names;
 }
 
-}  // namespace
-
-std::vector<Result> read_results(const ResultsOf& of, std::size_t most, Symbolizer& symbolizer) {
-    std::vector<Entry> entries = read_all(of);
-    std::ranges::stable_sort(
-        entries, [&](const Entry& a, const Entry& b) { return is_before(of, a.result, b.result); });
-    if (entries.size() > most) entries.resize(most);
+std::vector<Cell> cells_of(const ResultsOf& of, Symbolizer& symbolizer) {
     const btf& types = *bpf_object__btf(of.object);
     const std::uint32_t key_type =
         skip_modifiers(types, bpf_map__btf_key_type_id(&map_of(of.object, "results")));
     std::vector<Cell> cells;
     for (const Field& field : of.keys)
         cells.emplace_back(types, key_type, field, symbolizer);
+    return cells;
+}
+
+// Of an instruction its function, by the first byte: several functions may have one name.
+std::string function_at(std::uint64_t address, Symbolizer& symbolizer) {
+    const Symbol* const function = symbolizer.kallsyms().at_or_below(address);
+    return fmt::format("{:#x}", function ? function->address : address);
+}
+
+// The kernel knows a function by the instruction that was hit, and a line may have several there.
+void join_functions(const ResultsOf& of, std::vector<Cell>& cells, Symbolizer& symbolizer,
+                    std::vector<Entry>& entries) {
+    const auto is_function = [](const Field& key) { return key.shape == Shape::kFunction; };
+    if (std::ranges::none_of(of.keys, is_function)) return;
+    std::map<std::vector<std::string>, std::size_t> known;
+    std::vector<Entry> joined;
+    for (Entry& entry : entries) {
+        std::vector<std::string> names;
+        for (std::size_t i = 0; i < cells.size(); ++i)
+            names.push_back(is_function(of.keys[i])
+                                ? function_at(cells[i].number(entry.key), symbolizer)
+                                : cells[i].json(entry.key));
+        const auto [found, is_new] = known.emplace(std::move(names), joined.size());
+        if (is_new)
+            joined.push_back(std::move(entry));
+        else
+            add(of, entry.result, joined[found->second].result);
+    }
+    entries = std::move(joined);
+}
+
+}  // namespace
+
+std::vector<Result> read_results(const ResultsOf& of, std::size_t most, Symbolizer& symbolizer) {
+    std::vector<Cell> cells = cells_of(of, symbolizer);
+    std::vector<Entry> entries = read_all(of);
+    join_functions(of, cells, symbolizer, entries);
+    std::ranges::stable_sort(
+        entries, [&](const Entry& a, const Entry& b) { return is_before(of, a.result, b.result); });
+    if (entries.size() > most) entries.resize(most);
     std::vector<Result> results;
     for (Entry& entry : entries) {
         for (std::size_t i = 0; i < cells.size(); ++i) {

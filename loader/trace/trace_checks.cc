@@ -94,16 +94,16 @@ void check_question(const TraceOptions& options) {
              "'{}' would be shown of each call, but results are of all: give "
              "one of the two",
              *options.question.items);
+    if (options.question.inlined && (options.question.line || options.question.at_returns ||
+                                     options.question.site.offset || options.question.is_glob()))
+        fail(ExitCode::kUsage, "--inline: FUNC is the name of one function: {} is not",
+             options.question.place());
     const bool at_returns = options.question.at_returns || (results && results->value == "latency");
     if (at_returns && options.question.is_within())
         fail(ExitCode::kUsage, "{}: --latency is of calls of a whole function",
              options.question.line ? options.question.line->text : options.question.site.str());
     if (results && options.attach.limit != 0)
         fail(ExitCode::kUsage, "--limit: stops after so many events, and results send none");
-    if (options.question.inlined && (options.question.line || options.question.at_returns ||
-                                     options.question.site.offset || options.question.is_glob()))
-        fail(ExitCode::kUsage, "--inline: FUNC is the name of one function: {} is not",
-             options.question.place());
     if (!results && options.attach.interval)
         fail(ExitCode::kUsage, "--interval: is for results: {}", kinds);
     if (!results && options.folded) fail(ExitCode::kUsage, "--folded: is for results: {}", kinds);
@@ -125,9 +125,11 @@ void check_trace(const TraceOptions& options) {
 void check_trace_metrics(const TraceOptions& options) {
     const std::optional<Aggregation>& results = options.question.aggregation;
     if (!results || results->kind != Aggregation::Kind::kHistogram)
-        fail(ExitCode::kUsage, "--metrics: is for histograms: add --hist or --latency");
+        fail(ExitCode::kUsage,
+             "--metrics and --metrics-file: are for histograms: add --hist or --latency");
     if (options.emit || options.explain)
-        fail(ExitCode::kUsage, "--metrics: goes with what runs: leave out --emit and --explain");
+        fail(ExitCode::kUsage,
+             "--metrics and --metrics-file: go with what runs: leave out --emit and --explain");
 }
 
 }  // namespace djprobe::loader

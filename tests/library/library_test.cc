@@ -71,7 +71,7 @@ TEST(Library, NullIsAnErrorAndNoCrash) {
 
 TEST(Library, CallOutOfOrderIsAnError) {
     probeload::Object object(kObject);
-    const std::string text = kObject + ": is not loaded";
+    const std::string text = kObject + " is not loaded: call probeload_load() first";
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { static_cast<void>(object.attach()); }), text);
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { static_cast<void>(object.map_fd("events")); }), text);
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { static_cast<void>(object.lost()); }), text);
@@ -92,7 +92,7 @@ TEST(Library, ObjectThatCouldNotBeLoadedIsOnlyToBeClosed) {
     // No power of two: the kernel refuses it, also from one who may load.
     object.set_map("events.max_entries=4294967295");
     EXPECT_THROW(object.load(), probeload::Error);
-    const std::string text = kObject + ": could not be loaded: close it";
+    const std::string text = kObject + " could not be loaded: close it";
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { object.load(); }), text);
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { object.set_global("lost=1"); }), text);
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { static_cast<void>(object.attach()); }), text);

@@ -56,7 +56,7 @@ TEST(App, trace_says_what_does_not_go_together) {
                        "--limit: stops after so many events, and results send none");
     // Before the file is there.
     expect_usage_error({"trace", "vfs_read", "--count-by", "func", "--metrics-file", "/no/such"},
-                       "--metrics: is for histograms: add --hist or --latency");
+                       "--metrics and --metrics-file: are for histograms: add --hist or --latency");
     expect_usage_error({"trace", "vfs_read", "count", "pos"},
                        "2 words are given: put commas between expressions, and all of them in "
                        "quotes: 'count, pos'");

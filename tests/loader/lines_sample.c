@@ -57,3 +57,19 @@ long outer(long n, const char* word) {
     marks = pair.low + word[0]; /* LINE: end */
     return first + second + always;
 }
+
+/* As SYSCALL_DEFINE() does it: a function, and one with the arguments' names that it calls. */
+#define CALL_DEFINE(name)                                                                \
+    static inline __attribute__((always_inline)) long do_##name(long number, int again); \
+    long name(const struct pair* given);                                                 \
+    long name(const struct pair* given) {                                                \
+        long result = do_##name(given->low, (int)given->high);                           \
+        marks = given->low;                                                              \
+        return result;                                                                   \
+    }                                                                                    \
+    static inline __attribute__((always_inline)) long do_##name(long number, int again)
+
+CALL_DEFINE(made) { /* LINE: made */
+    marks = number;
+    return again ? number * 3 : marks;
+}

@@ -170,8 +170,8 @@ TEST(Refusal, ambiguous_name_lists_the_candidates) {
     EXPECT_STREQ(
         error.what(),
         "twin: several functions have this name: twin (0xffffffff81003000), twin "
-        "(0xffffffff81004000), ext4:twin (0xffffffffc0000000); choose one by its address: attach "
-        "and explain take --address, count, hist and latency the address itself, trace FILE:LINE");
+        "(0xffffffff81004000), ext4:twin (0xffffffffc0000000); name one by its place: "
+        "_text+OFFSET, or 0xADDRESS (of attach and explain --address); trace also takes FILE:LINE");
     EXPECT_EQ(error.code(), ExitCode::kNoSuchSite);
 }
 
@@ -181,8 +181,18 @@ TEST(Refusal, ambiguous_name_without_kallsyms_still_has_two_addresses) {
                                 {DJPROBE_REASON_AMBIGUOUS_SYMBOL, {0x10, 0x20}}, ENOTUNIQ, names);
     EXPECT_STREQ(
         error.what(),
-        "twin: several functions have this name: 0x10, 0x20; choose one by its address: attach "
-        "and explain take --address, count, hist and latency the address itself, trace FILE:LINE");
+        "twin: several functions have this name: 0x10, 0x20; name one by its place: _text+OFFSET, "
+        "or 0xADDRESS (of attach and explain --address); trace also takes FILE:LINE");
+}
+
+TEST(Refusal, ambiguous_name_tells_the_places_that_outlive_a_boot) {
+    Symbolizer names(
+        Kallsyms::parse("ffffffff81000000 T _text\nffffffff81000010 t twin\n"
+                        "ffffffff81000020 t twin\n"));
+    const Error error = refusal(parse_function("twin"), "p", {DJPROBE_REASON_AMBIGUOUS_SYMBOL, {}},
+                                ENOTUNIQ, names);
+    EXPECT_THAT(error.what(), testing::HasSubstr("twin (0xffffffff81000010, _text+0x10), twin "
+                                                 "(0xffffffff81000020, _text+0x20); "));
 }
 
 TEST(Refusal, not_on_a_boundary) {

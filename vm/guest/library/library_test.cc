@@ -228,7 +228,7 @@ TEST(Library, SetsWhatAToolSetsBeforeItLoads) {
         object.set_map(map);
     object.load();
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { object.set_global("what=READ_CALLS"); }),
-              "handlers/settings.bpf.o: has been loaded already");
+              "handlers/settings.bpf.o has been loaded already");
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { static_cast<void>(object.attach()); }),
               "handlers/settings.bpf.o: several programs: name one of them: on_read (SEC "
               "\"kprobe/vfs_read\"), on_write (SEC \"kprobe/vfs_write\")");
@@ -265,7 +265,7 @@ TEST(Library, ProgramThatTheVerifierRejectsIsToldWithItsWords) {
     const std::string text = error_of(PROBELOAD_REJECTED, [&] { object.load(); });
     EXPECT_NE(text.find("rejected by the kernel's verifier; its last words:\n"), text.npos) << text;
     EXPECT_EQ(error_of(PROBELOAD_USAGE, [&] { static_cast<void>(object.attach()); }),
-              "handlers/rejected.bpf.o: could not be loaded: close it");
+              "handlers/rejected.bpf.o could not be loaded: close it");
 }
 
 TEST(Library, ThreadsUseItAtOnce) {
