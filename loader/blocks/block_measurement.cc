@@ -67,8 +67,7 @@ CountingRules rules_of(const BlockOptions& options) {
 
 BlockMeasurement::BlockMeasurement(const BlockOptions& options, Symbolizer& symbolizer,
                                    const StopSignals& stop)
-    : symbolizer_(symbolizer),
-      device_(open_noted_device()),
+    : device_(open_noted_device()),
       chosen_(choose_functions(options.sites, symbolizer, stop)),
       view_(make_view(options, chosen_.flows, chosen_.image, symbolizer, stop)),
       counters_(chosen_.flows, rules_of(options), device_, symbolizer, stop),

@@ -50,7 +50,6 @@ class BlockMeasurement : public Measurement {
     void look() { looks_ = counters_.look(); }
     [[nodiscard]] std::vector<std::size_t> shown() const;
 
-    Symbolizer& symbolizer_;
     Device device_;
     ChosenFunctions chosen_;
     std::unique_ptr<BlockView> view_;
