@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -74,6 +75,24 @@ TEST(App, trace_says_what_does_not_go_together) {
                            fmt::format("{}: its value is missing: {} is the next option (see "
                                        "--help)",
                                        option == std::string("-c") ? "--command" : option, next));
+    for (const auto& [verb, option, next] :
+         std::vector<std::tuple<const char*, const char*, const char*>>{
+             {"count", "--comm", "-d"},
+             {"count", "--if", "-j"},
+             {"hist", "--of", "-d"},
+             {"latency", "--by", "-d"},
+             {"lines", "--debuginfo", "-j"},
+             {"cover", "--lcov", "--once"},
+             {"attach", "--func", "-d"}})
+        expect_usage_error({verb, "vfs_read", option, next, "1"},
+                           fmt::format("{}: its value is missing: {} is the next option (see "
+                                       "--help)",
+                                       option, next));
+    expect_usage_error({"trace", "--inline", "skb_put:return"},
+                       "--inline: FUNC is the name of one function: skb_put:return is not");
+    expect_usage_error({"trace", "_text+0x10:return"},
+                       "_text+0x10:return: returns are those of a whole function: trace takes them "
+                       "by its name; attach --ret and latency by such a place, too");
     expect_usage_error({"trace", "vfs_read+4:return"},
                        "vfs_read+4:return: returns are those of a whole function: name it without "
                        "+0x4");

@@ -95,6 +95,24 @@ TEST(Say, a_stderr_that_takes_nothing_stops_no_work) {
     dup2(before.get(), STDERR_FILENO);
 }
 
+TEST(Say, what_is_kept_is_not_written) {
+    testing::internal::CaptureStderr();
+    {
+        const KeptWords outer;
+        say("{}\n", 1);
+        {
+            const KeptWords inner;
+            say("{}\n", 2);
+            EXPECT_EQ(inner.text(), "2\n");
+        }
+        // Another thread's words are its own.
+        std::thread([] { say("{}\n", 3); }).join();
+        EXPECT_EQ(outer.text(), "1\n");
+    }
+    say("{}\n", 4);
+    EXPECT_EQ(testing::internal::GetCapturedStderr(), "3\n4\n");
+}
+
 TEST(Say, a_full_stderr_does_not_keep_what_is_to_end) {
     EXPECT_EXIT(
         {
