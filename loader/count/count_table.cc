@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <utility>
 
 #include "session/probe_words.h"
 #include "session/site_names.h"
@@ -44,15 +46,32 @@ std::string counted_name(const Counted& one) {
     return one.by_name ? site.substr(0, site.rfind("+0x")) : site;
 }
 
+namespace {
+
+std::unordered_map<std::string, std::size_t> times_named(const std::vector<Counted>& top) {
+    std::unordered_map<std::string, std::size_t> times;
+    for (const Counted& one : top)
+        ++times[counted_name(one)];
+    return times;
+}
+
+}  // namespace
+
 std::string count_table(const std::vector<Counted>& top, double seconds) {
     std::string text = seconds > 0
                            ? fmt::format("{:>14} {:>12}  {}\n", "COUNT", "PER SECOND", "SITE")
                            : fmt::format("{:>14}  {}\n", "COUNT", "SITE");
+    const auto times = times_named(top);
     for (const Counted& one : top) {
+        const std::string name = counted_name(one);
         text += fmt::format("{:>14} ", one.probe.hits);
         if (seconds > 0)
             text += fmt::format("{:>12.0f} ", static_cast<double>(one.fresh) / seconds);
-        text += fmt::format(" {}\n", counted_name(one));
+        text += " " + name;
+        // Several functions may have one name. 0: the kernel hides it.
+        if (times.at(name) > 1 && one.probe.address != 0)
+            text += fmt::format(" ({:#x})", one.probe.address);
+        text += '\n';
     }
     return text;
 }
@@ -63,9 +82,13 @@ std::string count_json(const std::vector<Counted>& top, std::uint64_t total, dou
     json["seconds"] = elapsed;
     json["total"] = total;
     json["top"] = nlohmann::ordered_json::array();
-    for (const Counted& one : top)
-        json["top"].push_back(
-            {{"site", counted_name(one)}, {"count", one.probe.hits}, {"new", one.fresh}});
+    for (const Counted& one : top) {
+        nlohmann::ordered_json row{{"site", counted_name(one)}};
+        if (one.probe.address != 0) row["address"] = fmt::format("{:#x}", one.probe.address);
+        row["count"] = one.probe.hits;
+        row["new"] = one.fresh;
+        json["top"].push_back(std::move(row));
+    }
     return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -61,8 +61,23 @@ TEST(CountTable, is_a_line_of_json) {
     counts.look(reports());
     const auto json = nlohmann::json::parse(count_json(counts.top(1, names), 15, 0.5));
     EXPECT_EQ(json.dump(),
-              R"({"seconds":0.5,"top":[{"count":7,"new":7,"site":"vfs_write"}],"total":15,)"
+              R"({"seconds":0.5,"top":[{"address":"0xffffffff81001009","count":7,"new":7,)"
+              R"("site":"vfs_write"}],"total":15,)"
               R"("type":"counts"})");
+}
+
+TEST(CountTable, tells_functions_of_one_name_apart) {
+    Symbolizer names = symbolizer();
+    ProbeState first = counted("m_start", 2, 0), second = counted("m_start", 1, 1);
+    first.address = 0xffffffff81000015;
+    second.address = 0xffffffff81000025;
+    Counts counts;
+    counts.look({report(Covers::kGlob, "m_*", {first, second, counted("m_next", 3, 2)})});
+    EXPECT_EQ(count_table(counts.top(20, names), 0),
+              "         COUNT  SITE\n"
+              "             3  m_next\n"
+              "             2  m_start (0xffffffff81000015)\n"
+              "             1  m_start (0xffffffff81000025)\n");
 }
 
 TEST(CountTable, names_of_counters_are_places_in_a_map) {
