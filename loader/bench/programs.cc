@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "bench/bpf/bench.h"
+#include "kernel/possible_cpus.h"
 #include "object/load_error.h"
 
 namespace djprobe::loader {
@@ -44,9 +45,7 @@ bpf_program* find_program(const bpf_object* object, ProgramKind kind, Body body)
 
 /// Of the counters under key 0, over all CPUs.
 std::uint64_t sum_of(int map, std::size_t counters) {
-    const int cpus = libbpf_num_possible_cpus();
-    if (cpus < 0) fail(ExitCode::kFailure, "counting the CPUs: {}", std::strerror(-cpus));
-    std::vector<std::uint64_t> values(static_cast<std::size_t>(cpus) * counters);
+    std::vector<std::uint64_t> values(possible_cpus() * counters);
     const __u32 key = 0;
     if (bpf_map_lookup_elem(map, &key, values.data()) != 0)
         fail(ExitCode::kFailure, "reading the counters: {}", std::strerror(errno));

@@ -28,7 +28,8 @@ namespace {
 Symbol function_at(const SiteSpec& site, const Kallsyms& kallsyms) {
     const std::optional<std::uint64_t> address = address_of(site, kallsyms);
     const Symbol* const found = address ? kallsyms.at_or_below(*address) : nullptr;
-    if (!found || found->address != *address) fail_within(site);
+    if (!found) fail(ExitCode::kNoSuchSite, "{}: no function of the kernel is there", site.str());
+    if (found->address != *address) fail_within(site);
     return *found;
 }
 

@@ -113,17 +113,6 @@ void put_help_last(std::vector<const char*>& words) {
     words.push_back("--help");
 }
 
-// The command line's next option is no value of the one before it. Before any other check.
-void refuse_options_as_values(CLI::App& command) {
-    const auto is_option = [&command](std::string& text) -> std::string {
-        if (!text.starts_with('-') || !command.get_option_no_throw(text)) return "";
-        return fmt::format("its value is missing: {} is the next option", text);
-    };
-    for (CLI::Option* const option : command.get_options())
-        if (!option->get_positional() && option->get_items_expected_min() != 0)
-            option->transform(CLI::Validator(is_option, ""));
-}
-
 struct Verb {
     const char* name;
     std::function<Command(CLI::App&)> add;
@@ -165,7 +154,6 @@ class CommandLine {
         app_.formatter(std::make_shared<HelpFormatter>());
         for (const Verb& verb : verbs) {
             const Command& command = commands_.emplace_back(verb.add(app_));
-            refuse_options_as_values(*command.app);
             command.app->footer(command.app->get_footer() + "\n" + exit_code_table(command.codes));
         }
         app_.footer(exit_code_table(kAllExitCodes));

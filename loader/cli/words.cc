@@ -168,6 +168,10 @@ void check_words(int argc, const char* const* argv, const CLI::App& app,
         if (word.size() < 2 || !word.starts_with('-')) continue;
         if (!takes_next(word, *command, commands)) continue;
         if (++i == argc) fail(ExitCode::kUsage, "{}: its value is missing (see --help)", word);
+        // --comm=-d, in one word, is a value.
+        if (argv[i][0] == '-' && command->get_option_no_throw(argv[i]))
+            fail(ExitCode::kUsage, "{}: its value is missing: {} is the next option (see --help)",
+                 word, argv[i]);
     }
 }
 

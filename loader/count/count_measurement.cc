@@ -151,6 +151,7 @@ Summary CountMeasurement::snapshot() const {
 }
 
 void CountMeasurement::stop() {
+    end();
     last_ = &counting_->stop(summary_, symbolizer_);
     summary_.distributions = distributions();
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -48,11 +49,13 @@ std::string counted_name(const Counted& one) {
 
 namespace {
 
-std::unordered_map<std::string, std::size_t> times_named(const std::vector<Counted>& top) {
-    std::unordered_map<std::string, std::size_t> times;
+// At how many places something of this name is.
+std::unordered_map<std::string, std::set<std::uint64_t>> places_named(
+    const std::vector<Counted>& top) {
+    std::unordered_map<std::string, std::set<std::uint64_t>> places;
     for (const Counted& one : top)
-        ++times[counted_name(one)];
-    return times;
+        places[counted_name(one)].insert(one.probe.address);
+    return places;
 }
 
 }  // namespace
@@ -61,7 +64,7 @@ std::string count_table(const std::vector<Counted>& top, double seconds) {
     std::string text = seconds > 0
                            ? fmt::format("{:>14} {:>12}  {}\n", "COUNT", "PER SECOND", "SITE")
                            : fmt::format("{:>14}  {}\n", "COUNT", "SITE");
-    const auto times = times_named(top);
+    const auto places = places_named(top);
     for (const Counted& one : top) {
         const std::string name = counted_name(one);
         text += fmt::format("{:>14} ", one.probe.hits);
@@ -69,7 +72,7 @@ std::string count_table(const std::vector<Counted>& top, double seconds) {
             text += fmt::format("{:>12.0f} ", static_cast<double>(one.fresh) / seconds);
         text += " " + name;
         // Several functions may have one name. 0: the kernel hides it.
-        if (times.at(name) > 1 && one.probe.address != 0)
+        if (places.at(name).size() > 1 && one.probe.address != 0)
             text += fmt::format(" ({:#x})", one.probe.address);
         text += '\n';
     }

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/stop_signals.h"
+#include "kernel/possible_cpus.h"
 #include "object/load_error.h"
 #include "session/command.h"
 #include "session/site_names.h"
@@ -96,7 +97,7 @@ KernelCounting::KernelCounting(const std::vector<SiteSpec>& sites, const TaskFil
 
 // Of all CPUs, by number.
 std::vector<std::uint64_t> KernelCounting::read() const {
-    const auto cpus = static_cast<std::size_t>(libbpf_num_possible_cpus());
+    const auto cpus = possible_cpus();
     std::vector<std::uint32_t> keys(used_);
     std::vector<std::uint64_t> values(used_ * cpus), sums(used_);
     auto count = static_cast<__u32>(used_);

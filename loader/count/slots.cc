@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "count/condition.h"
 #include "decode/histogram.h"
+#include "kernel/possible_cpus.h"
 
 namespace djprobe::loader {
 namespace {
@@ -74,8 +75,7 @@ Slots add_slots(std::span<const std::uint64_t> cpus, bool is_signed) {
 
 Slots read_slots(int map, bool is_signed) {
     const std::uint32_t key = 0;
-    std::vector<std::uint64_t> all(static_cast<std::size_t>(libbpf_num_possible_cpus()) *
-                                   kSlotCounters);
+    std::vector<std::uint64_t> all(possible_cpus() * kSlotCounters);
     if (bpf_map_lookup_elem(map, &key, all.data()) != 0)
         fail(ExitCode::kFailure, "reading the histogram: {}", std::strerror(errno));
     return add_slots(all, is_signed);

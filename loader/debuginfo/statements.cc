@@ -85,6 +85,13 @@ bool is_written_at(Dwarf_Die& function, const Row& row) {
     return file && std::string_view(file) == row.file;
 }
 
+// Of a function with code of its own.
+bool is_entry_of(Dwarf_Die& function, std::uint64_t address) {
+    Dwarf_Addr entry = 0;
+    return dwarf_tag(&function) == DW_TAG_subprogram && dwarf_entrypc(&function, &entry) == 0 &&
+           entry == address;
+}
+
 // What the instruction stands in, the innermost first. Of a line that is a function by itself the
 // statement is that function's, whatever has been inlined around the instruction.
 std::vector<Dwarf_Die> scopes_of(const DwarfFile& debug, const Row& row) {
@@ -101,9 +108,9 @@ std::optional<StatementSite> site_at(const DwarfFile& debug, const Row& row) {
     StatementSite site{row.address, *place, row.file, row.line, row.column, {}, 0, 0};
     bool is_called_here = false;  // the function before, from the one that comes
     for (Dwarf_Die& scope : scopes_of(debug, row)) {
-        const bool is_made_here = is_function(scope) && is_written_at(scope, row);
+        const bool is_written_here = is_function(scope) && is_written_at(scope, row);
         // The call of an inlined function may begin at the instruction at which the function does.
-        if (site.functions.empty() && !is_made_here && is_called_at(scope, row)) {
+        if (site.functions.empty() && !is_written_here && is_called_at(scope, row)) {
             // What stands in the function that is called is not the statement's.
             site.scope = 0;
             continue;
@@ -112,7 +119,7 @@ std::optional<StatementSite> site_at(const DwarfFile& debug, const Row& row) {
         if (!is_function(scope)) continue;
         if (site.functions.empty()) {
             site.instance = dwarf_dieoffset(&scope);
-            site.is_made_here = is_made_here;
+            site.is_entry_here = is_written_here && is_entry_of(scope, row.address);
             is_called_here = true;
         } else if (is_called_here) {
             site.callers_here.push_back(dwarf_dieoffset(&scope));

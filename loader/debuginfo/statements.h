@@ -20,8 +20,8 @@ struct StatementSite {
     std::vector<std::string> functions;
     std::uint64_t instance;  ///< a number of its own for each copy that was inlined
     std::uint64_t scope;     ///< what the statement stands in, for variables_at()
-    /// The function itself is written on this line: a macro has made it.
-    bool is_made_here = false;
+    /// It is the first instruction of a function that is written on this line.
+    bool is_entry_here = false;
     /// The instances of its callers that have called it, or one another, on this line.
     std::vector<std::uint64_t> callers_here{};
 };

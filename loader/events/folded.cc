@@ -11,6 +11,7 @@
 #include "decode/quote.h"
 #include "events/stack_dump.h"
 #include "events/stack_names.h"
+#include "kernel/possible_cpus.h"
 
 namespace djprobe::loader {
 namespace {
@@ -119,7 +120,7 @@ void FoldedStacks::add_map(const bpf_map* map, Counts& counts) const {
     const bool per_cpu = is_per_cpu(bpf_map__type(map));
     const std::size_t size = bpf_map__value_size(map);
     const std::size_t stride = per_cpu ? (size + 7) / 8 * 8 : size;
-    const auto cpus = static_cast<std::size_t>(per_cpu ? libbpf_num_possible_cpus() : 1);
+    const auto cpus = per_cpu ? possible_cpus() : 1;
     std::vector<std::byte> key(bpf_map__key_size(map)), next(key.size()), value(stride * cpus);
     const void* previous = nullptr;
     const int fd = bpf_map__fd(map);

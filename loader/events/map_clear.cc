@@ -9,6 +9,7 @@
 #include "decode/globals.h"
 #include "events/loss.h"
 #include "events/map_dump.h"
+#include "kernel/possible_cpus.h"
 
 namespace djprobe::loader {
 namespace {
@@ -34,7 +35,7 @@ void remove_all(const bpf_map* map) {
 void zero_all(const bpf_map* map) {
     // The kernel rounds each CPU's slot up to 8 bytes.
     const bool per_cpu = bpf_map__type(map) == BPF_MAP_TYPE_PERCPU_ARRAY;
-    const auto cpus = static_cast<std::size_t>(per_cpu ? libbpf_num_possible_cpus() : 1);
+    const auto cpus = per_cpu ? possible_cpus() : 1;
     const std::vector<std::byte> zero((std::size_t{bpf_map__value_size(map)} + 7) / 8 * 8 * cpus);
     for_each_key(
         map, [&](int fd, const void* key) { bpf_map_update_elem(fd, key, zero.data(), BPF_ANY); });

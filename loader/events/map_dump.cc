@@ -17,6 +17,7 @@
 #include "events/queue_dump.h"
 #include "events/stack_dump.h"
 #include "events/value_printer.h"
+#include "kernel/possible_cpus.h"
 
 namespace djprobe::loader {
 namespace {
@@ -41,12 +42,6 @@ Layout layout(const bpf_map* map) {
         default:
             return Layout::kOther;
     }
-}
-
-std::size_t possible_cpus() {
-    const int cpus = libbpf_num_possible_cpus();
-    if (cpus < 0) fail(ExitCode::kFailure, "counting the CPUs in /sys: {}", std::strerror(-cpus));
-    return static_cast<std::size_t>(cpus);
 }
 
 class MapDumper {

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <mutex>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -92,7 +93,20 @@ Kallsyms Kallsyms::read(const char* path) {
         used += static_cast<std::size_t>(got);
     }
     text.resize(used);
-    return parse(std::move(text));
+    return shared(std::move(text));
+}
+
+// Each of many that a process needs at once would take thirty megabytes, and most are alike.
+Kallsyms Kallsyms::shared(std::string text) {
+    static std::mutex lock;
+    static std::weak_ptr<const Table> last;
+    const std::lock_guard guard(lock);
+    Kallsyms known;
+    if (const auto table = last.lock(); table && table->text == text)
+        known.table_ = table;
+    else
+        last = (known = parse(std::move(text))).table_;
+    return known;
 }
 
 Kallsyms Kallsyms::parse(std::string text) {

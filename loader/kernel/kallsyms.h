@@ -48,6 +48,9 @@ class Kallsyms {
     [[nodiscard]] bool has_data_symbol(std::string_view name) const;
 
   private:
+    /// As parse(), or the table of the last such text where that is still in use.
+    static Kallsyms shared(std::string text);
+
     struct Table {
         std::string text;
         std::vector<Symbol> symbols;

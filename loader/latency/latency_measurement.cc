@@ -36,7 +36,7 @@ void check_different(const LatencyOptions& options, std::uint64_t from, std::uin
 
 void check_different(const LatencyOptions& options, const AttachmentReport& from,
                      const AttachmentReport& to) {
-    if (from.covers != Covers::kSite || to.covers != Covers::kSite) return;
+    if (from.covers != to.covers || from.probes.empty() || to.probes.empty()) return;
     check_different(options, from.probes.front().address, to.probes.front().address);
 }
 
@@ -211,6 +211,7 @@ Summary LatencyMeasurement::snapshot() {
 }
 
 void LatencyMeasurement::stop() {
+    end();
     measuring_.programs.count(false);
     const std::vector<Attachment>& attachments = measuring_.attachments;
     for (const Attachment& attachment : attachments)

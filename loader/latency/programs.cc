@@ -16,22 +16,17 @@
 
 #include "base/error.h"
 #include "kernel/own_number.h"
+#include "kernel/possible_cpus.h"
 #include "kernel/site_spec.h"
 #include "object/load_error.h"
 
 namespace djprobe::loader {
 namespace {
 
-std::size_t cpus() {
-    const int cpus = libbpf_num_possible_cpus();
-    if (cpus < 0) fail(ExitCode::kFailure, "counting the CPUs: {}", std::strerror(-cpus));
-    return static_cast<std::size_t>(cpus);
-}
-
 template <class OfCpu>
 std::vector<OfCpu> read_cpus(int map) {
     const __u32 key = 0;
-    std::vector<OfCpu> seen(cpus());
+    std::vector<OfCpu> seen(possible_cpus());
     if (bpf_map_lookup_elem(map, &key, seen.data()) != 0)
         fail(ExitCode::kFailure, "reading the times: {}", std::strerror(errno));
     return seen;
@@ -40,7 +35,7 @@ std::vector<OfCpu> read_cpus(int map) {
 // Whatever comes meanwhile, the walk ends.
 std::vector<TimesOf> read_comms(int map) {
     std::vector<TimesOf> comms;
-    std::vector<latency_times> parts(cpus());
+    std::vector<latency_times> parts(possible_cpus());
     latency_comm key = {}, next = {};
     const void* previous = nullptr;
     for (int seen = 0; seen < LATENCY_COMMS; ++seen) {

@@ -15,6 +15,7 @@
 #include "latency/latency_measurement.h"
 #include "library/asked.h"
 #include "library/call.h"
+#include "object/libbpf_log.h"
 
 using namespace djprobe::loader;
 
@@ -136,8 +137,16 @@ Made latency(const Beginning& with) {
     return std::make_unique<LatencyMeasurement>(options, with.symbolizer, with.stop);
 }
 
+std::string in_single_spaces(const char* text) {
+    std::istringstream words(text);
+    std::string result;
+    for (std::string word; words >> word;)
+        result += (result.empty() ? "" : " ") + word;
+    return result;
+}
+
 Made begin(const Beginning& with) {
-    const std::string result = with.asked.result;
+    const std::string result = in_single_spaces(with.asked.result);
     if (result == "count") return count(with);
     if (result == "count blocks") return blocks(with, false);
     if (result == "count lines") return blocks(with, true);
@@ -164,12 +173,14 @@ probeload_measurement::probeload_measurement(const probeload_question& question,
     if (!asked.place) fail(ExitCode::kUsage, "the question's place is null");
     refuse(is_given(asked.expressions), asked, "expressions");
     refuse(is_given(asked.columns), asked, "columns");
+    const LibbpfLog quiet(false);
     const KeptWords words;
     measurement_ = begin({asked, "", symbolizer_, stop_});
     how_ = words.text();
 }
 
 const std::string& probeload_measurement::results(std::size_t most) {
+    const LibbpfLog quiet(false);
     results_ = measurement_->results(most);
     if (results_.ends_with('\n')) results_.pop_back();
     return results_;
@@ -177,6 +188,7 @@ const std::string& probeload_measurement::results(std::size_t most) {
 
 void probeload_measurement::stop() {
     if (is_stopped_) return;
+    const LibbpfLog quiet(false);
     measurement_->stop();
     is_stopped_ = true;
 }

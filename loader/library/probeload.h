@@ -268,23 +268,28 @@ const char* probeload_results(struct probeload_object* object, size_t most);
 /* What counts or measures in the kernel without a program of the caller's. */
 struct probeload_measurement;
 
+/* clang-format off: a table */
 /*
  * Begins to measure. Of the question: `result`, which says what; `place`; and what stands beside it
  * here. All else is null or 0.
  *
  *   "count"         how often functions are called, or instructions run. `place` may be several
- *                   with spaces between, and patterns: "tcp_* vfs_read+0x2b". condition, pid, tid,
- *                   comm
+ *                   with spaces between, and patterns: "tcp_* vfs_read+0x2b".
+ *                   condition, pid, tid, comm
  *   "hist OPERAND"  which values an argument or a register has at one place: "hist count". The same
- *   "count blocks"  how often each block of functions runs, which are named likewise. pid, tid,
- * comm "count lines"   the same of lines of the source. And debuginfo "cover"         which blocks
- * have run. PROBELOAD_ONCE, pid, tid, comm "cover lines"   and which lines. And debuginfo "latency"
- * how long tasks take from `place` to `to`, each a function, FUNC:return or an instruction. by:
- * "cpu" or "comm". What the calling process does is left out
+ *   "count blocks"  how often each block of functions runs, which are named likewise.
+ *                   pid, tid, comm
+ *   "count lines"   the same of lines of the source. And debuginfo
+ *   "cover"         which blocks have run. PROBELOAD_ONCE, pid, tid, comm
+ *   "cover lines"   and which lines. And debuginfo
+ *   "latency"       how long tasks take from `place` to `to`, each a function, FUNC:return or an
+ *                   instruction. What the calling process does is left out. by: "cpu" or "comm"
  *
  * size: sizeof(struct probeload_question) as the caller knows it. May sleep: all functions of a
  * kernel take seconds. Each place that is named takes a file descriptor, blocks take one for all.
+ * Blocks and lines keep a copy of the kernel's text in memory.
  */
+/* clang-format on */
 int probeload_measure(const struct probeload_question* question, size_t size,
                       struct probeload_measurement** measurement);
 /*

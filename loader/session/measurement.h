@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 namespace djprobe::loader {
@@ -24,17 +25,20 @@ class Measurement {
     virtual void stop() = 0;
 
   protected:
-    /// Seconds since it was made.
+    /// Seconds from begin() to now, or to end().
     [[nodiscard]] double elapsed() const {
-        return std::chrono::duration<double>(Clock::now() - begin_).count();
+        return std::chrono::duration<double>(end_.value_or(Clock::now()) - begin_).count();
     }
-    /// The probes are in: time counts from now on.
+    /// The probes are in.
     void begin() { begin_ = Clock::now(); }
+    /// They go.
+    void end() { end_ = Clock::now(); }
 
   private:
     using Clock = std::chrono::steady_clock;
 
     Clock::time_point begin_ = Clock::now();
+    std::optional<Clock::time_point> end_;
 };
 
 }  // namespace djprobe::loader

@@ -17,6 +17,7 @@
 #include "count/counter_map.h"
 #include "count/watch.h"
 #include "kernel/glob.h"
+#include "kernel/possible_cpus.h"
 #include "session/attach_session.h"
 #include "session/attachment.h"
 #include "session/command.h"
@@ -37,9 +38,7 @@ std::size_t counters_for(const Question& question, Symbolizer& symbolizer) {
 
 // The first of a map with one value, over all CPUs.
 std::vector<std::uint64_t> read_counters(int map, std::size_t counters) {
-    const int cpus = libbpf_num_possible_cpus();
-    if (cpus < 0) fail(ExitCode::kFailure, "counting the CPUs in /sys: {}", std::strerror(-cpus));
-    std::vector<std::uint64_t> sums(counters), all(counters * static_cast<std::size_t>(cpus));
+    std::vector<std::uint64_t> sums(counters), all(counters * possible_cpus());
     const std::uint32_t key = 0;
     if (bpf_map_lookup_elem(map, &key, all.data()) != 0)
         fail(ExitCode::kFailure, "reading the counters: {}", std::strerror(errno));

@@ -208,7 +208,8 @@ class Finder {
     }
 
     // Of functions that a macro has made on one line, and that call one another, the innermost has
-    // the names that the line shows: a call of them is one event.
+    // the names that the line shows: a call of them is one event. Where it has several statements
+    // of the line, a call would be several.
     void add_instances(const Instances& instances) {
         std::vector<const std::vector<StatementSite>*> inner_first;
         for (const auto& [instance, sites] : instances)
@@ -219,24 +220,33 @@ class Finder {
         std::set<std::uint64_t> called;
         for (const auto* sites : inner_first) {
             const StatementSite& first = sites->front();
-            if (called.contains(first.instance) || !add_instance(*sites)) continue;
+            const bool is_told_by_caller = sites->size() > 1 && has_any(instances, first);
+            if (is_told_by_caller || called.contains(first.instance) || !add_instance(*sites))
+                continue;
             called.insert(first.callers_here.begin(), first.callers_here.end());
         }
     }
+    static bool has_any(const Instances& instances, const StatementSite& callee) {
+        return std::ranges::any_of(
+            callee.callers_here, [&](std::uint64_t caller) { return instances.contains(caller); });
+    }
 
     // A statement may begin several times: the compiler copies code. The first one of the line
-    // runs before the others. What a macro has made has all its statements in one column, and
-    // begins with the first. False: none of them is a site.
+    // runs before the others. Of a whole function on the line that is its entry. False: none of
+    // them is a site.
     bool add_instance(const std::vector<StatementSite>& sites) {
+        const std::size_t before = question_.sites.size() + pending_.size();
+        const auto has_one = [&] { return question_.sites.size() + pending_.size() != before; };
+        const auto entry = std::ranges::find_if(sites, &StatementSite::is_entry_here);
+        if (entry != sites.end()) add(*entry);
+        if (has_one()) return true;
         std::vector<unsigned> columns;
         for (const StatementSite& site : sites)
             if (std::ranges::find(columns, site.column) == columns.end())
                 columns.push_back(site.column);
-        const std::size_t before = question_.sites.size() + pending_.size();
-        const auto has_one = [&] { return question_.sites.size() + pending_.size() != before; };
         for (const unsigned column : columns) {
             for (const StatementSite& site : sites)
-                if (site.column == column && !(site.is_made_here && has_one())) add(site);
+                if (site.column == column) add(site);
             if (has_one()) return true;
         }
         return false;

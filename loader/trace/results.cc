@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "decode/btf_util.h"
+#include "kernel/possible_cpus.h"
 #include "trace/cell.h"
 #include "trace/results_text.h"
 
@@ -77,9 +78,7 @@ void add(const ResultsOf& of, const Result& more, Result& to) {
 std::vector<Entry> read_all(const ResultsOf& of) {
     const bpf_map& map = map_of(of.object, "results");
     const std::size_t words = bpf_map__value_size(&map) / sizeof(std::uint64_t);
-    const int cpus = libbpf_num_possible_cpus();
-    if (cpus < 0) fail(ExitCode::kFailure, "counting the CPUs in /sys: {}", std::strerror(-cpus));
-    Words values(words * static_cast<std::size_t>(cpus));
+    Words values(words * possible_cpus());
     std::vector<Entry> entries;
     std::vector<std::byte> key(bpf_map__key_size(&map)), next(key.size());
     const void* previous = nullptr;

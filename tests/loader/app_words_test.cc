@@ -74,7 +74,7 @@ TEST(App, trace_says_what_does_not_go_together) {
         expect_usage_error({"trace", "vfs_read", option, next, "3"},
                            fmt::format("{}: its value is missing: {} is the next option (see "
                                        "--help)",
-                                       option == std::string("-c") ? "--command" : option, next));
+                                       option, next));
     for (const auto& [verb, option, next] :
          std::vector<std::tuple<const char*, const char*, const char*>>{
              {"count", "--comm", "-d"},
@@ -88,6 +88,11 @@ TEST(App, trace_says_what_does_not_go_together) {
                            fmt::format("{}: its value is missing: {} is the next option (see "
                                        "--help)",
                                        option, next));
+    // In one word with it, it is a value.
+    EXPECT_THAT(run_app({"count", "vfs_read", "--comm=-d", "--of"}).err,
+                testing::HasSubstr("unknown option --of"));
+    EXPECT_THAT(run_app({"trace", "vfs_read:+x", "--sum=-j"}).err,
+                testing::Not(testing::HasSubstr("its value is missing")));
     expect_usage_error({"trace", "--inline", "skb_put:return"},
                        "--inline: FUNC is the name of one function: skb_put:return is not");
     expect_usage_error({"trace", "_text+0x10:return"},

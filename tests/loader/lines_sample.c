@@ -73,3 +73,16 @@ CALL_DEFINE(made) { /* LINE: made */
     marks = number;
     return again ? number * 3 : marks;
 }
+
+static inline __attribute__((always_inline)) void repeated(long number) { /* LINE: repeated */
+    marks = number;
+}
+
+void repeating(void);
+
+/* The compiler copies it with all that is inlined there. */
+void repeating(void) {
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; ++i)
+        repeated(i);
+}

@@ -80,6 +80,12 @@ TEST_F(Lines, OfWhatAMacroMakesAreTheInnermostFunctions) {
     EXPECT_THAT(other.sites.front().about, testing::EndsWith("made"));
 }
 
+// Each copy is another call, also on the line on which the function begins.
+TEST_F(Lines, AreFoundInEachCopyThatTheCompilerHasMade) {
+    EXPECT_EQ(find(place("repeated")).sites.size(), 4U);
+    EXPECT_EQ(find("lines_sample.c:" + std::to_string(line("repeated") + 1)).sites.size(), 4U);
+}
+
 TEST_F(Lines, LeaveOutWhatIsRefused) {
     bool first = true;
     const Question question = find(place("add"), [&](const SiteSpec&) -> Judged {
@@ -162,10 +168,10 @@ TEST_F(Lines, OfAnInlinedFunctionAreItsInstances) {
                              [&] { find_sites(debug_, {accept}, question, notes_); }),
                 HasSubstr("it is a function of its own: probeload trace outer"));
     parse_place("ad", question);
-    EXPECT_THAT(
-        expect_error(ExitCode::kNoSuchSite,
-                     [&] { find_sites(debug_, {accept}, question, notes_); }),
-        HasSubstr("no function of this name that was inlined; it has add, do_made, half, once"));
+    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite,
+                             [&] { find_sites(debug_, {accept}, question, notes_); }),
+                HasSubstr("no function of this name that was inlined; it has add, do_made, half, "
+                          "once, repeated"));
 }
 
 TEST_F(Lines, WithoutAStatementNameTheNextOne) {

@@ -144,7 +144,7 @@ class Lines:
             self.site("a site of list", rest, ["kind"])
         elif kind == "counts":
             fields = fields_of(self.page.sections["count"].split("With `-i` a line of `counts`")[1])
-            counter = {name: fields.pop(name) for name in ["site", "count", "new"]}
+            counter = {name: fields.pop(name) for name in ["site", "address", "count", "new"]}
             self.check("counts", line, {name: fields[name] for name in ["seconds", "total", "top"]},
                        ["type"])
             for entry in line["top"]:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // What libprobeload counts and measures without a program.
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,9 +32,9 @@ bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
 }
 
-// Without how long it took, and what is new since the last look.
-std::string without_times(const std::string& text) {
-    return std::regex_replace(text, std::regex("\"(seconds|new)\":[0-9.e-]+"), "");
+// Without what is new since the last look.
+std::string without_news(const std::string& text) {
+    return std::regex_replace(text, std::regex("\"new\":[0-9]+"), "");
 }
 
 // Measures while `work` is done. The library prints nothing.
@@ -50,7 +51,7 @@ std::string measured(const probeload::Question& question,
     // It is over.
     measurement.stop();
     work();
-    EXPECT_EQ(without_times(measurement.results()), without_times(results));
+    EXPECT_EQ(without_news(measurement.results()), without_news(results));
     return results;
 }
 
@@ -198,6 +199,7 @@ TEST(Measurement, SaysWhatIsWrong) {
     error_of(PROBELOAD_REFUSED_SITE, {.place = "do_int3", .result = "count"});
     error_of(PROBELOAD_BAD_FILE,
              {.place = kGetpgid, .debuginfo = "/nonexistent", .result = "count lines"});
+    error_of(PROBELOAD_NO_SUCH_SITE, {.place = "0x10", .result = "cover"});
     probeload_question numbers{};
     numbers.place = kGetpgid;
     numbers.result = "count";
@@ -218,6 +220,45 @@ TEST(Measurement, SaysOfAPatternInANameThatItIsNone) {
         {.place = kGetpgid, .result = "count", .tasks = {.comm = "get*"}});
     EXPECT_TRUE(has(measurement.how(), "--comm get*: a name is compared as it is"))
         << measurement.how();
+}
+
+// What the kernel and libbpf then refuse is told by errors, and nothing is printed.
+TEST(Measurement, WithoutDescriptorsSaysSo) {
+    rlimit before{};
+    getrlimit(RLIMIT_NOFILE, &before);
+    for (const rlim_t most : {3, 5, 7, 9, 12})
+        for (const char* const result : {"hist rdi", "cover", "count", "latency"}) {
+            probeload::Question question{.place = kGetpgid, .result = result};
+            if (result == std::string("latency")) question.to = std::string(kGetpgid) + ":return";
+            testing::internal::CaptureStderr();
+            const rlimit few{most, before.rlim_max};
+            setrlimit(RLIMIT_NOFILE, &few);
+            try {
+                probeload::Measurement measurement(question);
+                measurement.stop();
+                EXPECT_NE(measurement.results(), "");
+            } catch (const probeload::Error& error) {
+                EXPECT_NE(error.code(), PROBELOAD_NO_SUCH_SITE) << most << error.what();
+                EXPECT_FALSE(has(error.what(), "max_size")) << most << error.what();
+            }
+            setrlimit(RLIMIT_NOFILE, &before);
+            EXPECT_EQ(testing::internal::GetCapturedStderr(), "") << most << result;
+        }
+}
+
+TEST(Measurement, ManyShareTheKernelsSymbols) {
+    const auto used_kib = [] {
+        std::ifstream status("/proc/self/status");
+        for (std::string line; std::getline(status, line);)
+            if (line.starts_with("VmRSS:")) return std::stoul(line.substr(6));
+        return 0UL;
+    };
+    std::vector<probeload::Measurement> all;
+    all.emplace_back(probeload::Question{.place = kGetpgid, .result = "count"});
+    const unsigned long one = used_kib();
+    for (int i = 0; i < 20; ++i)
+        all.emplace_back(probeload::Question{.place = kGetpgid, .result = "count"});
+    EXPECT_LT(used_kib() - one, 60'000U);
 }
 
 TEST(Measurement, TwoThreadsMeasureAtOnce) {
