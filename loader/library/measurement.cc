@@ -29,11 +29,11 @@ void refuse(bool given, const probeload_question& asked, const char* name) {
 }
 
 // As they are written in a shell, without quotes.
-Sites sites_of(const probeload_question& asked, SiteSpec (*parse)(std::string_view)) {
+Sites sites_of(const probeload_question& asked) {
     Sites sites;
     std::istringstream words(asked.place);
     for (std::string word; words >> word;) {
-        SiteSpec site = parse(word);
+        SiteSpec site = parse_site(word);
         if (std::ranges::find(sites, site) == sites.end()) sites.push_back(std::move(site));
     }
     if (sites.empty()) fail(ExitCode::kUsage, "the question's place is empty");
@@ -72,7 +72,7 @@ CountOptions count_options(const Beginning& with) {
     refuse(is_given(with.asked.debuginfo), with.asked, "debuginfo");
     CountOptions options;
     fill(with.asked, options);
-    options.sites = sites_of(with.asked, parse_site);
+    options.sites = sites_of(with.asked);
     return options;
 }
 
@@ -96,7 +96,7 @@ Made blocks(const Beginning& with, bool lines) {
     refuse(!lines && is_given(with.asked.debuginfo), with.asked, "debuginfo");
     BlockOptions options;
     fill(with.asked, options);
-    options.sites = sites_of(with.asked, parse_site);
+    options.sites = sites_of(with.asked);
     options.lines = lines;
     if (is_given(with.asked.debuginfo)) options.debuginfo = with.asked.debuginfo;
     return std::make_unique<BlockMeasurement>(options, with.symbolizer, with.stop);
@@ -111,7 +111,7 @@ Made coverage(const Beginning& with, bool lines) {
     CoverOptions options;
     options.json = true;
     options.tasks = tasks_of(with.asked);
-    options.sites = sites_of(with.asked, parse_site);
+    options.sites = sites_of(with.asked);
     options.lines = lines;
     options.once = (with.asked.flags & PROBELOAD_ONCE) != 0;
     if (is_given(with.asked.debuginfo)) options.debuginfo = with.asked.debuginfo;

@@ -9,9 +9,9 @@
  * probeload_message() says in a line what was wrong, where, and what to do. No call ends the
  * process, prints, takes a signal or starts a thread.
  *
- * Threads. An object, and a probe, is used by one thread at a time; different ones may be used at
- * once. While an object is opened or loaded, what libbpf prints for that thread is kept for the
- * message: do not call libbpf_set_print() meanwhile.
+ * Threads. An object, a probe and a measurement are used by one thread at a time; different ones
+ * may be used at once. While an object is opened or loaded, or something is measured, what libbpf
+ * prints for that thread is kept for the message: do not call libbpf_set_print() meanwhile.
  *
  * Ownership. What a call makes is the caller's to close or detach, in any order. Texts that come
  * back belong to the library, and live as long as their call says. File descriptors that come back
