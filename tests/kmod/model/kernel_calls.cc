@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 #include "failure.h"
@@ -72,6 +73,10 @@ void djk_exec_free(void* memory, size_t size) {
 // ---- Symbols and facts.
 
 unsigned int djk_symbol_find(const char* name, unsigned long* address, unsigned long*) {
+    if (name == std::string_view("_text")) {
+        *address = kernel->image.core().begin;
+        return DJPROBE_REASON_NONE;
+    }
     for (const Function& function : kernel->image.functions) {
         if (function.name != name || !is_live(function)) continue;
         *address = function.start;
