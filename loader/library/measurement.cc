@@ -76,11 +76,11 @@ CountOptions count_options(const Beginning& with) {
     return options;
 }
 
-Made count(const Beginning& with) {
+Made begin_count(const Beginning& with) {
     return std::make_unique<CountMeasurement>(count_options(with), with.symbolizer, with.stop);
 }
 
-Made histogram(const Beginning& with) {
+Made begin_histogram(const Beginning& with) {
     CountOptions options = count_options(with);
     if (options.sites.size() > 1 || options.sites.front().is_glob())
         fail(ExitCode::kUsage, "'{}': a histogram is of one place", with.asked.place);
@@ -90,7 +90,7 @@ Made histogram(const Beginning& with) {
     return std::make_unique<CountMeasurement>(options, with.symbolizer, with.stop);
 }
 
-Made blocks(const Beginning& with, bool lines) {
+Made begin_blocks(const Beginning& with, bool lines) {
     check_flags(with.asked, kTaskFlags);
     refuse(is_given(with.asked.condition), with.asked, "condition");
     refuse(!lines && is_given(with.asked.debuginfo), with.asked, "debuginfo");
@@ -102,7 +102,7 @@ Made blocks(const Beginning& with, bool lines) {
     return std::make_unique<BlockMeasurement>(options, with.symbolizer, with.stop);
 }
 
-Made coverage(const Beginning& with, bool lines) {
+Made begin_cover(const Beginning& with, bool lines) {
     check_flags(with.asked, kTaskFlags | PROBELOAD_ONCE);
     refuse(is_given(with.asked.condition), with.asked, "condition");
     refuse(is_given(with.asked.by), with.asked, "by");
@@ -118,7 +118,7 @@ Made coverage(const Beginning& with, bool lines) {
     return std::make_unique<CoverMeasurement>(options, with.symbolizer, with.stop);
 }
 
-Made latency(const Beginning& with) {
+Made begin_latency(const Beginning& with) {
     const probeload_question& asked = with.asked;
     check_flags(asked, 0);
     refuse(task_filters(asked).any(), asked, "a filter of tasks");
@@ -145,19 +145,20 @@ std::string in_single_spaces(const char* text) {
     return result;
 }
 
-Made begin(const Beginning& with) {
+Made begin_measurement(const Beginning& with) {
     const std::string result = in_single_spaces(with.asked.result);
-    if (result == "count") return count(with);
-    if (result == "count blocks") return blocks(with, false);
-    if (result == "count lines") return blocks(with, true);
-    if (result == "cover") return coverage(with, false);
-    if (result == "cover lines") return coverage(with, true);
-    if (result == "latency") return latency(with);
+    if (result == "count") return begin_count(with);
+    if (result == "count blocks") return begin_blocks(with, false);
+    if (result == "count lines") return begin_blocks(with, true);
+    if (result == "cover") return begin_cover(with, false);
+    if (result == "cover lines") return begin_cover(with, true);
+    if (result == "latency") return begin_latency(with);
     constexpr std::string_view kHistogram = "hist";
     const bool is_histogram = result == kHistogram || result.starts_with("hist ");
     if (is_histogram)
-        return histogram({with.asked, result.substr(std::min(kHistogram.size() + 1, result.size())),
-                          with.symbolizer, with.stop});
+        return begin_histogram({with.asked,
+                                result.substr(std::min(kHistogram.size() + 1, result.size())),
+                                with.symbolizer, with.stop});
     fail(ExitCode::kUsage,
          "result '{}': is none of count, hist OPERAND, count blocks, count lines, cover, cover "
          "lines, latency",
@@ -175,7 +176,7 @@ probeload_measurement::probeload_measurement(const probeload_question& question,
     refuse(is_given(asked.columns), asked, "columns");
     const LibbpfLog quiet(false);
     const KeptWords words;
-    measurement_ = begin({asked, "", symbolizer_, stop_});
+    measurement_ = begin_measurement({asked, "", symbolizer_, stop_});
     how_ = words.text();
 }
 
