@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -29,10 +30,12 @@ std::string function_name(const SiteSpec& site, Symbolizer& symbolizer) {
 // Of a function that is counted from the kernel's first byte the module takes its address.
 SiteSpec whole_function(const SiteSpec& site, Symbolizer& symbolizer) {
     if (!site.is_counted_from_text()) return site;
-    if (symbolizer.kallsyms().are_hidden())
-        fail(ExitCode::kNoPermission, "{}: its returns need its address, and {}", site.str(),
+    const std::optional<std::uint64_t> address = address_of(site, symbolizer.kallsyms());
+    if (!address)
+        fail(ExitCode::kNoPermission,
+             "{}: its returns need its address, which /proc/kallsyms does not show: {}", site.str(),
              why_hidden());
-    return {"", 0, address_of(site, symbolizer.kallsyms()).value()};
+    return {"", 0, *address};
 }
 
 // The modes to try, the better one first.

@@ -18,19 +18,13 @@
 #include <thread>
 #include <vector>
 
+#include "calls.h"
+
 namespace {
 
 using std::chrono::milliseconds;
 
-// No other task in the guest calls getpgid.
-constexpr const char* kGetpgid = "__x64_sys_getpgid";
-constexpr int kCalls = 1000;
 constexpr milliseconds kNow{0};
-
-void call_getpgid() {
-    for (int i = 0; i < kCalls; ++i)
-        syscall(SYS_getpgid, 0);
-}
 
 struct FileRead {  // struct event of vfs_read.bpf.c
     std::uint64_t ts_ns;

@@ -17,16 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "calls.h"
+
 namespace {
-
-// No other task in the guest calls getpgid.
-constexpr const char* kGetpgid = "__x64_sys_getpgid";
-constexpr int kCalls = 1000;
-
-void call_getpgid() {
-    for (int i = 0; i < kCalls; ++i)
-        syscall(SYS_getpgid, 0);
-}
 
 bool has(const std::string& text, const std::string& part) {
     return text.find(part) != std::string::npos;
