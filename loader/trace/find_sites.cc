@@ -207,9 +207,9 @@ class Finder {
              question_.place(), SourceLine{line.file, next}.str());
     }
 
-    // Of functions that a macro has made on one line, and that call one another, the innermost has
-    // the names that the line shows: a call of them is one event. Where it has several statements
-    // of the line, a call would be several.
+    // Of functions that a macro has made on one line, inlined in one another, the innermost has the
+    // names that the line shows: a call of them is one event. Where it has several statements of
+    // the line, a call would be several.
     void add_instances(const Instances& instances) {
         std::vector<const std::vector<StatementSite>*> inner_first;
         for (const auto& [instance, sites] : instances)
