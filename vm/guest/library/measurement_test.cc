@@ -251,7 +251,8 @@ TEST(Measurement, ManyShareTheKernelsSymbols) {
     const unsigned long one = used_kib();
     for (int i = 0; i < 20; ++i)
         all.emplace_back(probeload::Question{.place = kGetpgid, .result = "count"});
-    EXPECT_LT(used_kib() - one, 60'000U);
+    // Under pressure the kernel may also take pages back.
+    EXPECT_LT(used_kib(), one + 60'000U);
 }
 
 TEST(Measurement, TwoThreadsMeasureAtOnce) {
