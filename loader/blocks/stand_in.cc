@@ -366,4 +366,22 @@ std::vector<StandIn> StandIns::find(std::size_t function, std::uint64_t site) {
     return Finder(map_, function, graph_of(function), site).find();
 }
 
+bool StandIns::runs_as_often(std::size_t function, std::uint64_t site,
+                             const std::vector<std::uint64_t>& others) {
+    const Graph& graph = graph_of(function);
+    const auto mark_at = [&](std::uint64_t address) -> std::uint64_t {
+        const std::size_t block = find_block(graph.blocks, address);
+        return block == graph.blocks.size() ? 0 : graph.marks[block];
+    };
+    // What goes in comes out: marks add up where counts do.
+    std::uint64_t together = 0;
+    for (const std::uint64_t other : others) {
+        const std::uint64_t mark = mark_at(other);
+        if (mark == 0) return false;
+        together += mark;
+    }
+    const std::uint64_t own = mark_at(site);
+    return own != 0 && own == together;
+}
+
 }  // namespace djprobe::loader

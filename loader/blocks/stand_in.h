@@ -33,6 +33,11 @@ class StandIns {
     /// none.
     [[nodiscard]] std::vector<StandIn> find(std::size_t function, std::uint64_t site);
 
+    /// Does control come to `site` as often as to all of `others` together? All are the function's.
+    /// False: it is not known.
+    [[nodiscard]] bool runs_as_often(std::size_t function, std::uint64_t site,
+                                     const std::vector<std::uint64_t>& others);
+
     /// Where control goes in a function.
     struct Graph {
         FlowFacts facts;

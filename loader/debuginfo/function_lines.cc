@@ -33,8 +33,17 @@ std::string source_text(const LineSites& line, SourceText& source) {
     return fmt::format("{}{}[{}]", text, text.empty() ? "" : "  ", line.functions.front());
 }
 
+std::vector<std::string> names_of(const std::vector<StatementSite::Function>& functions) {
+    std::vector<std::string> names;
+    names.reserve(functions.size());
+    for (const StatementSite::Function& function : functions)
+        names.push_back(function.name);
+    return names;
+}
+
 bool is_of(const LineSites& line, const StatementSite& site) {
-    return line.line == site.line && line.file == site.file && line.functions == site.functions;
+    return line.line == site.line && line.file == site.file &&
+           line.functions == names_of(site.functions);
 }
 
 }  // namespace
@@ -45,11 +54,11 @@ std::vector<LineSites> lines_of(const std::vector<StatementSite>& statements,
     std::vector<std::uint64_t> of;  // the instance of each line
     for (const StatementSite& site : statements) {
         std::size_t i = 0;
-        while (i < lines.size() && !(is_of(lines[i], site) && of[i] == site.instance))
+        while (i < lines.size() && !(is_of(lines[i], site) && of[i] == site.instance()))
             ++i;
         if (i == lines.size()) {
-            lines.push_back({site.file, site.line, site.functions, {}});
-            of.push_back(site.instance);
+            lines.push_back({site.file, site.line, names_of(site.functions), {}});
+            of.push_back(site.instance());
         }
         std::vector<LineSites::Site>& sites = lines[i].sites;
         // Several statements of the line may begin at one instruction.

@@ -31,12 +31,12 @@ std::optional<StatementSite> site_of(const DwarfFile& debug, std::uint64_t offse
     if (!place) return std::nullopt;
     StatementSite site{
         entry, *place, call_file(*die), static_cast<unsigned>(number_of(*die, DW_AT_call_line)),
-        0,     {},     offset,          offset};
+        0,     {},     offset};
     for (Dwarf_Die& scope : debug.scopes_of(*die)) {
         const int tag = dwarf_tag(&scope);
         if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine) continue;
         const char* const name = dwarf_diename(&scope);
-        site.functions.emplace_back(name ? name : "");
+        site.functions.push_back({name ? name : "", dwarf_dieoffset(&scope), false});
     }
     return site;
 }

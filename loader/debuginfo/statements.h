@@ -2,6 +2,7 @@
 // Where statements of the source begin, by a file with debug information.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -16,14 +17,30 @@ struct StatementSite {
     SymbolPlace place;
     std::string file;  ///< as the debug information names it
     unsigned line, column;
+    struct Function {
+        std::string name;
+        std::uint64_t instance;  ///< a number of its own for each copy that was inlined
+        bool is_called_here;     ///< on this line, by the next one
+
+        bool operator==(const Function&) const = default;
+    };
     /// The function that the statement is of, then those that it was inlined into.
-    std::vector<std::string> functions;
-    std::uint64_t instance;  ///< a number of its own for each copy that was inlined
-    std::uint64_t scope;     ///< what the statement stands in, for variables_at()
+    std::vector<Function> functions;
+    std::uint64_t scope;  ///< what the statement stands in, for variables_at()
     /// It is the first instruction of a function that is written on this line.
     bool is_entry_here = false;
-    /// The instances of its callers that have called it, or one another, on this line.
-    std::vector<std::uint64_t> callers_here{};
+    /// Out of a function that was inlined, in front of its other code or behind.
+    bool is_moved = false;
+
+    /// That of the function that it is of; 0: none is known.
+    [[nodiscard]] std::uint64_t instance() const {
+        return functions.empty() ? 0 : functions.front().instance;
+    }
+    [[nodiscard]] bool is_inlined_in(std::uint64_t caller) const {
+        return caller != instance() && std::ranges::any_of(functions, [&](const Function& one) {
+                   return one.instance == caller;
+               });
+    }
 };
 
 /// What the user may write for a line.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Where a trace probes what takes no probe itself, in the running kernel.
+// What the running kernel's text tells of a trace's sites.
 #pragma once
 
 #include "trace/find_sites.h"
@@ -7,6 +7,6 @@
 namespace djprobe::loader {
 
 /// Reads the kernel's text when it is asked for the first time.
-FindBeside beside_in_running_kernel();
+Judgement judgement_in_running_kernel(Judge judge);
 
 }  // namespace djprobe::loader

@@ -15,6 +15,7 @@
 #include "debuginfo/inlined.h"
 #include "debuginfo/source_files.h"
 #include "debuginfo/statements.h"
+#include "debuginfo/whole_functions.h"
 #include "kernel/pt_regs.h"
 #include "trace/suggest.h"
 
@@ -64,8 +65,8 @@ class Finder {
         if (question_.inlined) return add_inlined();
         if (!question_.line) return add_instruction();
         Instances instances;
-        for (StatementSite& site : statements())
-            instances[site.instance].push_back(std::move(site));
+        for (StatementSite& site : events())
+            instances[site.instance()].push_back(std::move(site));
         if (instances.size() > kMost)
             fail(ExitCode::kUsage,
                  "{}: is in {} places, more than {}: 'probeload lines FUNC' shows those of a "
@@ -132,6 +133,31 @@ class Finder {
         return suggest(question_.bare_function(), function.others);
     }
 
+    // The compiler may move a part of a line out of the function that was inlined, in front of its
+    // code or behind: that is no event beside the function's. A copy is.
+    std::vector<StatementSite> events() {
+        std::vector<StatementSite> sites = with_whole_functions_once(debug_, statements());
+        const std::vector<StatementSite> all = sites;
+        std::erase_if(sites, [&](const StatementSite& site) {
+            return site.is_moved && is_part_of_others(site, all);
+        });
+        return sites;
+    }
+    [[nodiscard]] bool is_part_of_others(const StatementSite& moved,
+                                         const std::vector<StatementSite>& all) const {
+        const auto runs_with = [&](const std::vector<SiteSpec>& others) {
+            return kernel_.runs_as_often(in_module(moved.place), others);
+        };
+        std::map<std::uint64_t, std::vector<SiteSpec>> inlined;
+        for (const StatementSite& other : all)
+            if (!other.is_moved && other.is_inlined_in(moved.instance()))
+                inlined[other.instance()].push_back(in_module(other.place));
+        return std::ranges::any_of(inlined, [&](const auto& one) {
+            return runs_with(one.second) ||
+                   std::ranges::any_of(one.second,
+                                       [&](const SiteSpec& site) { return runs_with({site}); });
+        });
+    }
     std::vector<StatementSite> statements() {
         const LinePlace& place = *question_.line;
         if (place.function.empty()) return of_file({place.file, place.line});
@@ -208,27 +234,29 @@ class Finder {
     }
 
     // Of functions that a macro has made on one line, inlined in one another, the innermost has the
-    // names that the line shows: a call of them is one event. Where it has several statements of
-    // the line, a call would be several.
+    // names that the line shows: a call of them is one event.
     void add_instances(const Instances& instances) {
         std::vector<const std::vector<StatementSite>*> inner_first;
         for (const auto& [instance, sites] : instances)
             inner_first.push_back(&sites);
         std::ranges::stable_sort(inner_first, std::greater(), [](const auto* sites) {
-            return sites->front().callers_here.size();
+            return callers_here(sites->front()).size();
         });
         std::set<std::uint64_t> called;
         for (const auto* sites : inner_first) {
             const StatementSite& first = sites->front();
-            const bool is_told_by_caller = sites->size() > 1 && has_any(instances, first);
-            if (is_told_by_caller || called.contains(first.instance) || !add_instance(*sites))
-                continue;
-            called.insert(first.callers_here.begin(), first.callers_here.end());
+            if (called.contains(first.instance()) || !add_instance(*sites)) continue;
+            called.merge(callers_here(first));
         }
     }
-    static bool has_any(const Instances& instances, const StatementSite& callee) {
-        return std::ranges::any_of(
-            callee.callers_here, [&](std::uint64_t caller) { return instances.contains(caller); });
+    // The instances that have called it, or one another, on this line.
+    static std::set<std::uint64_t> callers_here(const StatementSite& site) {
+        std::set<std::uint64_t> callers;
+        for (std::size_t i = 0; i + 1 < site.functions.size(); ++i) {
+            if (!site.functions[i].is_called_here) break;
+            callers.insert(site.functions[i + 1].instance);
+        }
+        return callers;
     }
 
     // A statement may begin several times: the compiler copies code. The first one of the line
@@ -381,7 +409,7 @@ class Finder {
     static std::string about(const StatementSite& site) {
         std::string about = SourceLine{site.file, site.line}.str();
         for (std::size_t i = 0; i < site.functions.size(); ++i)
-            about += (i == 0 ? ", " : " in ") + site.functions[i];
+            about += (i == 0 ? ", " : " in ") + site.functions[i].name;
         return about;
     }
 

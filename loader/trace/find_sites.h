@@ -32,10 +32,14 @@ struct Beside {
 /// there are such. Empty: none are known.
 using FindBeside = std::function<std::vector<Beside>(const SiteSpec&)>;
 
+/// Does control come to a site exactly as often as to all these together? False: it is not known.
+using RunsAsOften = std::function<bool(const SiteSpec&, const std::vector<SiteSpec>& together)>;
+
 /// What is known of the kernel that is traced.
 struct Judgement {
     Judge judge;
     FindBeside beside = [](const SiteSpec&) { return std::vector<Beside>(); };
+    RunsAsOften runs_as_often = [](const SiteSpec&, const auto&) { return false; };
 };
 
 /// What the user should know of the sites: a line each.

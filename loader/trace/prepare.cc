@@ -68,7 +68,7 @@ Judgement judgement_of(const TraceOptions& options) {
         if (answer.verdict == DJPROBE_VERDICT_REFUSED) return {.refused = why};
         return {.int3 = why};
     };
-    return {judge, beside_in_running_kernel()};
+    return judgement_in_running_kernel(judge);
 }
 
 // What is misspelt is no whole function. Types lack some functions that the kernel has.

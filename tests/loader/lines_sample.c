@@ -86,3 +86,82 @@ void repeating(void) {
     for (int i = 0; i < 4; ++i)
         repeated(i);
 }
+
+static inline __attribute__((always_inline)) void once_each(void (*step)(long), long number) {
+    step(number);
+    marks = number;
+    step(number + 1);
+}
+
+/* As RB_DECLARE_CALLBACKS() does it: all of the functions is on the line that names the macro. */
+#define WHOLE_DEFINE(name)                                                          \
+    static inline __attribute__((always_inline)) void name##_step(long number) {    \
+        marks = number;                                                             \
+        if (number > 3) marks = number * 3;                                         \
+        marks = number + 1;                                                         \
+    }                                                                               \
+    static inline __attribute__((always_inline)) void name##_inlined(long number) { \
+        marks = number;                                                             \
+        if (number > 5) marks = number * 5;                                         \
+        once_each(name##_step, number);                                             \
+        marks = number + 2;                                                         \
+    }                                                                               \
+    void name(long number);                                                         \
+    void name(long number) {                                                        \
+        marks = number;                                                             \
+        if (number > 7) name##_inlined(number);                                     \
+        once_each(name##_step, number);                                             \
+        marks = number + 3;                                                         \
+    }
+
+WHOLE_DEFINE(whole) /* LINE: whole */
+
+void calls_whole(long number);
+
+void calls_whole(long number) {
+    marks = number;
+    whole_inlined(number);
+    if (number == 9) whole_inlined(number + 1);
+    once_each(whole_step, number);
+}
+
+static inline __attribute__((always_inline)) long chosen(long policy, long nice) {
+    if (policy == 6) return -1;
+    if (policy == 1 || policy == 2) return 99 - nice;
+    return nice + 120;
+}
+
+/* Its body is what it calls, which the compiler copies. */
+static inline __attribute__((always_inline)) long choice(const struct pair* pair) { /* LINE: head */
+    return chosen(pair->low, pair->high - 120);
+}
+
+void choosing(struct pair* pair, long policy, long nice);
+
+void choosing(struct pair* pair, long policy, long nice) {
+    marks = 1;
+    if (nice < 5) return;
+    pair->low = policy;
+    if (policy == 6)
+        marks = 6;
+    else if (policy == 0 || policy == 3)
+        pair->high = nice + 120;
+    marks = choice(pair);
+    fill(pair);
+}
+
+enum { kEarly = __LINE__ + 3 };
+
+static inline __attribute__((always_inline)) void early(long number) {
+    marks = number * 3; /* LINE: early */
+}
+
+void moving(long number);
+
+void moving(long number) {
+    marks = 1;
+    /* As if the compiler had moved a part of the line here. */
+    __asm__ volatile(".loc 1 %c0 11\n\tnop" ::"i"(kEarly));
+    marks = 2;
+    early(number);
+}

@@ -80,10 +80,53 @@ TEST_F(Lines, OfWhatAMacroMakesAreTheInnermostFunctions) {
     EXPECT_THAT(other.sites.front().about, testing::EndsWith("made"));
 }
 
+// All their statements have one place in the source. What a function calls on its own line is a
+// part of it, whichever functions are between.
+TEST_F(Lines, ThatAMacroWritesWholeFunctionsOnAreTheirCalls) {
+    const Question question = find(place("whole"));
+    std::vector<std::string> functions;
+    for (const TraceSite& site : question.sites)
+        functions.push_back(site.about.substr(site.about.find(", ") + 2));
+    const char* const step = "whole_step in once_each in calls_whole";
+    const char* const inlined = "whole_inlined in calls_whole";
+    EXPECT_THAT(functions, testing::UnorderedElementsAre("whole", inlined, inlined, step, step));
+    const auto whole = std::ranges::find(question.sites, "whole",
+                                         [](const TraceSite& site) { return site.site.symbol; });
+    ASSERT_NE(whole, question.sites.end());
+    EXPECT_EQ(whole->site.offset, 0U);
+    EXPECT_EQ(variable(*whole, "number").location.text, "ctx->di");
+}
+
 // Each copy is another call, also on the line on which the function begins.
 TEST_F(Lines, AreFoundInEachCopyThatTheCompilerHasMade) {
     EXPECT_EQ(find(place("repeated")).sites.size(), 4U);
     EXPECT_EQ(find("lines_sample.c:" + std::to_string(line("repeated") + 1)).sites.size(), 4U);
+    EXPECT_EQ(find(place("head")).sites.size(), 3U);
+}
+
+// The compiler may move a part of a line out of the function that was inlined. It may be a copy,
+// too: how often it runs tells the one from the other.
+TEST_F(Lines, AreNoEventBesideThemselvesWhereAPartHasMoved) {
+    const auto sites_where = [&](const RunsAsOften& runs_as_often) {
+        Question question;
+        parse_place(place("early"), question);
+        Judgement kernel{accept};
+        kernel.runs_as_often = runs_as_often;
+        find_sites(debug_, kernel, question, notes_);
+        return question.sites;
+    };
+    const std::vector<TraceSite> both = sites_where([](const auto&, const auto&) { return false; });
+    ASSERT_EQ(both.size(), 2U);
+    std::vector<std::pair<SiteSpec, std::vector<SiteSpec>>> asked;
+    const std::vector<TraceSite> one = sites_where([&](const SiteSpec& moved, const auto& others) {
+        asked.emplace_back(moved, others);
+        return true;
+    });
+    ASSERT_EQ(one.size(), 1U);
+    EXPECT_THAT(one.front().about, HasSubstr(", early in moving"));
+    ASSERT_EQ(asked.size(), 1U);
+    EXPECT_THAT(asked.front().second, ElementsAre(one.front().site));
+    EXPECT_NE(asked.front().first, one.front().site);
 }
 
 TEST_F(Lines, LeaveOutWhatIsRefused) {
@@ -170,8 +213,7 @@ TEST_F(Lines, OfAnInlinedFunctionAreItsInstances) {
     parse_place("ad", question);
     EXPECT_THAT(expect_error(ExitCode::kNoSuchSite,
                              [&] { find_sites(debug_, {accept}, question, notes_); }),
-                HasSubstr("no function of this name that was inlined; it has add, do_made, half, "
-                          "once, repeated"));
+                HasSubstr("no function of this name that was inlined; did you mean add?"));
 }
 
 TEST_F(Lines, WithoutAStatementNameTheNextOne) {
@@ -188,7 +230,7 @@ TEST_F(Lines, WithoutAStatementNameTheNextOne) {
     EXPECT_THAT(expect_error(ExitCode::kNoSuchSite, [&] { find("nosuch:+1"); }),
                 HasSubstr("has no function nosuch"));
     EXPECT_THAT(expect_error(ExitCode::kNoSuchSite, [&] { find("shadwoed:+1"); }),
-                testing::ContainsRegex("has no function shadwoed; it has .*shadowed"));
+                HasSubstr("has no function shadwoed; did you mean shadowed?"));
 }
 
 // The next line of the file may be another function's.

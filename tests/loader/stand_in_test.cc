@@ -210,6 +210,41 @@ TEST_F(StandIn_, ForAnyInstructionRunsAsOften) {
     expect_static_calls_to_be_behind();
 }
 
+// As one other, or as two together: the two ways on behind a branch, for instance.
+TEST_F(StandIn_, OthersThatRunAsOftenAreKnown) {
+    unsigned pairs = 0, sums = 0;
+    for (std::size_t function = 0; function < map_.functions().size(); ++function) {
+        const Code& code = map_.functions()[function].code;
+        if (random_() % 40 != 0 || map_.forbidden(function) || code.bytes.empty()) continue;
+        FlowFacts facts;
+        Refusal refused = find_flow_facts(map_, function, facts);
+        if (refused) continue;
+        const std::vector<Block> blocks = find_blocks(facts, refused);
+        if (blocks.size() < 3) continue;
+        Walks walks(map_, function);
+        walks.run(random_);
+        const auto some = [&] { return blocks[random_() % blocks.size()].range.begin; };
+        const auto expect = [&](std::uint64_t site, const std::vector<std::uint64_t>& others) {
+            if (!stand_ins_.runs_as_often(function, site, others)) return 0U;
+            std::uint64_t sum = 0;
+            for (const std::uint64_t other : others)
+                sum += walks.count(other);
+            EXPECT_EQ(sum, walks.count(site)) << map_.describe(site);
+            return 1U;
+        };
+        for (int i = 0; i < 20; ++i)
+            pairs += expect(some(), {some()});
+        for (const Block& block : blocks)
+            if (block.next.size() == 2)
+                sums += expect(block.range.begin, {blocks[block.next[0]].range.begin,
+                                                   blocks[block.next[1]].range.begin});
+        EXPECT_FALSE(stand_ins_.runs_as_often(function, some(), {}));
+        EXPECT_FALSE(stand_ins_.runs_as_often(function, some(), {code.address - 1}));
+    }
+    EXPECT_GT(pairs, 500U);
+    EXPECT_GT(sums, 500U);
+}
+
 TEST_F(StandIn_, ForAnEndbrAndAWarningIsBehindIt) {
     const std::uint64_t address = image_.require("vfs_read");
     const std::size_t function = map_.find(address);
