@@ -100,6 +100,30 @@ std::vector<bool> reached_from(const std::vector<Block>& blocks,
     return reached;
 }
 
+// Control comes to the other one by it alone. In a loop what runs as often may do so before it.
+bool comes_before(const std::vector<Block>& blocks, std::size_t one, std::size_t other) {
+    std::vector<std::size_t> begin;
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+        if (blocks[i].arrives) begin.push_back(i);
+    return !reached_from(blocks, begin, one)[other];
+}
+
+// Control goes from the one to the other in any case.
+bool leads_to(const std::vector<Block>& blocks, std::size_t one, std::size_t other) {
+    const std::vector<bool> reached = reached_from(blocks, {one}, other);
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+        if (reached[i] && i != other && blocks[i].leaves) return false;
+    return reached[other];
+}
+
+// Where control may come within the same call. The first block is where calls begin.
+std::vector<std::size_t> ways_on(const std::vector<Block>& blocks, std::size_t from) {
+    std::vector<std::size_t> ways = blocks[from].next;
+    for (std::size_t i = 1; i < blocks.size(); ++i)
+        if (blocks[i].arrives) ways.push_back(i);
+    return ways;
+}
+
 class Finder {
   public:
     Finder(const TextMap& map, std::size_t function, const StandIns::Graph& graph,
@@ -254,7 +278,7 @@ class Finder {
         Changes changes;
         if (take_first(graph_.blocks[own], site_, changes, nearest)) return list(nearest);
         for (const std::size_t block : like(own)) {
-            if (!comes_before(own, block)) continue;
+            if (!comes_before(graph_.blocks, own, block)) continue;
             Changes between = changes;
             add_between(own, block, between);
             if (take_first(graph_.blocks[block], graph_.blocks[block].range.begin, between,
@@ -285,7 +309,7 @@ class Finder {
         std::optional<StandIn> nearest;
         const Changes changes = changes_before_site(own);
         for (const std::size_t block : like(own)) {
-            if (!comes_before(block, own)) continue;
+            if (!comes_before(graph_.blocks, block, own)) continue;
             Changes between = changes;
             add_between(block, own, between);
             if (take_last(graph_.blocks[block], between, nearest)) break;
@@ -325,13 +349,6 @@ class Finder {
                 found.push_back(i);
         std::ranges::stable_sort(found, {}, distance);
         return found;
-    }
-    // Control comes to the other one by it alone. In a loop what runs as often may do so before it.
-    [[nodiscard]] bool comes_before(std::size_t one, std::size_t other) const {
-        std::vector<std::size_t> begin;
-        for (std::size_t i = 0; i < graph_.blocks.size(); ++i)
-            if (graph_.blocks[i].arrives) begin.push_back(i);
-        return !reached_from(graph_.blocks, begin, one)[other];
     }
     void add_between(std::size_t from, std::size_t to, Changes& changes) const {
         const std::vector<bool> reached = reached_from(graph_.blocks, graph_.blocks[from].next, to);
@@ -382,6 +399,16 @@ bool StandIns::runs_as_often(std::size_t function, std::uint64_t site,
     }
     const std::uint64_t own = mark_at(site);
     return own != 0 && own == together;
+}
+
+bool StandIns::runs_with(std::size_t function, std::uint64_t site, std::uint64_t other) {
+    const std::vector<Block>& blocks = graph_of(function).blocks;
+    const std::size_t own = find_block(blocks, site), with = find_block(blocks, other);
+    if (own == blocks.size() || with == blocks.size()) return false;
+    if (own == with) return true;
+    // Not again before the other one has run: neither is in a loop that the other is not in.
+    if (reached_from(blocks, ways_on(blocks, own), with)[own]) return false;
+    return comes_before(blocks, with, own) || leads_to(blocks, own, with);
 }
 
 }  // namespace djprobe::loader

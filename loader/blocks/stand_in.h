@@ -38,6 +38,11 @@ class StandIns {
     [[nodiscard]] bool runs_as_often(std::size_t function, std::uint64_t site,
                                      const std::vector<std::uint64_t>& others);
 
+    /// Does each run of `site` go with one of another instruction of the function? That runs before
+    /// it or behind it in any case, as far as what is called returns, and once for each. False: it
+    /// is not known.
+    [[nodiscard]] bool runs_with(std::size_t function, std::uint64_t site, std::uint64_t other);
+
     /// Where control goes in a function.
     struct Graph {
         FlowFacts facts;

@@ -41,7 +41,27 @@ std::optional<StatementSite> site_of(const DwarfFile& debug, std::uint64_t offse
     return site;
 }
 
+void add_instances(Dwarf_Die in, const std::string& name, std::vector<std::uint64_t>& instances) {
+    Dwarf_Die child;
+    for (int more = dwarf_child(&in, &child); more == 0; more = dwarf_siblingof(&child, &child)) {
+        const int tag = dwarf_tag(&child);
+        if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_lexical_block) continue;
+        const char* const own = dwarf_diename(&child);
+        if (tag == DW_TAG_inlined_subroutine && own && own == name)
+            instances.push_back(dwarf_dieoffset(&child));
+        add_instances(child, name, instances);
+    }
+}
+
 }  // namespace
+
+std::vector<std::uint64_t> instances_in(const DwarfFile& debug, std::uint64_t function,
+                                        const std::string& name) {
+    std::vector<std::uint64_t> instances;
+    const std::optional<Dwarf_Die> die = debug.die_at(function);
+    if (die) add_instances(*die, name, instances);
+    return instances;
+}
 
 InlinedFunction inlined_function(const DwarfFile& debug, const std::string& name) {
     const InlinedIndex index = InlinedIndex::of(debug);

@@ -18,4 +18,8 @@ struct InlinedFunction {
 /// All of a kernel's are found once for each build, and then kept in the user's cache.
 InlinedFunction inlined_function(const DwarfFile& debug, const std::string& name);
 
+/// The instances of `name` that were inlined into a function, or into another instance.
+std::vector<std::uint64_t> instances_in(const DwarfFile& debug, std::uint64_t function,
+                                        const std::string& name);
+
 }  // namespace djprobe::loader

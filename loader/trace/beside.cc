@@ -43,6 +43,12 @@ class RunningText {
                function_->stand_ins.runs_as_often(at->function, at->address, others);
     }
 
+    bool runs_with(const SiteSpec& site, const SiteSpec& with) {
+        const auto other = find(with), at = find(site);
+        return at && other &&
+               function_->stand_ins.runs_with(at->function, at->address, other->address);
+    }
+
   private:
     struct Place {
         std::uint64_t symbol, address;
@@ -92,21 +98,21 @@ class RunningText {
 Judgement judgement_in_running_kernel(Judge judge) {
     const auto text = std::make_shared<RunningText>();
     // Without the kernel's text nothing is known: a site that needs another stays out.
+    const auto known = []<typename Ask>(const Ask& ask) -> decltype(ask()) {
+        try {
+            return ask();
+        } catch (const Error&) {
+            return {};
+        }
+    };
     return {std::move(judge),
-            [text](const SiteSpec& site) -> std::vector<Beside> {
-                try {
-                    return text->beside(site);
-                } catch (const Error&) {
-                    return {};
-                }
-            },
-            [text](const SiteSpec& site, const std::vector<SiteSpec>& together) {
-                try {
-                    return text->runs_as_often(site, together);
-                } catch (const Error&) {
-                    return false;
-                }
-            }};
+            [=](const SiteSpec& site) { return known([&] { return text->beside(site); }); },
+            {[=](const SiteSpec& site, const std::vector<SiteSpec>& together) {
+                 return known([&] { return text->runs_as_often(site, together); });
+             },
+             [=](const SiteSpec& site, const SiteSpec& other) {
+                 return known([&] { return text->runs_with(site, other); });
+             }}};
 }
 
 }  // namespace djprobe::loader

@@ -17,6 +17,7 @@
 #include "debuginfo/statements.h"
 #include "debuginfo/whole_functions.h"
 #include "kernel/pt_regs.h"
+#include "trace/moved_parts.h"
 #include "trace/suggest.h"
 
 namespace djprobe::loader {
@@ -133,30 +134,10 @@ class Finder {
         return suggest(question_.bare_function(), function.others);
     }
 
-    // The compiler may move a part of a line out of the function that was inlined, in front of its
-    // code or behind: that is no event beside the function's. A copy is.
     std::vector<StatementSite> events() {
-        std::vector<StatementSite> sites = with_whole_functions_once(debug_, statements());
-        const std::vector<StatementSite> all = sites;
-        std::erase_if(sites, [&](const StatementSite& site) {
-            return site.is_moved && is_part_of_others(site, all);
-        });
-        return sites;
-    }
-    [[nodiscard]] bool is_part_of_others(const StatementSite& moved,
-                                         const std::vector<StatementSite>& all) const {
-        const auto runs_with = [&](const std::vector<SiteSpec>& others) {
-            return kernel_.runs_as_often(in_module(moved.place), others);
-        };
-        std::map<std::uint64_t, std::vector<SiteSpec>> inlined;
-        for (const StatementSite& other : all)
-            if (!other.is_moved && other.is_inlined_in(moved.instance()))
-                inlined[other.instance()].push_back(in_module(other.place));
-        return std::ranges::any_of(inlined, [&](const auto& one) {
-            return runs_with(one.second) ||
-                   std::ranges::any_of(one.second,
-                                       [&](const SiteSpec& site) { return runs_with({site}); });
-        });
+        const auto in = [this](const SymbolPlace& place) { return in_module(place); };
+        return without_moved_parts(debug_, with_whole_functions_once(debug_, statements()), in,
+                                   kernel_.flow);
     }
     std::vector<StatementSite> statements() {
         const LinePlace& place = *question_.line;

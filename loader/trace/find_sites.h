@@ -32,14 +32,21 @@ struct Beside {
 /// there are such. Empty: none are known.
 using FindBeside = std::function<std::vector<Beside>(const SiteSpec&)>;
 
-/// Does control come to a site exactly as often as to all these together? False: it is not known.
-using RunsAsOften = std::function<bool(const SiteSpec&, const std::vector<SiteSpec>& together)>;
+/// How control goes between sites of one function. False: it is not known.
+struct SiteFlow {
+    /// Does it come to `site` exactly as often as to all these together?
+    std::function<bool(const SiteSpec& site, const std::vector<SiteSpec>& together)> runs_as_often =
+        [](const auto&, const auto&) { return false; };
+    /// Does each run of `site` go with one of the other, which comes first or in any case then?
+    std::function<bool(const SiteSpec& site, const SiteSpec& other)> runs_with =
+        [](const auto&, const auto&) { return false; };
+};
 
 /// What is known of the kernel that is traced.
 struct Judgement {
     Judge judge;
     FindBeside beside = [](const SiteSpec&) { return std::vector<Beside>(); };
-    RunsAsOften runs_as_often = [](const SiteSpec&, const auto&) { return false; };
+    SiteFlow flow{};
 };
 
 /// What the user should know of the sites: a line each.

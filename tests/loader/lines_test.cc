@@ -105,28 +105,34 @@ TEST_F(Lines, AreFoundInEachCopyThatTheCompilerHasMade) {
 }
 
 // The compiler may move a part of a line out of the function that was inlined. It may be a copy,
-// too: how often it runs tells the one from the other.
+// too: how control goes tells the one from the other.
 TEST_F(Lines, AreNoEventBesideThemselvesWhereAPartHasMoved) {
-    const auto sites_where = [&](const RunsAsOften& runs_as_often) {
+    const auto sites_where = [&](const SiteFlow& flow) {
         Question question;
         parse_place(place("early"), question);
-        Judgement kernel{accept};
-        kernel.runs_as_often = runs_as_often;
-        find_sites(debug_, kernel, question, notes_);
+        find_sites(debug_, {.judge = accept, .flow = flow}, question, notes_);
         return question.sites;
     };
-    const std::vector<TraceSite> both = sites_where([](const auto&, const auto&) { return false; });
+    const std::vector<TraceSite> both = sites_where({});
     ASSERT_EQ(both.size(), 2U);
-    std::vector<std::pair<SiteSpec, std::vector<SiteSpec>>> asked;
-    const std::vector<TraceSite> one = sites_where([&](const SiteSpec& moved, const auto& others) {
-        asked.emplace_back(moved, others);
-        return true;
-    });
-    ASSERT_EQ(one.size(), 1U);
-    EXPECT_THAT(one.front().about, HasSubstr(", early in moving"));
-    ASSERT_EQ(asked.size(), 1U);
-    EXPECT_THAT(asked.front().second, ElementsAre(one.front().site));
-    EXPECT_NE(asked.front().first, one.front().site);
+    EXPECT_THAT(both.front().about, testing::EndsWith(", early in moving"));
+    EXPECT_THAT(both.back().about, testing::EndsWith(", moving"));
+    const SiteSpec inlined = both.front().site, moved = both.back().site;
+    const auto as_often = [&](const SiteSpec& site, const std::vector<SiteSpec>& together) {
+        return site == moved && together == std::vector{inlined};
+    };
+    const auto sites = [&](const SiteFlow& flow) {
+        std::vector<SiteSpec> sites;
+        for (const TraceSite& one : sites_where(flow))
+            sites.push_back(one.site);
+        return sites;
+    };
+    EXPECT_THAT(sites({.runs_as_often = as_often}), ElementsAre(inlined));
+    const auto only = [](const SiteSpec& one, const SiteSpec& other) {
+        return [=](const SiteSpec& site, const SiteSpec& by) { return site == one && by == other; };
+    };
+    EXPECT_THAT(sites({.runs_with = only(moved, inlined)}), ElementsAre(inlined));
+    EXPECT_THAT(sites({.runs_with = only(inlined, moved)}), ElementsAre(moved));
 }
 
 TEST_F(Lines, LeaveOutWhatIsRefused) {

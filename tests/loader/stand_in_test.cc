@@ -212,7 +212,7 @@ TEST_F(StandIn_, ForAnyInstructionRunsAsOften) {
 
 // As one other, or as two together: the two ways on behind a branch, for instance.
 TEST_F(StandIn_, OthersThatRunAsOftenAreKnown) {
-    unsigned pairs = 0, sums = 0;
+    unsigned pairs = 0, sums = 0, with = 0;
     for (std::size_t function = 0; function < map_.functions().size(); ++function) {
         const Code& code = map_.functions()[function].code;
         if (random_() % 40 != 0 || map_.forbidden(function) || code.bytes.empty()) continue;
@@ -238,11 +238,18 @@ TEST_F(StandIn_, OthersThatRunAsOftenAreKnown) {
             if (block.next.size() == 2)
                 sums += expect(block.range.begin, {blocks[block.next[0]].range.begin,
                                                    blocks[block.next[1]].range.begin});
+        for (int i = 0; i < 20; ++i) {
+            const std::uint64_t site = some(), by = some();
+            if (site == by || !stand_ins_.runs_with(function, site, by)) continue;
+            ++with;
+            EXPECT_LE(walks.count(site), walks.count(by)) << map_.describe(site);
+        }
         EXPECT_FALSE(stand_ins_.runs_as_often(function, some(), {}));
         EXPECT_FALSE(stand_ins_.runs_as_often(function, some(), {code.address - 1}));
     }
     EXPECT_GT(pairs, 500U);
     EXPECT_GT(sums, 500U);
+    EXPECT_GT(with, 500U);
 }
 
 TEST_F(StandIn_, ForAnEndbrAndAWarningIsBehindIt) {
