@@ -401,7 +401,7 @@ bool StandIns::runs_as_often(std::size_t function, std::uint64_t site,
     return own != 0 && own == together;
 }
 
-bool StandIns::runs_with(std::size_t function, std::uint64_t site, std::uint64_t other) {
+bool StandIns::never_runs_without(std::size_t function, std::uint64_t site, std::uint64_t other) {
     const std::vector<Block>& blocks = graph_of(function).blocks;
     const std::size_t own = find_block(blocks, site), with = find_block(blocks, other);
     if (own == blocks.size() || with == blocks.size()) return false;
@@ -409,6 +409,21 @@ bool StandIns::runs_with(std::size_t function, std::uint64_t site, std::uint64_t
     // Not again before the other one has run: neither is in a loop that the other is not in.
     if (reached_from(blocks, ways_on(blocks, own), with)[own]) return false;
     return comes_before(blocks, with, own) || leads_to(blocks, own, with);
+}
+
+bool StandIns::runs_instead_of(std::size_t function, std::uint64_t site, std::uint64_t other) {
+    const std::vector<Block>& blocks = graph_of(function).blocks;
+    const std::size_t one = find_block(blocks, site), two = find_block(blocks, other);
+    if (one == two || one == blocks.size() || two == blocks.size()) return false;
+    const auto parts_them = [&](std::size_t fork) {
+        return fork != one && fork != two && blocks[fork].next.size() > 1 &&
+               comes_before(blocks, fork, one) && comes_before(blocks, fork, two) &&
+               !reached_from(blocks, ways_on(blocks, one), fork)[two] &&
+               !reached_from(blocks, ways_on(blocks, two), fork)[one];
+    };
+    for (std::size_t fork = 0; fork < blocks.size(); ++fork)
+        if (parts_them(fork)) return true;
+    return false;
 }
 
 }  // namespace djprobe::loader

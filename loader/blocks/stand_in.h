@@ -41,7 +41,13 @@ class StandIns {
     /// Does each run of `site` go with one of another instruction of the function? That runs before
     /// it or behind it in any case, as far as what is called returns, and once for each. False: it
     /// is not known.
-    [[nodiscard]] bool runs_with(std::size_t function, std::uint64_t site, std::uint64_t other);
+    [[nodiscard]] bool never_runs_without(std::size_t function, std::uint64_t site,
+                                          std::uint64_t other);
+
+    /// Is there a place by way of which control comes to the one or to the other, but not to both
+    /// before it is there again? False: it is not known.
+    [[nodiscard]] bool runs_instead_of(std::size_t function, std::uint64_t site,
+                                       std::uint64_t other);
 
     /// Where control goes in a function.
     struct Graph {

@@ -32,6 +32,7 @@ std::optional<StatementSite> site_of(const DwarfFile& debug, std::uint64_t offse
     StatementSite site{
         entry, *place, call_file(*die), static_cast<unsigned>(number_of(*die, DW_AT_call_line)),
         0,     {},     offset};
+    site.is_begin = true;
     for (Dwarf_Die& scope : debug.scopes_of(*die)) {
         const int tag = dwarf_tag(&scope);
         if (tag != DW_TAG_subprogram && tag != DW_TAG_inlined_subroutine) continue;
@@ -71,6 +72,30 @@ InlinedFunction inlined_function(const DwarfFile& debug, const std::string& name
     if (function.instances.empty()) function.others = index.names();
     std::ranges::sort(function.instances, {}, &StatementSite::address);
     return function;
+}
+
+std::vector<StatementSite> copies_of(const DwarfFile& debug, FunctionRows& rows,
+                                     const StatementSite& begin) {
+    std::vector<StatementSite> copies;
+    std::optional<Dwarf_Die> die = debug.die_at(begin.instance());
+    if (!die) return copies;
+    const std::vector<StatementRow> all = rows.of(*die);
+    const auto begins_there = [&](const StatementRow& row) {
+        return std::ranges::any_of(all, [&](const StatementRow& first) {
+            return first.address == begin.address && first.line == row.line &&
+                   first.column == row.column && std::string_view(first.file) == row.file;
+        });
+    };
+    for (const StatementRow& row : all) {
+        if (row.address == begin.address || !begins_there(row)) continue;
+        if (!copies.empty() && copies.back().address == row.address) continue;
+        const auto place = debug.unique_place_of(row.address);
+        if (!place) continue;
+        copies.push_back(begin);
+        copies.back().address = row.address;
+        copies.back().place = *place;
+    }
+    return copies;
 }
 
 }  // namespace djprobe::loader

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "debuginfo/statement_rows.h"
 #include "debuginfo/statements.h"
 
 namespace djprobe::loader {
@@ -21,5 +22,10 @@ InlinedFunction inlined_function(const DwarfFile& debug, const std::string& name
 /// The instances of `name` that were inlined into a function, or into another instance.
 std::vector<std::uint64_t> instances_in(const DwarfFile& debug, std::uint64_t function,
                                         const std::string& name);
+
+/// Where an instance may begin as well: a statement that begins at `begin`, its first instruction,
+/// begins there, too. The compiler has copied it, or parted it.
+std::vector<StatementSite> copies_of(const DwarfFile& debug, FunctionRows& rows,
+                                     const StatementSite& begin);
 
 }  // namespace djprobe::loader

@@ -3,6 +3,7 @@
 
 #include <dwarf.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "debuginfo/attributes.h"
@@ -28,6 +29,25 @@ void each_statement(Dwarf_Die unit, const std::function<void(const StatementRow&
         if (number && file)
             visit({address, file, static_cast<unsigned>(number), static_cast<unsigned>(column)});
     }
+}
+
+std::vector<StatementRow> FunctionRows::of(Dwarf_Die& function) {
+    std::vector<StatementRow> found;
+    Dwarf_Die unit;
+    if (!dwarf_diecu(&function, &unit, nullptr, nullptr)) return found;
+    if (unit_ != dwarf_dieoffset(&unit)) {
+        unit_ = dwarf_dieoffset(&unit);
+        rows_.clear();
+        each_statement(unit, [&](const StatementRow& row) { rows_.push_back(row); });
+        std::ranges::stable_sort(rows_, {}, &StatementRow::address);
+    }
+    Dwarf_Addr base = 0, begin = 0, end = 0;
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(&function, at, &base, &begin, &end)) > 0;) {
+        const auto from = std::ranges::lower_bound(rows_, begin, {}, &StatementRow::address);
+        const auto to = std::ranges::lower_bound(rows_, end, {}, &StatementRow::address);
+        found.insert(found.end(), from, to);
+    }
+    return found;
 }
 
 bool is_function(Dwarf_Die& die) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 namespace djprobe::loader {
 
@@ -18,6 +19,17 @@ struct StatementRow {
 };
 
 void each_statement(Dwarf_Die unit, const std::function<void(const StatementRow&)>& visit);
+
+/// Those of functions. It keeps the unit that was read last.
+class FunctionRows {
+  public:
+    /// By address, what is inlined there with them.
+    std::vector<StatementRow> of(Dwarf_Die& function);
+
+  private:
+    std::uint64_t unit_ = UINT64_MAX;  // by its place in the debug information
+    std::vector<StatementRow> rows_;   // of the unit, by address
+};
 
 /// With code of its own, or inlined.
 bool is_function(Dwarf_Die& die);

@@ -2,7 +2,6 @@
 // Where statements of the source begin, by a file with debug information.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,6 +28,8 @@ struct StatementSite {
     std::uint64_t scope;  ///< what the statement stands in, for variables_at()
     /// It is the first instruction of a function that is written on this line.
     bool is_entry_here = false;
+    /// A function begins here, as far as the debug information says.
+    bool is_begin = false;
     /// Out of a function that was inlined, in front of its other code or behind.
     bool is_moved = false;
 
@@ -36,10 +37,9 @@ struct StatementSite {
     [[nodiscard]] std::uint64_t instance() const {
         return functions.empty() ? 0 : functions.front().instance;
     }
-    [[nodiscard]] bool is_inlined_in(std::uint64_t caller) const {
-        return caller != instance() && std::ranges::any_of(functions, [&](const Function& one) {
-                   return one.instance == caller;
-               });
+    /// The function that has its code; 0: none is known.
+    [[nodiscard]] std::uint64_t outermost() const {
+        return functions.empty() ? 0 : functions.back().instance;
     }
 };
 

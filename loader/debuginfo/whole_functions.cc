@@ -39,10 +39,11 @@ class WholeFunctions {
     bool looks_whole(std::uint64_t function, const StatementSite& site) {
         std::optional<Dwarf_Die> die = debug_.die_at(function);
         if (!die || !is_written_at(*die, site.file.c_str(), site.line)) return false;
-        if (has_body_elsewhere(*die, site)) return false;
+        const Body body = body_of(*die, site);
+        if (body == Body::kElsewhere) return false;
         std::set<std::uint64_t> here, elsewhere;
         std::set<unsigned> columns;
-        for (const StatementRow& row : rows_in(*die)) {
+        for (const StatementRow& row : rows_.of(*die)) {
             const bool is_here = row.line == site.line && site.file == row.file;
             if (!is_own(*die, row, is_here)) continue;
             (is_here ? here : elsewhere).insert(row.address);
@@ -51,23 +52,29 @@ class WholeFunctions {
         // A function that a user has written on one line has columns. Of one whose head alone a
         // macro writes, as SYSCALL_DEFINE3() does, most statements are elsewhere. The compiler may
         // have moved some of the caller's into one that is whole.
-        return columns.size() == 1 && here.size() > 2 * elsewhere.size();
+        return columns.size() == 1 && (body == Body::kHere || here.size() > 2 * elsewhere.size());
     }
 
-    // It calls functions, or has variables, on other lines.
-    static bool has_body_elsewhere(Dwarf_Die in, const StatementSite& site) {
+    // Where the functions that it calls and its variables are.
+    enum class Body { kUnknown, kHere, kElsewhere };
+    static Body body_of(Dwarf_Die in, const StatementSite& site) {
         const char* const file = site.file.c_str();
+        Body body = Body::kUnknown;
         Dwarf_Die child;
         for (int more = dwarf_child(&in, &child); more == 0;
              more = dwarf_siblingof(&child, &child)) {
             const int tag = dwarf_tag(&child);
-            const bool is_elsewhere =
-                (tag == DW_TAG_inlined_subroutine && !is_called_at(child, file, site.line)) ||
-                (tag == DW_TAG_variable && !is_written_at(child, file, site.line)) ||
-                (tag == DW_TAG_lexical_block && has_body_elsewhere(child, site));
-            if (is_elsewhere) return true;
+            Body found = Body::kUnknown;
+            if (tag == DW_TAG_inlined_subroutine)
+                found = is_called_at(child, file, site.line) ? Body::kHere : Body::kElsewhere;
+            else if (tag == DW_TAG_variable)
+                found = is_written_at(child, file, site.line) ? Body::kHere : Body::kElsewhere;
+            else if (tag == DW_TAG_lexical_block)
+                found = body_of(child, site);
+            if (found == Body::kElsewhere) return found;
+            if (found == Body::kHere) body = found;
         }
-        return false;
+        return body;
     }
 
     // Whether the row is the function's own statement. What is inlined there has its own, but for
@@ -94,31 +101,9 @@ class WholeFunctions {
         }
     }
 
-    std::vector<StatementRow> rows_in(Dwarf_Die& function) {
-        std::vector<StatementRow> found;
-        Dwarf_Die unit;
-        if (!dwarf_diecu(&function, &unit, nullptr, nullptr)) return found;
-        const std::vector<StatementRow>& rows = rows_of(unit);
-        Dwarf_Addr base = 0, begin = 0, end = 0;
-        for (ptrdiff_t at = 0; (at = dwarf_ranges(&function, at, &base, &begin, &end)) > 0;) {
-            const auto from = std::ranges::lower_bound(rows, begin, {}, &StatementRow::address);
-            const auto to = std::ranges::lower_bound(rows, end, {}, &StatementRow::address);
-            found.insert(found.end(), from, to);
-        }
-        return found;
-    }
-
-    const std::vector<StatementRow>& rows_of(Dwarf_Die& unit) {
-        std::vector<StatementRow>& rows = rows_[dwarf_dieoffset(&unit)];
-        if (!rows.empty()) return rows;
-        each_statement(unit, [&](const StatementRow& row) { rows.push_back(row); });
-        std::ranges::stable_sort(rows, {}, &StatementRow::address);
-        return rows;
-    }
-
     const DwarfFile& debug_;
     std::map<std::uint64_t, bool> known_;  ///< by the function's instance
-    std::map<std::uint64_t, std::vector<StatementRow>> rows_;
+    FunctionRows rows_;
 };
 
 // Where a function that holds the site begins.
@@ -133,6 +118,8 @@ StatementSite entry_of(const DwarfFile& debug, const StatementSite& site,
     entry.address = address;
     entry.place = *place;
     entry.scope = function.instance;
+    entry.is_begin = true;
+    entry.is_moved = false;
     entry.is_entry_here = dwarf_tag(&*die) == DW_TAG_subprogram;
     const auto from = std::ranges::find(site.functions, function);
     entry.functions.assign(from, site.functions.end());

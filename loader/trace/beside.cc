@@ -21,11 +21,13 @@ std::set<std::string> members_of(x86::RegisterSet registers) {
 
 class RunningText {
   public:
+    void expect(const std::vector<SiteSpec>& sites) { expected_ = sites; }
+
     std::vector<Beside> beside(const SiteSpec& site) {
         std::vector<Beside> found;
         const auto at = find(site);
         if (!at) return found;
-        for (const StandIn& one : function_->stand_ins.find(at->function, at->address))
+        for (const StandIn& one : text_->stand_ins.find(at->function, at->address))
             found.push_back({{site.symbol, one.address - at->symbol, 0},
                              members_of(one.writes),
                              one.writes_memory,
@@ -38,15 +40,15 @@ class RunningText {
         for (const SiteSpec& one : together)
             if (const auto at = find(one)) others.push_back(at->address);
         const auto at = find(site);
-        // Marks are those of one function. What is found there is found in each call.
         return at && others.size() == together.size() &&
-               function_->stand_ins.runs_as_often(at->function, at->address, others);
+               text_->stand_ins.runs_as_often(at->function, at->address, others);
     }
 
-    bool runs_with(const SiteSpec& site, const SiteSpec& with) {
+    using Relation = bool (StandIns::*)(std::size_t, std::uint64_t, std::uint64_t);
+    bool related(const SiteSpec& site, const SiteSpec& with, Relation relation) {
         const auto other = find(with), at = find(site);
         return at && other &&
-               function_->stand_ins.runs_with(at->function, at->address, other->address);
+               (text_->stand_ins.*relation)(at->function, at->address, other->address);
     }
 
   private:
@@ -54,43 +56,65 @@ class RunningText {
         std::uint64_t symbol, address;
         std::size_t function;
     };
-    // The one that was asked about last, analysed.
-    struct Function {
-        Function(const Symbol& of, std::list<Analysis> analysed)
-            : symbol(of), texts(std::move(analysed)), stand_ins(texts.front().map) {}
+    // The functions of one text that were asked about last, or may be next.
+    struct Text {
+        Text(std::set<std::uint64_t> addresses, std::list<Analysis> analysed)
+            : functions(std::move(addresses)),
+              texts(std::move(analysed)),
+              stand_ins(texts.front().map) {}
 
-        Symbol symbol;
+        std::set<std::uint64_t> functions;
         std::list<Analysis> texts;
         StandIns stand_ins;
     };
 
-    std::optional<Place> find(const SiteSpec& site) {
+    KernelImage& image() {
         if (!image_) image_ = KernelImage::from_running_kernel(Kallsyms::read());
-        const auto symbols = image_->symbols().find(site.symbol);
-        if (symbols.size() != 1) return std::nullopt;
-        const std::uint64_t symbol = symbols.front().address, address = symbol + site.offset;
-        const Symbol* const holder = image_->symbols().at_or_below(address);
+        return *image_;
+    }
+    // The symbol, and the one of the function.
+    std::optional<std::pair<Symbol, Symbol>> symbols_of(const SiteSpec& site) {
+        const Kallsyms& symbols = image().symbols();
+        const auto named = symbols.find(site.symbol);
+        if (named.size() != 1) return std::nullopt;
+        const std::uint64_t symbol = named.front().address;
+        const Symbol* const holder = symbols.at_or_below(symbol + site.offset);
         if (!holder || (holder->address != symbol && !site.is_counted_from_text()))
             return std::nullopt;
-        if (!analyse(*holder)) return std::nullopt;
-        const TextMap& map = function_->texts.front().map;
+        return std::pair(named.front(), *holder);
+    }
+    std::optional<Place> find(const SiteSpec& site) {
+        const auto symbols = symbols_of(site);
+        if (!symbols || !analyse(symbols->second)) return std::nullopt;
+        const std::uint64_t symbol = symbols->first.address, address = symbol + site.offset;
+        const TextMap& map = text_->texts.front().map;
         const std::size_t index = map.find(address);
         if (index == map.functions().size()) return std::nullopt;
         // A part of the function may have a symbol of its own.
-        if (map.functions()[index].code.address != holder->address) return std::nullopt;
+        if (map.functions()[index].code.address != symbols->second.address) return std::nullopt;
         return Place{symbol, address, index};
     }
-    bool analyse(const Symbol& symbol) {
-        if (function_ && function_->symbol.address == symbol.address) return true;
-        auto texts = analyse_near(*image_, symbol.module, ranges_of(image_->symbols(), {symbol}));
+    // One takes as long as hundreds: the whole kernel's landings are read.
+    bool analyse(const Symbol& function) {
+        if (text_ && text_->functions.contains(function.address)) return true;
+        std::vector<Symbol> functions{function};
+        for (const SiteSpec& site : std::exchange(expected_, {}))
+            if (const auto symbols = symbols_of(site))
+                if (symbols->second.module == function.module) functions.push_back(symbols->second);
+        std::set<std::uint64_t> addresses;
+        for (const Symbol& one : functions)
+            addresses.insert(one.address);
+        auto texts =
+            analyse_near(image(), function.module, ranges_of(image().symbols(), functions));
         if (texts.empty()) return false;
-        function_.reset();
-        function_ = std::make_unique<Function>(symbol, std::move(texts));
+        text_.reset();
+        text_ = std::make_unique<Text>(std::move(addresses), std::move(texts));
         return true;
     }
 
     std::optional<KernelImage> image_;
-    std::unique_ptr<Function> function_;
+    std::vector<SiteSpec> expected_;
+    std::unique_ptr<Text> text_;
 };
 
 }  // namespace
@@ -105,14 +129,18 @@ Judgement judgement_in_running_kernel(Judge judge) {
             return {};
         }
     };
+    const auto related = [=](RunningText::Relation relation) {
+        return [=](const SiteSpec& site, const SiteSpec& other) {
+            return known([&] { return text->related(site, other, relation); });
+        };
+    };
     return {std::move(judge),
             [=](const SiteSpec& site) { return known([&] { return text->beside(site); }); },
             {[=](const SiteSpec& site, const std::vector<SiteSpec>& together) {
                  return known([&] { return text->runs_as_often(site, together); });
              },
-             [=](const SiteSpec& site, const SiteSpec& other) {
-                 return known([&] { return text->runs_with(site, other); });
-             }}};
+             related(&StandIns::runs_instead_of), related(&StandIns::never_runs_without)},
+            [=](const std::vector<SiteSpec>& sites) { text->expect(sites); }};
 }
 
 }  // namespace djprobe::loader

@@ -14,10 +14,12 @@
 #include "base/error.h"
 #include "debuginfo/inlined.h"
 #include "debuginfo/source_files.h"
+#include "debuginfo/statement_rows.h"
 #include "debuginfo/statements.h"
 #include "debuginfo/whole_functions.h"
 #include "kernel/pt_regs.h"
-#include "trace/moved_parts.h"
+#include "trace/copies.h"
+#include "trace/parts.h"
 #include "trace/suggest.h"
 
 namespace djprobe::loader {
@@ -68,11 +70,6 @@ class Finder {
         Instances instances;
         for (StatementSite& site : events())
             instances[site.instance()].push_back(std::move(site));
-        if (instances.size() > kMost)
-            fail(ExitCode::kUsage,
-                 "{}: is in {} places, more than {}: 'probeload lines FUNC' shows those of a "
-                 "function, to be named FUNC+OFFSET",
-                 question_.place(), instances.size(), kMost);
         add_instances(instances);
         finish();
     }
@@ -123,8 +120,8 @@ class Finder {
                 "{}: was inlined in {} places, more than {}: 'probeload lines FUNC' shows those of "
                 "a function, to be named FUNC+OFFSET",
                 question_.place(), function.instances.size(), kMostInlined);
-        for (const StatementSite& site : function.instances)
-            add(site);
+        for (const StatementSite& begin : with_copies(function.instances))
+            add(begin);
         finish();
     }
     [[nodiscard]] std::string suggest_inlined(const InlinedFunction& function) const {
@@ -135,9 +132,36 @@ class Finder {
     }
 
     std::vector<StatementSite> events() {
-        const auto in = [this](const SymbolPlace& place) { return in_module(place); };
-        return without_moved_parts(debug_, with_whole_functions_once(debug_, statements()), in,
-                                   kernel_.flow);
+        std::vector<StatementSite> sites = with_whole_functions_once(debug_, statements());
+        check_number(sites);
+        sites = with_copies(sites);
+        return without_parts(debug_, std::move(sites), site_of(), kernel_.flow);
+    }
+    // What is left out later are parts of these.
+    void check_number(const std::vector<StatementSite>& sites) const {
+        std::set<std::uint64_t> instances;
+        for (const StatementSite& site : sites)
+            if (!site.is_moved) instances.insert(site.instance());
+        if (instances.size() > kMost)
+            fail(ExitCode::kUsage,
+                 "{}: is in {} places, more than {}: 'probeload lines FUNC' shows those of a "
+                 "function, to be named FUNC+OFFSET",
+                 question_.place(), instances.size(), kMost);
+    }
+    std::vector<StatementSite> with_copies(const std::vector<StatementSite>& sites) const {
+        std::vector<std::vector<StatementSite>> copies(sites.size());
+        FunctionRows rows;
+        for (std::size_t i = 0; i < sites.size(); ++i)
+            if (sites[i].is_begin) copies[i] = copies_of(debug_, rows, sites[i]);
+        std::vector<SiteSpec> places(sites.size());
+        std::ranges::transform(sites, places.begin(),
+                               [this](const auto& site) { return in_module(site.place); });
+        kernel_.expect(places);
+        std::vector<StatementSite> begins;
+        for (std::size_t i = 0; i < sites.size(); ++i)
+            std::ranges::move(begins_of(sites[i], std::move(copies[i]), site_of(), kernel_.flow),
+                              std::back_inserter(begins));
+        return begins;
     }
     std::vector<StatementSite> statements() {
         const LinePlace& place = *question_.line;
@@ -382,6 +406,9 @@ class Finder {
         if (kernel_.judge(in_module(*place)).refused) return;
         site.entry = in_module(*place);
         site.frame = function.frame.text;
+    }
+    [[nodiscard]] std::function<SiteSpec(const SymbolPlace&)> site_of() const {
+        return [this](const SymbolPlace& place) { return in_module(place); };
     }
     [[nodiscard]] SiteSpec in_module(const SymbolPlace& place) const {
         return {with_module(question_.module(), place.symbol), place.offset, 0};

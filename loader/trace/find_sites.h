@@ -37,8 +37,11 @@ struct SiteFlow {
     /// Does it come to `site` exactly as often as to all these together?
     std::function<bool(const SiteSpec& site, const std::vector<SiteSpec>& together)> runs_as_often =
         [](const auto&, const auto&) { return false; };
-    /// Does each run of `site` go with one of the other, which comes first or in any case then?
-    std::function<bool(const SiteSpec& site, const SiteSpec& other)> runs_with =
+    /// Does control that comes to where the two part come to one of them at most?
+    std::function<bool(const SiteSpec& site, const SiteSpec& other)> runs_instead_of =
+        [](const auto&, const auto&) { return false; };
+    /// Does it never come to `site` without the other, once for each? The other may run more often.
+    std::function<bool(const SiteSpec& site, const SiteSpec& other)> never_runs_without =
         [](const auto&, const auto&) { return false; };
 };
 
@@ -47,6 +50,8 @@ struct Judgement {
     Judge judge;
     FindBeside beside = [](const SiteSpec&) { return std::vector<Beside>(); };
     SiteFlow flow{};
+    /// The places that may be asked about next: what that takes is then done once for all.
+    std::function<void(const std::vector<SiteSpec>&)> expect = [](const auto&) {};
 };
 
 /// What the user should know of the sites: a line each.

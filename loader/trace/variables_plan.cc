@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <string_view>
 
 #include "trace/arguments.h"
 #include "trace/source_types.h"
@@ -31,7 +33,8 @@ class Maker {
     std::vector<SiteVariable> make() {
         for (const TraceSite& site : sites_)
             for (const SourceVariable& variable : site.variables)
-                if (std::ranges::find(made_, variable.name, &SiteVariable::name) == made_.end())
+                if (std::ranges::find(made_, variable.name, &SiteVariable::name) == made_.end() &&
+                    !stays_a_word(variable.name))
                     made_.push_back(make(variable.name));
         return std::move(made_);
     }
@@ -41,6 +44,14 @@ class Maker {
                                                     const std::string& name) {
         const auto found = std::ranges::find(site.variables, name, &SourceVariable::name);
         return found == site.variables.end() ? nullptr : &*found;
+    }
+
+    // A variable of one caller hides no word of a trace at hundreds of sites.
+    [[nodiscard]] bool stays_a_word(const std::string& name) const {
+        constexpr std::string_view kWords[] = {"func", "pid", "tid", "uid", "cpu", "comm"};
+        const auto lacks = [&](const TraceSite& site) { return !find(site, name); };
+        return std::ranges::find(kWords, name) != std::end(kWords) &&
+               std::ranges::any_of(sites_, lacks);
     }
 
     // The type is that of the first site that has a value of one that BTF knows.

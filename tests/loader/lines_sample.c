@@ -165,3 +165,29 @@ void moving(long number) {
     marks = 2;
     early(number);
 }
+
+extern long use(struct pair* pair);
+extern unsigned long get(long number);
+
+static inline __attribute__((always_inline)) void put(struct pair* pair, unsigned long flags) {
+    if (flags & 1) fill(pair); /* LINE: put */
+}
+
+long using(long number);
+
+/* The compiler puts copies of put() behind both ways. */
+long using(long number) {
+    long result = -9;
+    unsigned long got;
+    struct pair* pair;
+
+    if (number < 0) return -22;
+    got = get(number);
+    pair = (struct pair*)(got & ~3UL);
+    if (pair) {
+        result = -29;
+        if (pair->low & 16) result = use(pair);
+        put(pair, got);
+    }
+    return result;
+}

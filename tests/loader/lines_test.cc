@@ -131,8 +131,24 @@ TEST_F(Lines, AreNoEventBesideThemselvesWhereAPartHasMoved) {
     const auto only = [](const SiteSpec& one, const SiteSpec& other) {
         return [=](const SiteSpec& site, const SiteSpec& by) { return site == one && by == other; };
     };
-    EXPECT_THAT(sites({.runs_with = only(moved, inlined)}), ElementsAre(inlined));
-    EXPECT_THAT(sites({.runs_with = only(inlined, moved)}), ElementsAre(moved));
+    EXPECT_THAT(sites({.never_runs_without = only(moved, inlined)}), ElementsAre(inlined));
+    EXPECT_THAT(sites({.never_runs_without = only(inlined, moved)}), ElementsAre(inlined));
+}
+
+// Parts of one statement that run together are one event, as far as the running kernel shows that.
+TEST_F(Lines, HaveNoTwoPlacesThatRunTogether) {
+    Question question;
+    parse_place(place("repeated"), question);
+    const auto runs_with = [](const SiteSpec& one, const SiteSpec& other) {
+        return one.offset > other.offset;
+    };
+    find_sites(debug_, {.judge = accept, .flow = {.never_runs_without = runs_with}}, question,
+               notes_);
+    const std::vector<TraceSite> all = find(place("repeated")).sites;
+    ASSERT_EQ(all.size(), 4U);
+    ASSERT_EQ(question.sites.size(), 1U);
+    for (const TraceSite& site : all)
+        EXPECT_LE(question.sites.front().site.offset, site.site.offset);
 }
 
 TEST_F(Lines, LeaveOutWhatIsRefused) {
@@ -220,6 +236,33 @@ TEST_F(Lines, OfAnInlinedFunctionAreItsInstances) {
     EXPECT_THAT(expect_error(ExitCode::kNoSuchSite,
                              [&] { find_sites(debug_, {accept}, question, notes_); }),
                 HasSubstr("no function of this name that was inlined; did you mean add?"));
+}
+
+// The debug information names one begin for each instance. The running kernel shows which others
+// are copies of it.
+TEST_F(Lines, OfAnInlinedFunctionHaveItsCopies) {
+    const auto sites_where = [&](const SiteFlow& flow) {
+        Question question;
+        parse_place("put", question);
+        question.inlined = true;
+        find_sites(debug_, {.judge = accept, .flow = flow}, question, notes_);
+        return question.sites;
+    };
+    const std::vector<TraceSite> one = sites_where({});
+    ASSERT_EQ(one.size(), 1U);
+    const auto is = [](bool truth) {
+        return [=](const SiteSpec&, const SiteSpec&) { return truth; };
+    };
+    const std::vector<TraceSite> both = sites_where({.runs_instead_of = is(true)});
+    ASSERT_EQ(both.size(), 2U);
+    EXPECT_EQ(both.front().site, one.front().site);
+    EXPECT_THAT(both.back().about, testing::EndsWith(", put in using"));
+    EXPECT_EQ(variable(both.back(), "flags").function, "put");
+    // A line has all of them in any case.
+    std::vector<SiteSpec> of_line;
+    for (const TraceSite& site : find("lines_sample.c:" + std::to_string(line("put"))).sites)
+        of_line.push_back(site.site);
+    EXPECT_THAT(of_line, ElementsAre(both.front().site, both.back().site));
 }
 
 TEST_F(Lines, WithoutAStatementNameTheNextOne) {

@@ -31,6 +31,21 @@ class Walks {
             walk(entries[random() % entries.size()], random);
     }
 
+    // In calls that come to no block a second time.
+    bool come_to_both(std::uint64_t one, std::uint64_t two, std::mt19937& random) const {
+        for (int call = 0; call < 20; ++call) {
+            std::vector<bool> seen(blocks_.size());
+            std::size_t at = 0;
+            while (!seen[at]) {
+                seen[at] = true;
+                const std::vector<std::size_t>& next = blocks_[at].next;
+                if (!next.empty()) at = next[random() % next.size()];
+            }
+            if (seen[find_block(blocks_, one)] && seen[find_block(blocks_, two)]) return true;
+        }
+        return false;
+    }
+
     // What changes on the way from one instruction to another. None: the walk did not come there
     // before it left, or came to the first one again, or to another stand-in.
     std::optional<x86::RegisterSet> changed(std::uint64_t from, std::uint64_t to,
@@ -212,7 +227,7 @@ TEST_F(StandIn_, ForAnyInstructionRunsAsOften) {
 
 // As one other, or as two together: the two ways on behind a branch, for instance.
 TEST_F(StandIn_, OthersThatRunAsOftenAreKnown) {
-    unsigned pairs = 0, sums = 0, with = 0;
+    unsigned pairs = 0, sums = 0, with = 0, instead = 0;
     for (std::size_t function = 0; function < map_.functions().size(); ++function) {
         const Code& code = map_.functions()[function].code;
         if (random_() % 40 != 0 || map_.forbidden(function) || code.bytes.empty()) continue;
@@ -240,9 +255,17 @@ TEST_F(StandIn_, OthersThatRunAsOftenAreKnown) {
                                                    blocks[block.next[1]].range.begin});
         for (int i = 0; i < 20; ++i) {
             const std::uint64_t site = some(), by = some();
-            if (site == by || !stand_ins_.runs_with(function, site, by)) continue;
+            if (site == by || !stand_ins_.never_runs_without(function, site, by)) continue;
             ++with;
             EXPECT_LE(walks.count(site), walks.count(by)) << map_.describe(site);
+        }
+        for (int i = 0; i < 20; ++i) {
+            const std::uint64_t one = some(), two = some();
+            if (!stand_ins_.runs_instead_of(function, one, two)) continue;
+            ++instead;
+            EXPECT_FALSE(stand_ins_.never_runs_without(function, one, two)) << map_.describe(one);
+            EXPECT_TRUE(stand_ins_.runs_instead_of(function, two, one)) << map_.describe(one);
+            EXPECT_FALSE(walks.come_to_both(one, two, random_)) << map_.describe(one);
         }
         EXPECT_FALSE(stand_ins_.runs_as_often(function, some(), {}));
         EXPECT_FALSE(stand_ins_.runs_as_often(function, some(), {code.address - 1}));
@@ -250,6 +273,7 @@ TEST_F(StandIn_, OthersThatRunAsOftenAreKnown) {
     EXPECT_GT(pairs, 500U);
     EXPECT_GT(sums, 500U);
     EXPECT_GT(with, 500U);
+    EXPECT_GT(instead, 500U);
 }
 
 TEST_F(StandIn_, ForAnEndbrAndAWarningIsBehindIt) {
