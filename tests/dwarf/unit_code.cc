@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "debuginfo/statement_rows.h"
+
 namespace djprobe::test {
 namespace {
 
@@ -53,33 +55,14 @@ class Walker {
     UnitCode& code_;
 };
 
-void read_rows(Dwarf_Die& unit, std::vector<Row>& rows) {
-    Dwarf_Lines* lines = nullptr;
-    std::size_t count = 0;
-    if (dwarf_getsrclines(&unit, &lines, &count) != 0) return;
-    for (std::size_t i = 0; i < count; ++i) {
-        Dwarf_Line* const line = dwarf_onesrcline(lines, i);
-        bool begins = false, ends = false;
-        Dwarf_Addr address = 0;
-        int number = 0, column = 0;
-        dwarf_linebeginstatement(line, &begins);
-        dwarf_lineendsequence(line, &ends);
-        dwarf_lineaddr(line, &address);
-        dwarf_lineno(line, &number);
-        dwarf_linecol(line, &column);
-        const char* const file = dwarf_linesrc(line, nullptr, nullptr);
-        if (begins && !ends && number && file)
-            rows.push_back({address, file, static_cast<unsigned>(number),
-                            static_cast<unsigned>(column), UnitCode::kNone});
-    }
-    std::ranges::stable_sort(rows, {}, &Row::address);
-}
-
 }  // namespace
 
 UnitCode code_of(Dwarf_Die unit) {
     UnitCode code;
-    read_rows(unit, code.rows);
+    loader::each_statement(unit, [&](const loader::StatementRow& row) {
+        code.rows.push_back({row.address, row.file, row.line, row.column, UnitCode::kNone});
+    });
+    std::ranges::stable_sort(code.rows, {}, &Row::address);
     Walker(code).children(unit);
     return code;
 }
