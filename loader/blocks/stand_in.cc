@@ -109,7 +109,7 @@ bool comes_before(const std::vector<Block>& blocks, std::size_t one, std::size_t
 }
 
 // Control goes from the one to the other in any case.
-bool leads_to(const std::vector<Block>& blocks, std::size_t one, std::size_t other) {
+bool goes_on_to(const std::vector<Block>& blocks, std::size_t one, std::size_t other) {
     const std::vector<bool> reached = reached_from(blocks, {one}, other);
     for (std::size_t i = 0; i < blocks.size(); ++i)
         if (reached[i] && i != other && blocks[i].leaves) return false;
@@ -122,6 +122,12 @@ std::vector<std::size_t> ways_on(const std::vector<Block>& blocks, std::size_t f
     for (std::size_t i = 1; i < blocks.size(); ++i)
         if (blocks[i].arrives) ways.push_back(i);
     return ways;
+}
+
+// Control comes to the one a second time before the other one has run: it is in a loop that the
+// other is not in.
+bool comes_again(const std::vector<Block>& blocks, std::size_t one, std::size_t other) {
+    return reached_from(blocks, ways_on(blocks, one), other)[one];
 }
 
 class Finder {
@@ -401,14 +407,20 @@ bool StandIns::runs_as_often(std::size_t function, std::uint64_t site,
     return own != 0 && own == together;
 }
 
-bool StandIns::never_runs_without(std::size_t function, std::uint64_t site, std::uint64_t other) {
+bool StandIns::comes_by(std::size_t function, std::uint64_t site, std::uint64_t other) {
     const std::vector<Block>& blocks = graph_of(function).blocks;
-    const std::size_t own = find_block(blocks, site), with = find_block(blocks, other);
-    if (own == blocks.size() || with == blocks.size()) return false;
-    if (own == with) return true;
-    // Not again before the other one has run: neither is in a loop that the other is not in.
-    if (reached_from(blocks, ways_on(blocks, own), with)[own]) return false;
-    return comes_before(blocks, with, own) || leads_to(blocks, own, with);
+    const std::size_t own = find_block(blocks, site), by = find_block(blocks, other);
+    if (own == blocks.size() || by == blocks.size()) return false;
+    if (own == by) return other < site;
+    return comes_before(blocks, by, own) && !comes_again(blocks, own, by);
+}
+
+bool StandIns::leads_to(std::size_t function, std::uint64_t site, std::uint64_t other) {
+    const std::vector<Block>& blocks = graph_of(function).blocks;
+    const std::size_t own = find_block(blocks, site), to = find_block(blocks, other);
+    if (own == blocks.size() || to == blocks.size()) return false;
+    if (own == to) return site < other;
+    return goes_on_to(blocks, own, to) && !comes_again(blocks, own, to);
 }
 
 bool StandIns::runs_instead_of(std::size_t function, std::uint64_t site, std::uint64_t other) {

@@ -38,11 +38,12 @@ class StandIns {
     [[nodiscard]] bool runs_as_often(std::size_t function, std::uint64_t site,
                                      const std::vector<std::uint64_t>& others);
 
-    /// Does each run of `site` go with one of another instruction of the function? That runs before
-    /// it or behind it in any case, as far as what is called returns, and once for each. False: it
-    /// is not known.
-    [[nodiscard]] bool never_runs_without(std::size_t function, std::uint64_t site,
-                                          std::uint64_t other);
+    /// Does control come to `site` only by way of another instruction, once for each? That may run
+    /// more often. Both are the function's. False: it is not known.
+    [[nodiscard]] bool comes_by(std::size_t function, std::uint64_t site, std::uint64_t other);
+    /// Does it go from `site` to the other one in any case, as far as what is called returns, once
+    /// for each? Likewise.
+    [[nodiscard]] bool leads_to(std::size_t function, std::uint64_t site, std::uint64_t other);
 
     /// Is there a place by way of which control comes to the one or to the other, but not to both
     /// before it is there again? False: it is not known.

@@ -139,7 +139,8 @@ Judgement judgement_in_running_kernel(Judge judge) {
             {[=](const SiteSpec& site, const std::vector<SiteSpec>& together) {
                  return known([&] { return text->runs_as_often(site, together); });
              },
-             related(&StandIns::runs_instead_of), related(&StandIns::never_runs_without)},
+             related(&StandIns::runs_instead_of), related(&StandIns::comes_by),
+             related(&StandIns::leads_to)},
             [=](const std::vector<SiteSpec>& sites) { text->expect(sites); }};
 }
 

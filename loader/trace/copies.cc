@@ -8,20 +8,22 @@ namespace djprobe::loader {
 std::vector<StatementSite> begins_of(const StatementSite& begin, std::vector<StatementSite> copies,
                                      const std::function<SiteSpec(const SymbolPlace&)>& site_of,
                                      const SiteFlow& flow) {
-    const auto run = [&](const auto& relation, const StatementSite& one, const StatementSite& two) {
-        return relation(site_of(one.place), site_of(two.place));
+    const auto runs_instead_of = [&](const StatementSite& one, const StatementSite& other) {
+        return flow.runs_instead_of(site_of(one.place), site_of(other.place));
     };
-    std::erase_if(copies,
-                  [&](const StatementSite& one) { return !run(flow.runs_instead_of, one, begin); });
+    const auto never_runs_without = [&](const StatementSite& one, const StatementSite& other) {
+        return flow.never_runs_without(site_of(one.place), site_of(other.place));
+    };
+    std::erase_if(copies, [&](const StatementSite& one) { return !runs_instead_of(one, begin); });
     std::vector<StatementSite> begins{begin};
     for (const StatementSite& copy : copies) {
         // Further on in another copy.
         const bool is_part = std::ranges::any_of(copies, [&](const StatementSite& other) {
-            return other.address != copy.address && run(flow.never_runs_without, copy, other) &&
-                   !run(flow.never_runs_without, other, copy);
+            return other.address != copy.address && never_runs_without(copy, other) &&
+                   !never_runs_without(other, copy);
         });
         const auto runs_instead = [&](const StatementSite& other) {
-            return run(flow.runs_instead_of, copy, other);
+            return runs_instead_of(copy, other);
         };
         if (!is_part && std::ranges::all_of(begins, runs_instead)) begins.push_back(copy);
     }

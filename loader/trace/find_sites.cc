@@ -120,9 +120,16 @@ class Finder {
                 "{}: was inlined in {} places, more than {}: 'probeload lines FUNC' shows those of "
                 "a function, to be named FUNC+OFFSET",
                 question_.place(), function.instances.size(), kMostInlined);
-        for (const StatementSite& begin : with_copies(function.instances))
+        std::vector<StatementSite> instances = function.instances;
+        std::erase_if(instances, is_part_of_itself);
+        for (const StatementSite& begin : with_copies(instances))
             add(begin);
         finish();
+    }
+    // The compiler may split a function, and inline the second part in the first.
+    static bool is_part_of_itself(const StatementSite& site) {
+        return std::ranges::count(site.functions, site.functions.front().name,
+                                  &StatementSite::Function::name) > 1;
     }
     [[nodiscard]] std::string suggest_inlined(const InlinedFunction& function) const {
         if (debug_.address_of(question_.bare_function()))

@@ -40,9 +40,17 @@ struct SiteFlow {
     /// Does control that comes to where the two part come to one of them at most?
     std::function<bool(const SiteSpec& site, const SiteSpec& other)> runs_instead_of =
         [](const auto&, const auto&) { return false; };
-    /// Does it never come to `site` without the other, once for each? The other may run more often.
-    std::function<bool(const SiteSpec& site, const SiteSpec& other)> never_runs_without =
+    /// Does it come to `site` only by way of the other, once for each? The other may run more
+    /// often.
+    std::function<bool(const SiteSpec& site, const SiteSpec& other)> comes_by =
         [](const auto&, const auto&) { return false; };
+    /// Does it go from `site` to the other in any case, once for each? Likewise.
+    std::function<bool(const SiteSpec& site, const SiteSpec& other)> leads_to =
+        [](const auto&, const auto&) { return false; };
+
+    [[nodiscard]] bool never_runs_without(const SiteSpec& site, const SiteSpec& other) const {
+        return comes_by(site, other) || leads_to(site, other);
+    }
 };
 
 /// What is known of the kernel that is traced.

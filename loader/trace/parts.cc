@@ -19,7 +19,9 @@ class Parts {
 
     std::vector<StatementSite> left() {
         for (std::size_t i = 0; i < sites_.size(); ++i)
-            if (sites_[i].is_moved ? is_part_of_instances(i) : is_part_of_statement(i))
+            if (sites_[i].is_moved) look_at_moved(i);
+        for (std::size_t i = 0; i < sites_.size(); ++i)
+            if (!sites_[i].is_moved && !gone_.contains(i) && is_part_of_statement(i))
                 gone_.insert(i);
         std::vector<StatementSite> left;
         for (std::size_t i = 0; i < sites_.size(); ++i)
@@ -46,23 +48,48 @@ class Parts {
 
     // Which one it has been moved out of is not known. It may be all that is left of one, or a
     // copy.
-    [[nodiscard]] bool is_part_of_instances(std::size_t moved) const {
-        const auto is_there = [&](const StatementSite& other) {
-            return !other.is_moved && other.address == sites_[moved].address;
-        };
-        if (std::ranges::any_of(sites_, is_there)) return true;
+    void look_at_moved(std::size_t moved) {
         const Instances instances = instances_around(moved);
-        if (instances.empty() || !all_have_sites(moved, instances)) return false;
+        if (is_at_another(moved)) gone_.insert(moved);
+        const bool is_known = !instances.empty() && all_have_sites(moved, instances);
+        if (gone_.contains(moved) || !is_known) return;
         const auto runs_as_often = [&](const auto& one) {
             return this->runs_as_often(moved, one.second);
         };
         const auto is_bound_to = [&](const auto& one) {
-            return std::ranges::any_of(one.second, [&](std::size_t other) {
-                return never_without(moved, other) || never_without(other, moved);
-            });
+            return std::ranges::any_of(one.second,
+                                       [&](std::size_t other) { return is_bound(moved, other); });
         };
-        return std::ranges::any_of(instances, runs_as_often) ||
-               std::ranges::all_of(instances, is_bound_to);
+        if (are_whole_functions(instances) || std::ranges::any_of(instances, runs_as_often) ||
+            std::ranges::all_of(instances, is_bound_to))
+            gone_.insert(moved);
+        else if (instances.size() == 1)
+            take_as_head(moved, instances.begin()->second);
+    }
+    [[nodiscard]] bool is_at_another(std::size_t moved) const {
+        return std::ranges::any_of(sites_, [&](const StatementSite& other) {
+            return !other.is_moved && other.address == sites_[moved].address;
+        });
+    }
+    // What the other one leads to may be where ways meet that do not run the line.
+    [[nodiscard]] bool is_bound(std::size_t moved, std::size_t other) const {
+        return never_without(moved, other) || flow_.leads_to(site(other), site(moved));
+    }
+    // A condition may begin with a function that is inlined there. What is left of the statement
+    // where it stands runs only behind it.
+    void take_as_head(std::size_t moved, const Indices& others) {
+        const auto comes_by_it = [&](std::size_t other) {
+            return flow_.comes_by(site(other), site(moved));
+        };
+        if (std::ranges::all_of(others, comes_by_it)) gone_.insert(others.begin(), others.end());
+    }
+
+    // All of the line is theirs.
+    [[nodiscard]] bool are_whole_functions(const Instances& instances) const {
+        return std::ranges::all_of(instances, [&](const auto& one) {
+            return std::ranges::all_of(one.second,
+                                       [&](std::size_t site) { return sites_[site].is_begin; });
+        });
     }
     [[nodiscard]] Instances instances_around(std::size_t moved) const {
         Instances instances;

@@ -131,19 +131,22 @@ TEST_F(Lines, AreNoEventBesideThemselvesWhereAPartHasMoved) {
     const auto only = [](const SiteSpec& one, const SiteSpec& other) {
         return [=](const SiteSpec& site, const SiteSpec& by) { return site == one && by == other; };
     };
-    EXPECT_THAT(sites({.never_runs_without = only(moved, inlined)}), ElementsAre(inlined));
-    EXPECT_THAT(sites({.never_runs_without = only(inlined, moved)}), ElementsAre(inlined));
+    EXPECT_THAT(sites({.comes_by = only(moved, inlined)}), ElementsAre(inlined));
+    EXPECT_THAT(sites({.leads_to = only(moved, inlined)}), ElementsAre(inlined));
+    // Where ways meet again, also those that do not run the line.
+    EXPECT_THAT(sites({.leads_to = only(inlined, moved)}), ElementsAre(inlined));
+    // The head of a condition, for instance.
+    EXPECT_THAT(sites({.comes_by = only(inlined, moved)}), ElementsAre(moved));
 }
 
 // Parts of one statement that run together are one event, as far as the running kernel shows that.
 TEST_F(Lines, HaveNoTwoPlacesThatRunTogether) {
     Question question;
     parse_place(place("repeated"), question);
-    const auto runs_with = [](const SiteSpec& one, const SiteSpec& other) {
+    const auto comes_by = [](const SiteSpec& one, const SiteSpec& other) {
         return one.offset > other.offset;
     };
-    find_sites(debug_, {.judge = accept, .flow = {.never_runs_without = runs_with}}, question,
-               notes_);
+    find_sites(debug_, {.judge = accept, .flow = {.comes_by = comes_by}}, question, notes_);
     const std::vector<TraceSite> all = find(place("repeated")).sites;
     ASSERT_EQ(all.size(), 4U);
     ASSERT_EQ(question.sites.size(), 1U);

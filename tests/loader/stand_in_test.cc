@@ -227,7 +227,7 @@ TEST_F(StandIn_, ForAnyInstructionRunsAsOften) {
 
 // As one other, or as two together: the two ways on behind a branch, for instance.
 TEST_F(StandIn_, OthersThatRunAsOftenAreKnown) {
-    unsigned pairs = 0, sums = 0, with = 0, instead = 0;
+    unsigned pairs = 0, sums = 0, behind = 0, before = 0, instead = 0;
     for (std::size_t function = 0; function < map_.functions().size(); ++function) {
         const Code& code = map_.functions()[function].code;
         if (random_() % 40 != 0 || map_.forbidden(function) || code.bytes.empty()) continue;
@@ -255,15 +255,19 @@ TEST_F(StandIn_, OthersThatRunAsOftenAreKnown) {
                                                    blocks[block.next[1]].range.begin});
         for (int i = 0; i < 20; ++i) {
             const std::uint64_t site = some(), by = some();
-            if (site == by || !stand_ins_.never_runs_without(function, site, by)) continue;
-            ++with;
+            const bool comes_by = stand_ins_.comes_by(function, site, by);
+            const bool leads_to = stand_ins_.leads_to(function, site, by);
+            if (site == by || !(comes_by || leads_to)) continue;
+            behind += comes_by;
+            before += leads_to;
             EXPECT_LE(walks.count(site), walks.count(by)) << map_.describe(site);
         }
         for (int i = 0; i < 20; ++i) {
             const std::uint64_t one = some(), two = some();
             if (!stand_ins_.runs_instead_of(function, one, two)) continue;
             ++instead;
-            EXPECT_FALSE(stand_ins_.never_runs_without(function, one, two)) << map_.describe(one);
+            EXPECT_FALSE(stand_ins_.comes_by(function, one, two)) << map_.describe(one);
+            EXPECT_FALSE(stand_ins_.leads_to(function, one, two)) << map_.describe(one);
             EXPECT_TRUE(stand_ins_.runs_instead_of(function, two, one)) << map_.describe(one);
             EXPECT_FALSE(walks.come_to_both(one, two, random_)) << map_.describe(one);
         }
@@ -272,7 +276,8 @@ TEST_F(StandIn_, OthersThatRunAsOftenAreKnown) {
     }
     EXPECT_GT(pairs, 500U);
     EXPECT_GT(sums, 500U);
-    EXPECT_GT(with, 500U);
+    EXPECT_GT(behind, 500U);
+    EXPECT_GT(before, 500U);
     EXPECT_GT(instead, 500U);
 }
 
