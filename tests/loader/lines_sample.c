@@ -191,3 +191,20 @@ long using(long number) {
     }
     return result;
 }
+
+/* As the compiler splits a function, whose second part has the same name. */
+static inline __attribute__((always_inline)) void split(long number) {
+    inline __attribute__((always_inline)) void split(long rest) {
+        marks = rest * 5;
+        marks = rest + 5;
+    }
+    marks = number;
+    if (number > 7) split(number - 7);
+}
+
+void splitting(long number);
+
+void splitting(long number) {
+    marks = 1;
+    split(number);
+}

@@ -268,6 +268,15 @@ TEST_F(Lines, OfAnInlinedFunctionHaveItsCopies) {
     EXPECT_THAT(of_line, ElementsAre(both.front().site, both.back().site));
 }
 
+TEST_F(Lines, OfAFunctionInlinedInItselfAreItsFirstPart) {
+    Question question;
+    parse_place("split", question);
+    question.inlined = true;
+    find_sites(debug_, {accept}, question, notes_);
+    ASSERT_EQ(question.sites.size(), 1U);
+    EXPECT_THAT(question.sites.front().about, testing::EndsWith(", split in splitting"));
+}
+
 TEST_F(Lines, WithoutAStatementNameTheNextOne) {
     const std::string comment =
         expect_error(ExitCode::kNoSuchSite, [&] { find("lines_sample.c:1"); });
