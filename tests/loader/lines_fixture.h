@@ -34,6 +34,13 @@ class Lines : public testing::Test {
         find_sites(debug_, {judge}, question, notes_);
         return question;
     }
+    Question find_inlined(const std::string& function, const SiteFlow& flow = {}) {
+        Question question;
+        parse_place(function, question);
+        question.inlined = true;
+        find_sites(debug_, {.judge = accept, .flow = flow}, question, notes_);
+        return question;
+    }
     /// A line with two copies.
     Question find_both() {
         Question question;

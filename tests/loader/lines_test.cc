@@ -220,10 +220,7 @@ TEST(Twins, AreCountedFromTheKernelsFirstByte) {
 }
 
 TEST_F(Lines, OfAnInlinedFunctionAreItsInstances) {
-    Question question;
-    parse_place("add", question);
-    question.inlined = true;
-    find_sites(debug_, {accept}, question, notes_);
+    const Question question = find_inlined("add");
     ASSERT_EQ(question.sites.size(), 2U);
     std::vector<std::string> steps;
     for (const TraceSite& site : question.sites) {
@@ -231,32 +228,19 @@ TEST_F(Lines, OfAnInlinedFunctionAreItsInstances) {
         steps.push_back(variable(site, "step").location.text);
     }
     EXPECT_THAT(steps, ElementsAre("1", "2"));
-    parse_place("outer", question);
-    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite,
-                             [&] { find_sites(debug_, {accept}, question, notes_); }),
+    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite, [&] { find_inlined("outer"); }),
                 HasSubstr("it is a function of its own: probeload trace outer"));
-    parse_place("ad", question);
-    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite,
-                             [&] { find_sites(debug_, {accept}, question, notes_); }),
+    EXPECT_THAT(expect_error(ExitCode::kNoSuchSite, [&] { find_inlined("ad"); }),
                 HasSubstr("no function of this name that was inlined; did you mean add?"));
 }
 
 // The debug information names one begin for each instance. The running kernel shows which others
 // are copies of it.
 TEST_F(Lines, OfAnInlinedFunctionHaveItsCopies) {
-    const auto sites_where = [&](const SiteFlow& flow) {
-        Question question;
-        parse_place("put", question);
-        question.inlined = true;
-        find_sites(debug_, {.judge = accept, .flow = flow}, question, notes_);
-        return question.sites;
-    };
-    const std::vector<TraceSite> one = sites_where({});
+    const std::vector<TraceSite> one = find_inlined("put").sites;
     ASSERT_EQ(one.size(), 1U);
-    const auto is = [](bool truth) {
-        return [=](const SiteSpec&, const SiteSpec&) { return truth; };
-    };
-    const std::vector<TraceSite> both = sites_where({.runs_instead_of = is(true)});
+    const auto is = [](const SiteSpec&, const SiteSpec&) { return true; };
+    const std::vector<TraceSite> both = find_inlined("put", {.runs_instead_of = is}).sites;
     ASSERT_EQ(both.size(), 2U);
     EXPECT_EQ(both.front().site, one.front().site);
     EXPECT_THAT(both.back().about, testing::EndsWith(", put in using"));
@@ -269,10 +253,7 @@ TEST_F(Lines, OfAnInlinedFunctionHaveItsCopies) {
 }
 
 TEST_F(Lines, OfAFunctionInlinedInItselfAreItsFirstPart) {
-    Question question;
-    parse_place("split", question);
-    question.inlined = true;
-    find_sites(debug_, {accept}, question, notes_);
+    const Question question = find_inlined("split");
     ASSERT_EQ(question.sites.size(), 1U);
     EXPECT_THAT(question.sites.front().about, testing::EndsWith(", split in splitting"));
 }
