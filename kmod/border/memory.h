@@ -51,6 +51,23 @@ class Array {
     size_t size_ = 0;
 };
 
+/// Where an object lies: a kind of which there may be very many has a cache of its own.
+template <class T>
+struct Room {
+    static void* take() { return djk_alloc(sizeof(T)); }
+    static void give_back(void* memory) { djk_free(memory); }
+};
+/// The room of a kind; `room` is at least sizeof(T).
+template <class T, djk_kind kind, size_t room>
+struct RoomInCache {
+    static void* take() {
+        static_assert(sizeof(T) <= room);
+        return djk_take(kind);
+    }
+    static void* insist() { return djk_insist(kind); }
+    static void give_back(void* memory) { djk_give_back(kind, memory); }
+};
+
 /// Owns one object.
 template <class T>
 class Box {
@@ -67,7 +84,13 @@ class Box {
     /// Empty when out of memory.
     static Box create() {
         Box box;
-        if (void* memory = djk_alloc(sizeof(T))) box.object_ = new (memory) T();
+        if (void* memory = Room<T>::take()) box.object_ = new (memory) T();
+        return box;
+    }
+    /// Never empty: it waits until there is memory. For what has a cache of its own.
+    static Box insist() {
+        Box box;
+        box.object_ = new (Room<T>::insist()) T();
         return box;
     }
     /// Own an object again that release() has given away.
@@ -89,7 +112,7 @@ class Box {
     void reset() {
         if (object_) {
             object_->~T();
-            djk_free(object_);
+            Room<T>::give_back(object_);
         }
         object_ = nullptr;
     }

@@ -21,16 +21,23 @@ struct SlotChunk {
 
 Slot& Slot::operator=(Slot&& other) noexcept {
     reset();
-    chunk_ = other.chunk_;
-    address_ = other.address_;
-    granules_ = other.granules_;
-    other.address_ = 0;
+    words_ = other.release();
     return *this;
 }
 
+u64 Slot::address() const {
+    return words_.chunk ? words_.chunk->memory + words_.place * SlotPool::kGranule : 0;
+}
+
 void Slot::reset() {
-    if (address_) chunk_->give_back((address_ - chunk_->memory) / SlotPool::kGranule, granules_);
-    address_ = 0;
+    if (words_.chunk) words_.chunk->give_back(words_.place, words_.granules);
+    words_ = {};
+}
+
+Slot::Words Slot::release() {
+    const Words words = words_;
+    words_ = {};
+    return words;
 }
 
 bool SlotChunk::find_room(size_t granules, size_t& place) {
@@ -93,11 +100,7 @@ Slot SlotPool::take(size_t size) {
     if (!chunk) chunk = grow();
     if (!chunk) return {};
     chunk->take(place, granules);
-    Slot slot;
-    slot.chunk_ = chunk;
-    slot.address_ = chunk->memory + place * kGranule;
-    slot.granules_ = static_cast<u32>(granules);
-    return slot;
+    return Slot({chunk, static_cast<u16>(place), static_cast<u16>(granules)});
 }
 
 }  // namespace djprobe::kmod

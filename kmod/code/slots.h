@@ -14,20 +14,26 @@ struct SlotChunk;
 /// only destroy a slot that no CPU can be in. Under the registry lock.
 class Slot {
   public:
+    /// A slot that nobody owns but the owner of these words.
+    struct Words {
+        SlotChunk* chunk;
+        u16 place, granules;
+    };
+
     Slot() = default;
+    explicit Slot(const Words& words) : words_(words) {}
     Slot(Slot&& other) noexcept { *this = static_cast<Slot&&>(other); }
     Slot& operator=(Slot&& other) noexcept;
     ~Slot() { reset(); }
 
-    u64 address() const { return address_; }
-    explicit operator bool() const { return address_ != 0; }
+    u64 address() const;
+    explicit operator bool() const { return words_.chunk != nullptr; }
     void reset();
+    /// Give the slot up without giving it back: Slot(words) owns it again.
+    Words release();
 
   private:
-    friend class SlotPool;
-    SlotChunk* chunk_ = nullptr;
-    u64 address_ = 0;
-    u32 granules_ = 0;
+    Words words_ = {};
 };
 
 /// All slots. The pool grows by a chunk when it is full, and frees a chunk when its last slot goes.
@@ -46,6 +52,7 @@ class SlotPool {
     friend struct SlotChunk;
     static constexpr size_t kChunkSize = 16384;
     static constexpr size_t kGranules = kChunkSize / kGranule;
+    static_assert(kGranules < 1 << 16);
 
     SlotChunk* grow();
 

@@ -26,7 +26,7 @@ Refusal Registry::make_probe(const djp_request& request, const Target& target, d
     probe->at_return = target.at_return;
     probe->is_further = target.is_further;
     probe->enabled = !request.disabled;
-    probe->since = target.since;
+    probe->away.since = target.since;
     djk_handler_set_function(handler, target.function);
     made = probe.release();
     return {};
@@ -64,7 +64,7 @@ Refusal Registry::make_probes(djp_attachment& attachment, const Targets& targets
 /// of those whose module may have gone, and of those that are registered as disabled.
 size_t Registry::check_places(Probes probes, Portions& portions, Refusal& refusal) {
     for (size_t i = 0; i < probes.size(); ++i) {
-        if (!is_stale(probes[i]->since, probes[i]->address)) continue;
+        if (!is_stale(probes[i]->away.since, probes[i]->address)) continue;
         refusal = Refusal{Reason::MODULE_LEAVING};
         if (!leave_out(*probes[i], refusal)) return i;
     }
@@ -92,9 +92,9 @@ void Registry::keep(djp_attachment& attachment, const Targets& targets, Probes p
             probe.optional = false;
             if (probe.enabled) finish(probe);
             // It must not come back in the next module that the kernel loads there.
-            if (!probe.linked && is_stale(probe.since, probe.address))
-                probe.refused = Refusal{Reason::MODULE_GONE};
-            probe.since = 0;
+            if (!probe.linked && is_stale(probe.away.since, probe.address))
+                probe.away.refused = Refusal{Reason::MODULE_GONE};
+            probe.away.since = 0;
             probes_.add(probe);
             // The request says why its probe stays at int3; of several returns, the first one.
             djp_request& request = attachment.requests[targets[&at - probes.begin()].request];

@@ -15,7 +15,7 @@ bool is_about_place(Reason reason) {
 /// Leave an optional probe out, and take the refusal back. False: it is about all probes.
 bool Registry::leave_out(djp_probe& probe, Refusal& refusal) {
     if (!probe.optional || !is_about_place(refusal.reason)) return false;
-    probe.refused = refusal;
+    probe.away.refused = refusal;
     refusal = Refusal{};
     return true;
 }
@@ -39,13 +39,13 @@ void Registry::leave_out_whole(djp_attachment& attachment, const Targets& target
         if (!probes[i]->is_left_out() || request.left_out) continue;
         request.left_out = true;
         request.address = probes[i]->address;
-        tell(probes[i]->refused, request);
+        tell(probes[i]->away.refused, request);
     }
     size_t placed = 0;
     for (size_t i = 0; i < probes.size(); ++i) {
         const djp_request& request = request_of(i);
         if (!request.left_out || probes[i]->is_left_out()) continue;
-        probes[i]->refused = Refusal{static_cast<Reason>(request.reason)};
+        probes[i]->away.refused = Refusal{static_cast<Reason>(request.reason)};
         if (probes[i]->site) spare[placed++] = probes[i];
     }
     portions.for_each(Probes(spare, placed), [&](Probes portion) {

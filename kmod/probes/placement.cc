@@ -4,18 +4,12 @@
 #include "registry.h"
 
 namespace djprobe::kmod {
-namespace {
-
-void set_site(djp_probe& probe, Site* site) {
-    __atomic_store_n(&probe.site, site, __ATOMIC_RELEASE);
-}
-
-}  // namespace
 
 /// No hit stands on the probe's link any more, and no springboard of a removed site lies where the
 /// probe's plan would put its own.
 bool Registry::is_free(const djp_probe& probe) const {
-    return reclaimer_.has_passed(probe.left) && reclaimer_.is_clear(probe.address);
+    return probe.rests ||
+           (reclaimer_.has_passed(probe.away.left) && reclaimer_.is_clear(probe.address));
 }
 
 /// Wait for what was disabled or detached a moment ago and is still in the way. Others have the
@@ -44,10 +38,10 @@ Refusal Registry::check(const djp_probe& probe) {
 
 /// Let the probe join its site. The text changes only where a jump must give way.
 Refusal Registry::join(djp_probe& probe) {
-    if (probe.refused.reason == Reason::MODULE_GONE) return probe.refused;
-    if (is_stale(probe.since, probe.address)) return Refusal{Reason::MODULE_LEAVING};
+    if (probe.away.refused.reason == Reason::MODULE_GONE) return probe.away.refused;
+    if (is_stale(probe.away.since, probe.address)) return Refusal{Reason::MODULE_LEAVING};
     Site* site = nullptr;
-    const Refusal refusal = sites_.join(probe.member(), site);
+    const Refusal refusal = sites_.join(probe, site);
     if (!refusal) set_site(probe, site);
     return refusal;
 }
@@ -59,7 +53,7 @@ bool Registry::join(Probes probes, Refusal& refusal, size_t& joined) {
     sites_.begin_portion();
     for (djp_probe* probe : probes) {
         // set_enabled() may have brought the probe back since.
-        if (!probe->site && !probe->is_left_out())
+        if (!probe->has_site() && !probe->is_left_out())
             refusal = enabled_ ? join(*probe) : check(*probe);
         if (refusal && !leave_out(*probe, refusal)) break;
         ++joined;
@@ -118,19 +112,19 @@ void Registry::finish(djp_probe& probe) {
     while (!probe.linked) {
         Site* const site = probe.site;
         if (site) probe.keep_skipped();
-        if (site && enabled_ && sites_.link(*site, probe.member())) {
+        if (site && enabled_ && sites_.link(*site, probe)) {
             probe.linked = true;
-            probe.refused = Refusal{};
+            probe.away.refused = Refusal{};
             if (probe.once) djk_watch_once();
             return;
         }
-        if (site && site->state == State::Gone) probe.refused = Refusal{Reason::MODULE_GONE};
+        if (site && site->state == State::Gone) probe.away.refused = Refusal{Reason::MODULE_GONE};
         djp_probe* const one[] = {&probe};
         take_back(one);
-        if (!enabled_ || probe.refused.reason == Reason::MODULE_GONE) return;
+        if (!enabled_ || probe.away.refused.reason == Reason::MODULE_GONE) return;
         Refusal refusal;
         if (!place_at_once(one, refusal)) {
-            probe.refused = refusal;
+            probe.away.refused = refusal;
             return;
         }
     }
@@ -144,7 +138,7 @@ void Registry::take_back(Probes probes) {
         Site* const site = probe->site;
         if (!site || probe->linked) continue;
         set_site(*probe, nullptr);
-        sites_.take_back(*site, probe->member(), empty);
+        sites_.take_back(*site, *probe, empty);
     }
     sites_.retire(empty);
 }
@@ -153,14 +147,15 @@ void Registry::take_back(Probes probes) {
 void Registry::leave(Probes probes) {
     SiteList empty;
     sites_.begin_portion();
+    sites_.wake(probes.size(), [&](size_t i) -> Member& { return *probes[i]; });
     for (djp_probe* probe : probes) {
         if (!probe->linked) continue;
         Site& site = *probe->site;
         probe->keep_skipped();
         probe->linked = false;
-        probe->left = reclaimer_.next_quiescence();
+        probe->away.left = reclaimer_.next_quiescence();
         set_site(*probe, nullptr);
-        sites_.unlink(site, probe->member(), empty);
+        sites_.unlink(site, *probe, empty);
     }
     sites_.retire(empty);
     djk_optimizer_kick();

@@ -76,9 +76,9 @@ size_t Registry::enable(Probes probes, Refusal& refusal) {
     size_t count = 0;
     for (size_t i = 0; i < probes.size(); ++i) {
         // A probe that could not come back when all were switched on is enabled but has no site.
-        if (probes[i]->enabled && (probes[i]->site || !enabled_)) continue;
-        if (probes[i]->refused.reason == Reason::MODULE_GONE) {
-            refusal = probes[i]->refused;
+        if (probes[i]->enabled && (probes[i]->has_site() || !enabled_)) continue;
+        if (probes[i]->away.refused.reason == Reason::MODULE_GONE) {
+            refusal = probes[i]->away.refused;
             return i;
         }
         off[count++] = probes[i];
@@ -172,8 +172,9 @@ void Registry::forget_text(Range text) {
     });
     sites_.forget(text, portions);
     // A disabled probe must not come back in the next module that the kernel loads there.
-    for_each_probe_in(text, portions,
-                      [](djp_probe& probe) { probe.refused = Refusal{Reason::MODULE_GONE}; });
+    for_each_probe_in(text, portions, [](djp_probe& probe) {
+        if (!probe.rests) probe.away.refused = Refusal{Reason::MODULE_GONE};
+    });
     djk_optimizer_kick();
 }
 

@@ -14,6 +14,12 @@ Mechanism mechanism_of(State state) {
     return state == State::Optimized ? Mechanism::Jump : Mechanism::Int3;
 }
 
+void describe_displaced(Span<const u8> bytes, djp_status& status) {
+    status.displaced_len = static_cast<unsigned int>(bytes.size());
+    for (size_t i = 0; i < bytes.size(); ++i)
+        status.displaced[i] = bytes[i];
+}
+
 /// The caller has named no place at all.
 bool is_no_place(Reason reason) {
     return reason == Reason::NO_SUCH_SYMBOL || reason == Reason::AMBIGUOUS_SYMBOL ||
@@ -79,10 +85,18 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     status.missed[kMissedByRecursion] += probe.skipped();
     // All returns of a function share one counter, and sums are made of what each probe tells.
     if (status.counts && probe.is_further) status.hits = 0;
+    if (probe.rests) {
+        status.state = static_cast<unsigned int>(State::Optimized);
+        status.mechanism = static_cast<unsigned int>(Mechanism::Jump);
+        status.tactic = static_cast<unsigned int>(x86::Tactic::Window);
+        status.anchor = probe.address;
+        describe_displaced(probe.resting.original(), status);
+        return;
+    }
     if (!probe.site) {
         status.state = static_cast<unsigned int>(
-            probe.refused.reason == Reason::MODULE_GONE ? State::Gone : State::Disarmed);
-        tell(probe.refused ? probe.refused : Refusal{Reason::DISABLED}, status);
+            probe.away.refused.reason == Reason::MODULE_GONE ? State::Gone : State::Disarmed);
+        tell(probe.away.refused ? probe.away.refused : Refusal{Reason::DISABLED}, status);
         status.anchor = probe.address;
         return;
     }
@@ -94,10 +108,10 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     const bool region = site.wants_jump();
     status.tactic = static_cast<unsigned int>(site.plan.tactic);
     status.anchor = region ? site.plan.anchor : site.address();
-    status.displaced_len = region ? site.plan.region.length : site.plan.first_length;
-    const u8* bytes = region ? site.plan.region.bytes : site.plan.first_bytes;
-    for (unsigned int i = 0; i < status.displaced_len; ++i)
-        status.displaced[i] = bytes[i];
+    if (region)
+        describe_displaced({site.plan.region.bytes, site.plan.region.length}, status);
+    else
+        describe_displaced({site.plan.first_bytes, site.plan.first_length}, status);
 }
 
 void Registry::query(Probes probes, djp_status* statuses) {

@@ -46,7 +46,8 @@ bool Registry::end_once() {
     RegistryLock lock;
     Portions portions;
     leave_where(portions, [&](djp_probe& probe) {
-        if (!probe.once || !probe.linked || probe.site->state == State::Gone) return false;
+        const bool is_gone = probe.site && probe.site->state == State::Gone;
+        if (!probe.once || !probe.linked || is_gone) return false;
         unsigned long hits = 0, missed[8];
         djk_handler_count(probe.handler, &hits, missed);
         // It stays away also when all probes are switched off and on.
@@ -72,7 +73,7 @@ Registry::Returning Registry::take_returning(const Portions& portions, Walk& wal
     Returning some;
     portions.take_while(walk, most, [&](djp_probe& probe) {
         const bool away =
-            probe.enabled && !probe.site && probe.refused.reason != Reason::MODULE_GONE;
+            probe.enabled && !probe.has_site() && probe.away.refused.reason != Reason::MODULE_GONE;
         some.waits = away && !is_free(probe);
         if (away && !some.waits) some.probes[some.count++] = &probe;
         return some.waits ? Taken::Not : away ? Taken::Counts : Taken::Skipped;
@@ -93,7 +94,7 @@ void Registry::switch_on(Portions& portions) {
                 finish(*probe);
             alone -= alone ? some.count : 0;
         } else if (some.count == 1) {
-            some.probes[0]->refused = refusal;
+            some.probes[0]->away.refused = refusal;
             alone -= alone ? 1 : 0;
         } else {
             // One of them cannot come back: try each alone, so that the others do. What they have

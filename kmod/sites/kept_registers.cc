@@ -58,6 +58,7 @@ void Sites::reshape_left(Portions& portions) {
 /// long as another patcher has written over the code's jump. NO_MEMORY.
 Refusal Sites::reshape_home(Range home, u64 reader) {
     Refusal refusal;
+    wake_in(home);
     table_.for_each_near(home, [&](Site& other) {
         if (refusal || other.address() == reader || !home.contains(other.address())) return;
         if (other.is_abandoned()) return;

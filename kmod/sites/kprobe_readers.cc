@@ -9,9 +9,12 @@ namespace {
 
 constexpr Reads kAll{x86::kCallerSaved, true};
 
+bool is_something_dead(const x86::Live& live) {
+    return live.registers != x86::kCallerSaved || !live.flags;
+}
+
 bool is_something_dead(const Site& site) {
-    const bool all_live = site.live.registers == x86::kCallerSaved && site.live.flags;
-    return site.plan.may_jump() && !site.joins_kprobe() && !all_live;
+    return site.plan.may_jump() && !site.joins_kprobe() && is_something_dead(site.live);
 }
 
 }  // namespace
@@ -52,6 +55,9 @@ bool Sites::may_destroy_registers(Range home) const {
     bool found = false;
     table_.for_each_near(home, [&](const Site& site) {
         found |= home.contains(site.address()) && is_something_dead(site);
+    });
+    table_.for_each_resting(home, [&](const Member& member) {
+        found |= home.contains(member.address) && is_something_dead(member.resting.live);
     });
     return found;
 }

@@ -54,6 +54,10 @@ Refusal Sites::plan_for(u64 address, x86::Plan& plan) {
         plan = site->plan.expand();
         return {};
     }
+    if (const Member* member = table_.find_resting(address)) {
+        plan = member->resting.plan().expand();
+        return {};
+    }
     analyst_.forget_allowed();
     return analyst_.analyse(address, table_, plan);
 }
@@ -97,7 +101,7 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
 
 /// Find the member's site, or make one that no CPU hits yet; its code serves the member, too.
 Refusal Sites::find_or_make_site(const Member& member, Site*& site) {
-    site = table_.find(member.address);
+    site = find_awake(member.address);
     if (site && is_live(site->state) && site->is_abandoned()) {
         // All its probes have left, but another patcher was in the way. Is it still?
         SiteList left;
@@ -113,6 +117,9 @@ Refusal Sites::find_or_make_site(const Member& member, Site*& site) {
             return refusal;
         }
         site = made.release();
+        // Of two that want the same bytes none rests.
+        wake_in(site->region());
+        wake_in(site->planned_board());
         table_.insert(*site);
     } else {
         Refusal refusal = check_operands(member.handler, site->plan.expand());
@@ -146,8 +153,9 @@ Refusal Sites::join(const Member& member, Site*& site) {
     return refusal;
 }
 
-bool Sites::link(Site& site, const Member& member) {
+bool Sites::link(Site& site, Member& member) {
     if (!is_live(site.state)) return false;
+    if (!site.has_probes()) site.member = &member;
     djk_handler_start(member.handler);
     add(site, member.handler);
     stop_joining(site);
@@ -167,6 +175,7 @@ void Sites::take_back(Site& site, const Member& member, SiteList& empty) {
 
 void Sites::unlink(Site& site, const Member& member, SiteList& empty) {
     remove(site, member.handler);
+    if (site.member == &member) site.member = nullptr;
     djk_handler_stop(member.handler);
     site.int3_probes -= member.int3_only;
     let_go(site, empty);

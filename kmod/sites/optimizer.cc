@@ -141,10 +141,12 @@ void Sites::optimize(Portions& portions) {
     if (reclaimer_.has_stuck()) djk_optimizer_kick_later();
     // Wake the waiting tasks in any case: sites may have been decided about without a batch.
     djk_optimizer_done();
+    rest_all(portions);
 }
 
 void Sites::set_optimization(bool optimization, Portions& portions) {
     optimization_ = optimization;
+    if (!optimization) wake_all(portions);
     for_each_site(
         portions, [](Site&) { return true; },
         [&](SiteList& some) {

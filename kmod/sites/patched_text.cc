@@ -7,11 +7,10 @@ namespace {
 static_assert(x86::kMaxRegion <= DJK_PATCH_MAX && x86::kMaxInsnLength <= DJK_PATCH_MAX);
 
 void show(djk_patch& patch, u64 address, Span<const u8> original) {
+    patch = {};
     patch.original = original.data();
     patch.address = address;
-    patch.length = static_cast<unsigned int>(original.size());
-    patch.ours = {};
-    patch.jump = 0;
+    patch.length = static_cast<u8>(original.size());
     djk_show_patch(&patch);
 }
 
@@ -19,6 +18,12 @@ void hide(djk_patch& patch) {
     if (!patch.length) return;
     djk_hide_patch(&patch);
     patch = {};
+}
+
+void set_ours(djk_patch& patch, Range ours, bool jump) {
+    patch.ours_begin = static_cast<u8>(ours.begin - patch.address);
+    patch.ours_end = static_cast<u8>(ours.end - patch.address);
+    patch.jump = jump;
 }
 
 /// The bytes on which the kernel must put no kprobe of its own: the bytes that differ from the
@@ -29,7 +34,7 @@ Range bytes_of(const Site& site) {
     switch (site.state) {
         case State::Disarmed:
         case State::Gone:
-            return {};
+            return {site.patch.address, site.patch.address};
         case State::Optimized:
             return site.region();
         case State::Optimizing:
@@ -53,13 +58,10 @@ void show_patch(KernelText&, Site& site) {
 
 void update_patch(KernelText&, Site& site) {
     if (!site.patch.length) return;
-    const Range ours = bytes_of(site);
-    site.patch.ours = {ours.begin, ours.end};
-    site.patch.jump = site.state == State::Optimized ? site.plan.anchor : 0;
+    set_ours(site.patch, bytes_of(site), site.state == State::Optimized);
     if (site.board_entry && !site.board_patch.length) {
         show(site.board_patch, site.plan.board, site.plan.board_bytes);
-        site.board_patch.ours = {site.plan.board, site.plan.board + x86::kJumpLength};
-        site.board_patch.jump = site.plan.board;
+        set_ours(site.board_patch, site.planned_board(), true);
     }
 }
 
@@ -69,6 +71,15 @@ void hide_patch(KernelText&, Site& site) {
 
 void hide_board(KernelText&, Site& site) {
     hide(site.board_patch);
+}
+
+void show_patch(KernelText&, RestingSite& resting) {
+    show(resting.patch, resting.address(), resting.original());
+    set_ours(resting.patch, resting.region(), true);
+}
+
+void hide_patch(KernelText&, RestingSite& resting) {
+    djk_hide_patch(&resting.patch);
 }
 
 }  // namespace djprobe::kmod

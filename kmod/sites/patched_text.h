@@ -17,4 +17,8 @@ void update_patch(KernelText& text, Site& site);
 void hide_patch(KernelText& text, Site& site);
 void hide_board(KernelText& text, Site& site);
 
+/// The same bytes, while the site rests: its jump is in the text.
+void show_patch(KernelText& text, RestingSite& resting);
+void hide_patch(KernelText& text, RestingSite& resting);
+
 }  // namespace djprobe::kmod

@@ -2,8 +2,8 @@
 // A site: its state, its code, its traps, and which of its parts hits read.
 #pragma once
 
-#include "../code/site_code.h"
-#include "kept_plan.h"
+#include "../border/memory.h"
+#include "member.h"
 
 namespace djprobe::kmod {
 
@@ -51,6 +51,7 @@ struct Site {
     unsigned int joining_wants = 0;  ///< enum djk_wants, or-ed over these
     Reads joining_reads;             ///< likewise
     SiteCode code;
+    Member* member = nullptr;     ///< the first one, as long as it is linked
     u64 board_entry = 0;          ///< where the springboard in the text leads, until a
                                   ///< quiescence after the last jump to it; 0: there is none
     djk_patch patch{};            ///< the first instruction or the region, for djk_show_patch()
@@ -111,8 +112,15 @@ struct Site {
     u64 displaced() const { return code.slot.address() + code.layout.displaced; }
 };
 
-// The kernel has no smaller room between 512 bytes and 1024.
-static_assert(sizeof(Site) <= 512);
+template <>
+struct Room<Site> : RoomInCache<Site, DJK_SITES, DJK_SITE_SIZE> {};
+
+inline u64 ia_of(const Site& site) {
+    return site.address();
+}
+inline Site*& next_near(Site& site) {
+    return site.next_near;
+}
 
 /// An int3 or a jump of ours is in the text.
 inline bool is_live(State state) {

@@ -39,57 +39,24 @@ void SiteTable::insert(Site& site) {
     site.hit.trap.next = nullptr;
     __atomic_store_n(link, &site.hit.trap, __ATOMIC_RELEASE);
     list_.add(site);
-    if (++site_count_ > line_count_) add_lines();
-    enter_line(site);
-}
-
-void SiteTable::enter_line(Site& site) {
-    Site*& near = lines_[line(site.address()) % line_count_];
-    site.next_near = near;
-    near = &site;
-}
-
-/// With more lists they are shorter. Without memory they stay as long as they are.
-void SiteTable::add_lines() {
-    if (line_count_ == kMostLines) return;
-    Array<Site*> more(4 * line_count_);
-    if (!more) return;
-    Site* const* const before = lines_;
-    const size_t count = line_count_;
-    lines_ = more.data();
-    line_count_ = more.size();
-    for (size_t i = 0; i < count; ++i)
-        for (Site* site = before[i]; site;) {
-            Site* const next = site->next_near;
-            enter_line(*site);
-            site = next;
-        }
-    more_lines_ = static_cast<Array<Site*>&&>(more);
+    near_.enter(site);
 }
 
 void SiteTable::remove(Site& site) {
     remove(site.hit.trap);
     if (site.anchor_armed) remove(site.anchor);
     list_.remove(site);
-    --site_count_;
     if (site.board_entry)
         site.only_board = true;
     else
-        leave_line(site);
+        near_.leave(site);
 }
 
 void SiteTable::forget_board(Site& site) {
     site.board_entry = 0;
     if (!site.only_board) return;
     site.only_board = false;
-    leave_line(site);
-}
-
-void SiteTable::leave_line(Site& site) {
-    Site** link = &lines_[line(site.address()) % line_count_];
-    while (*link != &site)
-        link = &(*link)->next_near;
-    *link = site.next_near;
+    near_.leave(site);
 }
 
 void SiteTable::restore(FunctionCopy& copy) const {
@@ -104,6 +71,9 @@ void SiteTable::restore(FunctionCopy& copy) const {
         if (plan.may_jump()) copy.overwrite(plan.anchor, {plan.region.bytes, plan.region.length});
         copy.overwrite(plan.site, {plan.first_bytes, 1});
         recover_board(site);
+    });
+    for_each_resting(range, [&](const Member& member) {
+        copy.overwrite(member.resting.address(), member.resting.original());
     });
 }
 
@@ -120,12 +90,18 @@ void SiteTable::for_each_board(Range range, FunctionRef<void(Range)> use) const 
 }
 
 void SiteTable::for_each_displaced(Range text, FunctionRef<void(const x86::Insn&)> use) const {
-    for (const Site* site = first(); site; site = site->next) {
-        if (!site->plan.region.leads || !text.contains(site->address())) continue;
-        const x86::Plan plan = site->plan.expand();
+    const auto use_all = [&](const KeptPlan& kept) {
+        const x86::Plan plan = kept.expand();
         for (const x86::Insn& insn : plan.region.all())
             use(insn);
-    }
+    };
+    for (const Site* site = first(); site; site = site->next)
+        if (site->plan.region.leads && text.contains(site->address())) use_all(site->plan);
+    resting_.for_all([&](const Member& member) {
+        const RestingSite& resting = member.resting;
+        if (resting.leads && text.contains(resting.address())) use_all(resting.plan());
+        return true;
+    });
 }
 
 }  // namespace djprobe::kmod

@@ -5,11 +5,13 @@
 #include "../border/memory.h"
 #include "../border/walked_list.h"
 #include "../facts/own_text.h"
+#include "near_lines.h"
 #include "site.h"
 
 namespace djprobe::kmod {
 
-/// Every site. Only this class writes the table of traps. Under the registry lock.
+/// Every site, and the members of those that rest. Only this class writes the table of traps. Under
+/// the registry lock.
 class SiteTable final : public OwnText {
   public:
     SiteTable() = default;
@@ -51,6 +53,31 @@ class SiteTable final : public OwnText {
         });
     }
 
+    /// The site of this member rests from now on, or does so no longer.
+    void insert_resting(Member& member) { resting_.enter(member); }
+    void remove_resting(Member& member) { resting_.leave(member); }
+    /// The member whose site rests with its IA at the address, or nullptr.
+    const Member* find_resting(u64 address) const {
+        const Member* found = nullptr;
+        for_each_resting({address, address + 1}, [&](const Member& member) {
+            if (member.address == address) found = &member;
+        });
+        return found;
+    }
+    /// Calls use(Member&) for every member whose site rests with a byte of `range` in its region.
+    /// `use` must not remove any.
+    template <class Use>
+    void for_each_resting(Range range, Use&& use) const {
+        resting_.for_each({range.begin - RestingSite::kMostBytes, range.end}, [&](Member& member) {
+            if (member.resting.region().overlaps(range)) use(member);
+        });
+    }
+    /// All of them, until use(Member&) says false.
+    template <class Use>
+    void for_all_resting(Use&& use) const {
+        resting_.for_all(use);
+    }
+
     void restore(FunctionCopy& copy) const override;
     void for_each_board(Range range, FunctionRef<void(Range)> use) const override;
     void for_each_displaced(Range text, FunctionRef<void(const x86::Insn&)> use) const override;
@@ -58,26 +85,11 @@ class SiteTable final : public OwnText {
   private:
     template <class Use>
     void for_each_in_lines(Range range, Use&& use) const {
-        const u64 last = line(range.end + x86::kTacticReach);
-        for (u64 at = line(range.begin - x86::kTacticReach); at <= last; ++at)
-            for (Site* site = lines_[at % line_count_]; site; site = site->next_near)
-                if (line(site->address()) == at) use(*site);
+        near_.for_each({range.begin - x86::kTacticReach, range.end + x86::kTacticReach}, use);
     }
-    void enter_line(Site& site);
-    void leave_line(Site& site);
-    void add_lines();
 
-    // No tactic reaches farther than two lines.
-    static constexpr u64 line(u64 address) { return address / 128; }
-
-    // Powers of two: lists of lines, which many lines share.
-    static constexpr size_t kFewLines = 4096;
-    static constexpr size_t kMostLines = 1 << 18;
-    Site* few_lines_[kFewLines] = {};
-    Array<Site*> more_lines_;  ///< instead of these, once there are many sites
-    Site** lines_ = few_lines_;
-    size_t line_count_ = kFewLines;
-    size_t site_count_ = 0;
+    NearLines<Site> near_;
+    NearLines<Member> resting_;
     WalkedList<Site> list_;
 };
 

@@ -11,19 +11,15 @@
 
 namespace djprobe::kmod {
 
-/// A probe, as its site sees it.
-struct Member {
-    u64 address;
-    djk_handler* handler;
-    bool int3_only;
-};
-
 /// Owns every site's state and text. Under the registry lock, which functions that take Portions
 /// give to others in between. All may sleep and take the text lock. docs/architecture.md shows the
 /// transitions.
 ///
 /// A member joins its site, the site is armed, the member is linked: from then on hits run its
 /// handler. A member that has joined and cannot be linked must take that back.
+///
+/// A site with a jump that only counts may come to rest between two portions: see resting.cc. Wake
+/// it before all else.
 class Sites {
   public:
     Sites(SiteTable& table, Analyst& analyst, CodeBuilder& code, Reclaimer& reclaimer)
@@ -36,6 +32,11 @@ class Sites {
         analyst_.forget_allowed();
     }
 
+    // resting.cc
+    /// Let the sites of these members be there again, if they rest. member_at() says which, for
+    /// each number below `count`. Cannot fail: it waits for memory.
+    void wake(size_t count, FunctionRef<Member&(size_t)> member_at);
+
     // membership.cc
     /// Finds the site for `member`, or makes a new one, which is Disarmed. The text changes only
     /// where a jump must give way. A new site's code is in its slot after flush(). On a refusal the
@@ -45,7 +46,7 @@ class Sites {
     /// Call this before others get the lock, because they may arm the new sites.
     void flush() { code_.flush(); }
     /// Hits run the handler from now on. False: the site has left the text meanwhile.
-    bool link(Site& site, const Member& member);
+    bool link(Site& site, Member& member);
     /// Undo join() for a member that is not linked. A site that no member needs, and whose text
     /// must be given back, goes to `empty`.
     void take_back(Site& site, const Member& member, SiteList& empty);
@@ -84,6 +85,15 @@ class Sites {
     Refusal make_site(const Member& member, Box<Site>& made);
     Refusal find_or_make_site(const Member& member, Site*& site);
     void let_go(Site& site, SiteList& empty);
+
+    [[nodiscard]] bool may_rest(const Site& site);
+    void rest(SiteList& sites);
+    void rest_all(Portions& portions);
+    void begin_waking(Member& member, SiteList& waking);
+    void finish_waking(SiteList& waking);
+    void wake_in(Range range);
+    Site* find_awake(u64 address);
+    void wake_all(Portions& portions);
 
     Shape wanted_shape(const Site& site, const djk_handler* joining);
     void lead_to_code(Site& site);

@@ -18,6 +18,15 @@ void *djk_alloc(size_t size);
 void djk_free(void *memory);
 void *djk_alloc_large(size_t size);
 void djk_free_large(void *memory);
+/* Memory for things of which there may be hundreds of thousands: none is lost between those of a
+ * kind. djk_take() is like djk_alloc(); djk_insist() waits until there is memory, for what must be
+ * there, and not under djk_text_lock(). */
+enum djk_kind { DJK_PROBES, DJK_SITES };
+#define DJK_PROBE_SIZE 160
+#define DJK_SITE_SIZE 464
+void *djk_take(enum djk_kind kind);
+void *djk_insist(enum djk_kind kind);
+void djk_give_back(enum djk_kind kind, void *memory);
 void djk_breathe(void); /* lets the scheduler in, in long loops */
 /* How much a request does before it lets others have the registry lock: `size` things that cost
  * about the same. The size follows from how long the last portion took. */

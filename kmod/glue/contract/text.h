@@ -30,15 +30,23 @@ void djk_text_sync(void);
 struct djk_extent {
 	unsigned long begin, end; /* a stretch of memory */
 };
+/* What may differ from the original now are the bytes [ours_begin, ours_end) from the address on:
+ * the kernel puts no kprobe there. A patch is small, because there may be hundreds of thousands. */
 struct djk_patch {
+	struct djk_patch *next;
 	const unsigned char *original; /* `length` bytes, which stay until the patch is hidden */
 	unsigned long address;
-	unsigned int length;	/* at most DJK_PATCH_MAX */
-	struct djk_extent ours; /* what may differ from the original now: the kernel puts no kprobe
-				 * there, */
-	unsigned long jump;	/* except here, on the first byte of our jump; 0: there is none */
-	struct djk_patch *next;
+	unsigned char length; /* at most DJK_PATCH_MAX */
+	unsigned char ours_begin, ours_end;
+	bool jump; /* our jump is there: its first byte may get a kprobe */
 };
+static inline struct djk_extent djk_ours(const struct djk_patch *patch)
+{
+	const struct djk_extent ours = { patch->address + patch->ours_begin,
+					 patch->address + patch->ours_end };
+
+	return ours;
+}
 void djk_show_patch(struct djk_patch *patch);
 void djk_hide_patch(struct djk_patch *patch);
 /* `bytes` are a copy of the text at `address`: replace in it what may differ from the original by

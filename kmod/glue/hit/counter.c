@@ -4,10 +4,10 @@
 
 #include <linux/bpf.h>
 #include <linux/percpu.h>
-#include <linux/slab.h>
 
 #include "../../../uapi/djprobe.h"
 #include "../kernel/imports.h"
+#include "../kernel/memory.h"
 #include "actions.h"
 #include "handler.h"
 #include "make_handler.h"
@@ -93,7 +93,7 @@ static struct djk_handler *make_counter(const struct djk_source *base, struct dj
 	if (!map)
 		return NULL;
 	request->reason = refuse_place(map, place, source->actions, request->detail);
-	handler = request->reason ? NULL : kzalloc(DJK_COUNTER_SIZE, GFP_KERNEL);
+	handler = request->reason ? NULL : djk_alloc_counter();
 	if (!handler) {
 		if (!request->reason)
 			request->reason = DJPROBE_REASON_NO_MEMORY;

@@ -126,7 +126,7 @@ static notrace void run_after(struct pt_regs *regs, const struct djk_site *site)
 	if (!__this_cpu_read(*djk_bpf_active())) {
 		__this_cpu_add(*djk_bpf_active(), DJK_OUR_MARK);
 		for (handler = first_handler(site); handler; handler = next_handler(handler))
-			if (handler->c_probe && handler->c_probe->post_handler)
+			if (djk_runs(handler) && handler->c_probe && handler->c_probe->post_handler)
 				handler->c_probe->post_handler(handler->c_probe, regs, 0);
 		__this_cpu_sub(*djk_bpf_active(), DJK_OUR_MARK);
 	}

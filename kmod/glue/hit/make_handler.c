@@ -12,6 +12,7 @@
 
 #include "../../api/djprobe_api.h"
 #include "../kernel/imports.h"
+#include "../kernel/memory.h"
 #include "actions.h"
 #include "counter.h"
 #include "handler.h"
@@ -308,13 +309,16 @@ struct djk_handler *djk_make_handler(const struct djk_source *source, struct djp
 bool djk_handler_program(const struct djk_handler *link, struct djk_program *program)
 {
 	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
-	const struct bpf_prog *prog = handler->prog;
+	const struct bpf_prog *prog;
 
 	/*
 	 * With lock debugging, helpers check that rcu_read_lock() was called: to have preemption
 	 * off is not enough. insnsi holds neither subprograms nor an extension.
 	 */
-	if (!prog || IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) || !excludes_extensions || !prog->jited ||
+	if (!djk_runs(handler) || !handler->prog)
+		return false;
+	prog = handler->prog;
+	if (IS_ENABLED(CONFIG_DEBUG_LOCK_ALLOC) || !excludes_extensions || !prog->jited ||
 	    prog->aux->func_cnt)
 		return false;
 	program->insns = prog->insnsi;
@@ -353,7 +357,7 @@ bool djk_handler_may_be_at(const struct djk_handler *link, unsigned long address
 	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 	unsigned long list;
 
-	if (!handler->prog || !handler->prog->kprobe_override)
+	if (!djk_runs(handler) || !handler->prog || !handler->prog->kprobe_override)
 		return true;
 	/* A kernel without error injection has no such list. */
 	list = djk_lookup("within_error_injection_list");
@@ -372,8 +376,7 @@ void djk_handler_set_function(struct djk_handler *link, unsigned long function)
 {
 	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
-	/* No program asks a counter, which has no such fields. */
-	if (link->counter)
+	if (!djk_runs(handler))
 		return;
 	if (handler->inside)
 		function = 0;
@@ -384,7 +387,9 @@ void djk_handler_set_function(struct djk_handler *link, unsigned long function)
 
 bool djk_handler_is_shadow(const struct djk_handler *link)
 {
-	return container_of(link, struct djk_full_handler, link)->shadow;
+	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
+
+	return djk_runs(handler) && handler->shadow;
 }
 
 bool djk_handler_enters_shadow(const struct djk_handler *link)
@@ -392,14 +397,14 @@ bool djk_handler_enters_shadow(const struct djk_handler *link)
 	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
 	/* A handler that looks at a call when it begins wants all registers. */
-	return handler->shadow && !handler->begins;
+	return djk_runs(handler) && handler->shadow && !handler->begins;
 }
 
 void djk_handler_start(struct djk_handler *link)
 {
 	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
-	if (handler->shadow)
+	if (djk_runs(handler) && handler->shadow)
 		djk_shadow_start(handler->shadow);
 }
 
@@ -407,7 +412,7 @@ void djk_handler_stop(struct djk_handler *link)
 {
 	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
-	if (handler->shadow)
+	if (djk_runs(handler) && handler->shadow)
 		djk_shadow_stop(handler->shadow);
 }
 
@@ -415,15 +420,18 @@ void djk_handler_destroy(struct djk_handler *link)
 {
 	struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
+	djk_actions_put(handler->actions);
+	if (!djk_runs(handler)) {
+		bpf_map_put(handler->map);
+		djk_free_counter(handler);
+		return;
+	}
 	if (handler->shadow)
 		djk_shadow_destroy(handler->shadow);
 	if (handler->prog)
 		give_back(handler->prog);
 	if (handler->entry_prog)
 		give_back(handler->entry_prog);
-	if (handler->map)
-		bpf_map_put(handler->map);
-	djk_actions_put(handler->actions);
 	free_percpu(handler->counters);
 	kfree(handler);
 }
@@ -432,8 +440,10 @@ void djk_handler_show(const struct djk_handler *link, struct seq_file *out)
 {
 	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
-	if (handler->map)
+	if (!djk_runs(handler)) {
 		seq_printf(out, "map_id:\t%u\n", handler->map->id);
+		return;
+	}
 	if (handler->prog)
 		seq_printf(out, "prog_id:\t%u\n", handler->prog->aux->id);
 	if (handler->entry_prog)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory, locks, the optimizer's worker, and modules that unload. */
+/* Locks, the optimizer's worker, and modules that unload. */
 #include "runtime.h"
 
 #include <linux/kallsyms.h>
@@ -17,7 +17,7 @@
 #include "../kernel.h"
 #include "module_text.h"
 
-/* ---- Locks and memory ---- */
+/* ---- Locks ---- */
 
 static DEFINE_MUTEX(registry_mutex);
 
@@ -82,26 +82,6 @@ void djk_registry_pause(struct djk_portion *portion)
 bool djk_is_dying(void)
 {
 	return fatal_signal_pending(current);
-}
-
-void *djk_alloc(size_t size)
-{
-	return size > PAGE_SIZE ? kvzalloc(size, GFP_KERNEL) : kzalloc(size, GFP_KERNEL);
-}
-
-void djk_free(void *memory)
-{
-	kvfree(memory);
-}
-
-void *djk_alloc_large(size_t size)
-{
-	return kvzalloc(size, GFP_KERNEL);
-}
-
-void djk_free_large(void *memory)
-{
-	kvfree(memory);
 }
 
 void djk_breathe(void)

@@ -96,13 +96,20 @@ static struct djk_patch *next_patch(struct djk_patch *after, unsigned long begin
 	}
 }
 
+static bool has_ours(const struct djk_patch *patch, unsigned long begin, unsigned long end)
+{
+	const struct djk_extent ours = djk_ours(patch);
+
+	return ours.begin < ours.end && ours.begin < end && ours.end > begin;
+}
+
 /* The patch of which a byte in [begin, end) may differ from the original now. */
 static struct djk_patch *find_ours(unsigned long begin, unsigned long end)
 {
 	struct djk_patch *patch = NULL;
 
 	while ((patch = next_patch(patch, begin, end)))
-		if (patch->ours.begin < end && patch->ours.end > begin)
+		if (has_ours(patch, begin, end))
 			return patch;
 	return NULL;
 }
@@ -122,10 +129,12 @@ void djk_undo_patches(unsigned char *bytes, unsigned long address, size_t size)
 	const unsigned long end = address + size;
 	struct djk_patch *patch = NULL;
 
-	while ((patch = next_patch(patch, address, end)))
-		if (patch->ours.begin < end && patch->ours.end > address)
-			undo(bytes, address, patch, max(address, patch->ours.begin),
-			     min(end, patch->ours.end));
+	while ((patch = next_patch(patch, address, end))) {
+		const struct djk_extent ours = djk_ours(patch);
+
+		if (has_ours(patch, address, end))
+			undo(bytes, address, patch, max(address, ours.begin), min(end, ours.end));
+	}
 }
 
 /* ---- The kprobes that have come. Under djk_text_lock(). ---- */
@@ -272,7 +281,7 @@ static int prepare(struct kprobe *kprobe)
 	int error;
 
 	/* An int3 on the first byte of our jump works: the kprobe copies and runs our jump. */
-	if ((patch && patch->jump != address) || !is_recovered(address))
+	if ((patch && !(patch->jump && patch->address == address)) || !is_recovered(address))
 		return -EBUSY;
 	copied_as_is = patch ? address : 0;
 	error = call_preparing(PREPARE, (unsigned long)kprobe, 0);

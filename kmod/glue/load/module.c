@@ -12,6 +12,7 @@
 #include "../kernel.h"
 #include "../kprobes/kprobe_view.h"
 #include "../kernel/ksym.h"
+#include "../kernel/memory.h"
 #include "../kernel/runtime.h"
 #include "../hit/shadow.h"
 
@@ -22,9 +23,12 @@ static int __init djprobe_init(void)
 	if (error)
 		return error;
 	djk_helpers_init();
-	error = djk_ksym_start();
+	error = djk_memory_start();
 	if (error)
 		return error;
+	error = djk_ksym_start();
+	if (error)
+		goto stop_memory;
 	error = djk_assume(DJK_WITH_KPROBES);
 	if (error)
 		goto stop_ksym;
@@ -61,6 +65,8 @@ stop_view:
 	djk_kprobe_view_stop();
 stop_ksym:
 	djk_ksym_stop();
+stop_memory:
+	djk_memory_stop();
 	return error;
 }
 
@@ -75,6 +81,7 @@ static void __exit djprobe_exit(void)
 	djk_shadow_exit();
 	djk_kprobe_view_stop();
 	djk_ksym_stop();
+	djk_memory_stop();
 }
 
 module_init(djprobe_init);

@@ -30,13 +30,15 @@ u8 Kprobes::byte(u64 address) const {
 
 const djk_patch* Kprobes::find_ours(Range range) const {
     for (const djk_patch* patch : patches)
-        if (range.overlaps({patch->ours.begin, patch->ours.end})) return patch;
+        if (const djk_extent ours = djk_ours(patch);
+            ours.begin < ours.end && range.overlaps({ours.begin, ours.end}))
+            return patch;
     return nullptr;
 }
 
 bool Kprobes::is_jump_of_ours(u64 address) const {
     const djk_patch* patch = find_ours({address, address + 1});
-    return patch && patch->jump == address;
+    return patch && patch->jump && patch->address == address;
 }
 
 u8 Kprobes::original_byte(u64 address) const {

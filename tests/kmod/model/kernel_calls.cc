@@ -435,6 +435,22 @@ void djk_free(void* memory) {
     free(memory);
 }
 
+static size_t size_of(djk_kind kind) {
+    return kind == DJK_PROBES ? DJK_PROBE_SIZE : DJK_SITE_SIZE;
+}
+
+void* djk_take(djk_kind kind) {
+    return djk_alloc(size_of(kind));
+}
+
+void* djk_insist(djk_kind kind) {
+    return kernel->insist(size_of(kind));
+}
+
+void djk_give_back(djk_kind, void* memory) {
+    djk_free(memory);
+}
+
 void* djk_alloc_large(size_t size) {
     return kernel->allocate(size, true);
 }

@@ -109,7 +109,16 @@ bool Kernel::may_allocate() {
 
 void* Kernel::allocate(size_t size, bool large) {
     if (on_gap && registry_locked && !text_locked) on_gap();
-    if (!may_allocate()) return nullptr;
+    return may_allocate() ? take_memory(size, large) : nullptr;
+}
+
+void* Kernel::insist(size_t size) {
+    if (text_locked) fail("a wait for memory under the text lock");
+    if (on_gap && registry_locked) on_gap();
+    return take_memory(size, false);
+}
+
+void* Kernel::take_memory(size_t size, bool large) {
     void* memory = calloc(1, size ? size : 1);
     watch.add_allocation(memory, size, large);
     return memory;

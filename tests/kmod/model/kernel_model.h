@@ -100,6 +100,7 @@ class Kernel {
     bool is_text(u64 address) const;
     bool may_allocate();
     void* allocate(size_t size, bool large);
+    void* insist(size_t size);
     void* allocate_exec(size_t size);
     void free_exec(void* memory, size_t size);
     void write(u64 address, const void* bytes, size_t size);
@@ -108,6 +109,7 @@ class Kernel {
     bool describe(const Handler& handler, djk_program& program) const;
 
   private:
+    void* take_memory(size_t size, bool large);
     static constexpr size_t kProgramSlots = 24;
     struct Program {
         int kind = -1;

@@ -73,44 +73,6 @@ INSTANTIATE_TEST_SUITE_P(All, ForeignOnTop,
                          testing::Combine(testing::Values(-1, 0), testing::Bool(),
                                           testing::Bool()));
 
-/// Where the jump at `site` leads.
-u64 code_of(Session& session, u64 site) {
-    std::int32_t distance = 0;
-    EXPECT_EQ(*session.kernel.image.text(site), 0xe9);
-    std::memcpy(&distance, session.kernel.image.text(site + 1), sizeof(distance));
-    return site + x86::kJumpLength + static_cast<u64>(std::int64_t{distance});
-}
-
-/// A counter's jump in a function, the places of kprobes behind it, and some elsewhere.
-struct Crowded {
-    u64 seed = 0, site = 0;
-    std::vector<u64> behind, elsewhere;
-};
-
-Crowded find_crowded() {
-    Crowded found;
-    for_each_jump(DJPROBE_TACTIC_WINDOW, false,
-                  [&](u64 seed, u64 site, const djp_verdict& verdict) {
-                      Session session(seed);
-                      const TextImage& image = session.kernel.image;
-                      const Function& function = *image.function_at(site);
-                      if (site == function.entry || !function.compiled) return false;
-                      found = {seed, site, {}, {}};
-                      for (const Place& place : image.places) {
-                          const bool inside = image.function_at(place.start()) == &function;
-                          if (inside && place.start() < verdict.anchor + verdict.region_len)
-                              continue;
-                          if (session.kernel.kprobes.add(place.start(), false))
-                              (inside ? found.behind : found.elsewhere).push_back(place.start());
-                      }
-                      for (const auto* places : {&found.behind, &found.elsewhere})
-                          for (const u64 place : *places)
-                              session.kernel.kprobes.remove(place);
-                      return found.behind.size() > 1 && found.elsewhere.size() > DJK_NEW_KPROBES;
-                  });
-    return found;
-}
-
 TEST(Kprobe, CodeThatWasThereFirstKeepsItsRegisters) {
     const Crowded found = find_crowded();
     Session session(found.seed);

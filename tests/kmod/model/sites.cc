@@ -97,4 +97,35 @@ void expect_no_jump_over(Session& session, u64 place, const char* when, u64 seed
         }
 }
 
+u64 code_of(Session& session, u64 site) {
+    std::int32_t distance = 0;
+    EXPECT_EQ(*session.kernel.image.text(site), 0xe9);
+    std::memcpy(&distance, session.kernel.image.text(site + 1), sizeof(distance));
+    return site + x86::kJumpLength + static_cast<u64>(std::int64_t{distance});
+}
+
+Crowded find_crowded() {
+    Crowded found;
+    for_each_jump(DJPROBE_TACTIC_WINDOW, false,
+                  [&](u64 seed, u64 site, const djp_verdict& verdict) {
+                      Session session(seed);
+                      const TextImage& image = session.kernel.image;
+                      const Function& function = *image.function_at(site);
+                      if (site == function.entry || !function.compiled) return false;
+                      found = {seed, site, {}, {}};
+                      for (const Place& place : image.places) {
+                          const bool inside = image.function_at(place.start()) == &function;
+                          if (inside && place.start() < verdict.anchor + verdict.region_len)
+                              continue;
+                          if (session.kernel.kprobes.add(place.start(), false))
+                              (inside ? found.behind : found.elsewhere).push_back(place.start());
+                      }
+                      for (const auto* places : {&found.behind, &found.elsewhere})
+                          for (const u64 place : *places)
+                              session.kernel.kprobes.remove(place);
+                      return found.behind.size() > 1 && found.elsewhere.size() > DJK_NEW_KPROBES;
+                  });
+    return found;
+}
+
 }  // namespace djprobe::model

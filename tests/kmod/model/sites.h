@@ -33,6 +33,16 @@ unsigned int state_of(Session& session, const Probe& probe);
 /// of `site` lies then; 0: this one does not serve.
 u64 pad_with_nop(TextImage& image, u64 site, u64 board);
 
+/// Where the jump at `site` leads.
+u64 code_of(Session& session, u64 site);
+
+/// A counter's jump in a function, the places of kprobes behind it, and some elsewhere.
+struct Crowded {
+    u64 seed = 0, site = 0;
+    std::vector<u64> behind, elsewhere;
+};
+Crowded find_crowded();
+
 /// Whether the jump of a probe at `site` would overwrite `place` and not begin there.
 bool covers(Session& session, u64 site, u64 place);
 

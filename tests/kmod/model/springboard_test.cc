@@ -46,15 +46,19 @@ u64 site_with_filler(Session& session, Range bytes) {
     return 0;
 }
 
+class Filler : public testing::TestWithParam<int> {};
+
 // The filler of a jump that was there first is padding: a springboard may be planned in it.
-TEST(Springboard, OfAJumpAndASpringboardInItsFillerTheFirstStays) {
+TEST_P(Filler, OfAJumpAndASpringboardInItsFillerTheFirstStays) {
     int seen = 0;
     for_each_jump(DJPROBE_TACTIC_SPRINGBOARD, false, [&](u64 seed, u64 site, djp_verdict verdict) {
         Session session(seed);
         const u64 other =
             site_with_filler(session, {verdict.board, verdict.board + x86::kJumpLength});
         if (!other) return false;
-        Probe* const first = session.attach_one({.address = other});
+        Probe* const first = session.attach_one({.address = other, .program = GetParam()});
+        // A counter's site rests.
+        session.settle();
         Probe* const second = session.attach_one({.address = site});
         session.settle();
         EXPECT_EQ(state_of(session, *first), DJPROBE_STATE_OPTIMIZED);
@@ -84,6 +88,8 @@ TEST(Springboard, OfAJumpAndASpringboardInItsFillerTheFirstStays) {
     });
     EXPECT_GT(seen, 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(All, Filler, testing::Values(Kernel::kCFunction, Kernel::kCounter));
 
 TEST(Springboard, ASpringboardThatAnotherPatcherHasChangedIsLeftAlone) {
     for_each_jump(DJPROBE_TACTIC_SPRINGBOARD, false, [&](u64 seed, u64 site, djp_verdict verdict) {

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+// A site comes to rest and wakes up: the text, the detour and the handler stay as they are. What
+// goes, and is made again, is what only a change or another site nearby needs.
+#include "../facts/kernel_text.h"
+#include "patched_text.h"
+#include "sites.h"
+
+namespace djprobe::kmod {
+namespace {
+
+/// A member is found by what is left of its site.
+static_assert(__builtin_offsetof(Member, resting) == 0);
+
+/// The jump is there to stay, and no hit reads the site: its detour does all the work.
+bool is_quiet(const Site& site) {
+    const bool is_alone = site.member && !site.hit.handlers->next && !site.joining;
+    const Shape& shape = site.code.shape;
+    return site.state == State::Optimized && is_alone && !site.hold && !site.int3_probes &&
+           !site.is_reader && !site.bypassed && !site.holds_module && shape.holds() &&
+           site.hit.handlers->counter && RestingSite::fits(site.plan, site.code);
+}
+
+bool has_anything_to_tell(const Away& away) {
+    return away.refused || away.since || away.missed_in_kprobe;
+}
+
+}  // namespace
+
+/// No site that is awake may have to know about one that rests: of two that want the same bytes
+/// both stay awake.
+bool Sites::may_rest(const Site& site) {
+    // All jumps are about to go: set_optimization().
+    if (!optimization_) return false;
+    if (!is_quiet(site) || has_anything_to_tell(site.member->away)) return false;
+    // A module's text goes with the module.
+    if (!core_text().contains(site.address())) return false;
+    bool is_close = false;
+    table_.for_each_near(site.region(), [&](const Site& other) {
+        is_close |= &other != &site && (other.region().overlaps(site.region()) ||
+                                        other.planned_board().overlaps(site.region()));
+    });
+    return !is_close && wanted_shape(site, nullptr) == site.code.shape;
+}
+
+void Sites::rest(SiteList& sites) {
+    {
+        KernelText text;
+        for (Site& site : sites) {
+            Member& member = *site.member;
+            hide_patch(text, site);
+            set_site(member, nullptr);
+            member.rests = true;
+            member.resting.keep(site.plan, site.live, site.code);
+            member.resting.slot = site.code.slot.release();
+            show_patch(text, member.resting);
+            table_.remove(site);
+            table_.insert_resting(member);
+        }
+    }
+    // A hit may still be in code that the site had before, which knows the site.
+    while (Site* const site = sites.take_first())
+        reclaimer_.add(*site);
+}
+
+void Sites::rest_all(Portions& portions) {
+    for_each_site(
+        portions, [&](const Site& site) { return may_rest(site); },
+        [&](SiteList& some) { rest(some); });
+}
+
+/// Make the site of a member again; it is nowhere yet.
+void Sites::begin_waking(Member& member, SiteList& waking) {
+    djk_breathe();
+    Site& site = *Box<Site>::insist().release();
+    const RestingSite& resting = member.resting;
+    site.hit.trap.address = member.address;
+    site.hit.handlers = member.handler;
+    site.plan = resting.plan();
+    site.live = resting.live;
+    site.state = State::Optimized;
+    site.code.shape.hold({&member.handler, 1});
+    site.code.shape.kept = resting.kept;
+    site.code.layout = resting.detour();
+    site.code.slot = Slot(resting.slot);
+    site.member = &member;
+    lead_to_code(site);
+    set_resume(site, site.displaced());
+    waking.add(site);
+}
+
+void Sites::finish_waking(SiteList& waking) {
+    if (!waking.first()) return;
+    KernelText text;
+    while (Site* const site = waking.take_first()) {
+        Member& member = *site->member;
+        hide_patch(text, member.resting);
+        table_.remove_resting(member);
+        member.away = {};
+        member.rests = false;
+        show_patch(text, *site);
+        update_patch(text, *site);
+        table_.insert(*site);
+        set_site(member, site);
+    }
+}
+
+void Sites::wake(size_t count, FunctionRef<Member&(size_t)> member_at) {
+    SiteList waking;
+    for (size_t i = 0; i < count; ++i)
+        if (Member& member = member_at(i); member.rests) begin_waking(member, waking);
+    finish_waking(waking);
+}
+
+/// All that have a byte of `range` in their regions. They may rest again soon.
+void Sites::wake_in(Range range) {
+    SiteList waking;
+    table_.for_each_resting(range, [&](Member& member) { begin_waking(member, waking); });
+    if (waking.first()) djk_optimizer_kick();
+    finish_waking(waking);
+}
+
+/// The site whose IA this is, or nullptr.
+Site* Sites::find_awake(u64 address) {
+    if (const Member* const resting = table_.find_resting(address))
+        wake_in(resting->resting.region());
+    return table_.find(address);
+}
+
+void Sites::wake_all(Portions& portions) {
+    for (;;) {
+        SiteList waking;
+        size_t left = portions.size();
+        table_.for_all_resting([&](Member& member) {
+            begin_waking(member, waking);
+            return --left > 0;
+        });
+        if (!waking.first()) return;
+        finish_waking(waking);
+        portions.pause();
+    }
+}
+
+}  // namespace djprobe::kmod

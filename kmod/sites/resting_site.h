@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0
+// A site at rest.
+#pragma once
+
+#include "../code/site_code.h"
+#include "kept_plan.h"
+
+namespace djprobe::kmod {
+
+struct Member;
+
+/// What is left of a site whose jump is in the text and whose detour does all the work of its only
+/// member, which counts: no hit needs more. The rest is made again when the site changes, or when
+/// another one comes close. There may be hundreds of thousands: each takes a sixth of a Site.
+struct RestingSite {
+    /// A longer region is rare, and its site does not rest.
+    static constexpr size_t kMostBytes = 12;
+
+    djk_patch patch;  ///< the region; its original bytes are those below
+    Member* next_near;
+    Slot::Words slot;
+    u8 bytes[kMostBytes];
+    /// x86::DetourLayout, whose offsets are small here.
+    struct Layout {
+        u8 entry, call, handler, restore, displaced, out_of_line, cold, size;
+    } layout;
+    x86::Live live;
+    Reads kept;  ///< Shape::kept
+    u8 count, first_length;
+    bool leads;  ///< KeptPlan::Region::leads
+
+    u64 address() const { return patch.address; }
+    Range region() const { return {patch.address, patch.address + patch.length}; }
+    Span<const u8> original() const { return {bytes, patch.length}; }
+
+    /// Whether the site's region and code fit.
+    static bool fits(const KeptPlan& plan, const SiteCode& code);
+    /// Everything but the patch's place among others, `next_near` and the slot.
+    void keep(const KeptPlan& plan, const x86::Live& live, const SiteCode& code);
+    KeptPlan plan() const;
+    x86::DetourLayout detour() const;
+};
+
+}  // namespace djprobe::kmod
