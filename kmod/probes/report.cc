@@ -88,8 +88,8 @@ void Registry::describe(const djp_probe& probe, djp_status& status) const {
     if (probe.rests) {
         status.state = static_cast<unsigned int>(State::Optimized);
         status.mechanism = static_cast<unsigned int>(Mechanism::Jump);
-        status.tactic = static_cast<unsigned int>(x86::Tactic::Window);
-        status.anchor = probe.address;
+        status.tactic = static_cast<unsigned int>(probe.resting.tactic());
+        status.anchor = probe.resting.region().begin;
         describe_displaced(probe.resting.original(), status);
         return;
     }

@@ -74,7 +74,7 @@ void hide_board(KernelText&, Site& site) {
 }
 
 void show_patch(KernelText&, RestingSite& resting) {
-    show(resting.patch, resting.address(), resting.original());
+    show(resting.patch, resting.region().begin, resting.original());
     set_ours(resting.patch, resting.region(), true);
 }
 

@@ -51,7 +51,7 @@ void Sites::rest(SiteList& sites) {
             set_site(member, nullptr);
             member.rests = true;
             member.resting.keep(site.plan, site.live, site.code);
-            member.resting.slot = site.code.slot.release();
+            member.resting.keep_slot(site.code.slot.release());
             show_patch(text, member.resting);
             table_.remove(site);
             table_.insert_resting(member);
@@ -81,7 +81,7 @@ void Sites::begin_waking(Member& member, SiteList& waking) {
     site.code.shape.hold({&member.handler, 1});
     site.code.shape.kept = resting.kept;
     site.code.layout = resting.detour();
-    site.code.slot = Slot(resting.slot);
+    site.code.slot = resting.slot();
     site.member = &member;
     lead_to_code(site);
     set_resume(site, site.displaced());
@@ -100,6 +100,8 @@ void Sites::finish_waking(SiteList& waking) {
         show_patch(text, *site);
         update_patch(text, *site);
         table_.insert(*site);
+        site->anchor_armed = site->slides();
+        if (site->anchor_armed) table_.insert(site->anchor);
         set_site(member, site);
     }
 }

@@ -4,14 +4,16 @@
 namespace djprobe::kmod {
 
 bool RestingSite::fits(const KeptPlan& plan, const SiteCode& code) {
-    return plan.may_jump() && plan.tactic == x86::Tactic::Window &&
+    // The first instruction's bytes are among the region's.
+    return plan.may_jump() && plan.tactic != x86::Tactic::Springboard &&
+           plan.site - plan.anchor + plan.first_length <= plan.region.length &&
            plan.region.length <= kMostBytes && code.layout.size <= 0xff;
 }
 
 void RestingSite::keep(const KeptPlan& plan, const x86::Live& alive, const SiteCode& code) {
     *this = {};
     patch.original = bytes;
-    patch.address = plan.site;
+    patch.address = plan.anchor;
     patch.length = plan.region.length;
     for (u8 i = 0; i < patch.length; ++i)
         bytes[i] = plan.region.bytes[i];
@@ -24,20 +26,26 @@ void RestingSite::keep(const KeptPlan& plan, const x86::Live& alive, const SiteC
     kept = code.shape.kept;
     count = plan.region.count;
     first_length = plan.first_length;
+    to_ia = static_cast<u8>(plan.site - plan.anchor);
+    before = plan.before;
     leads = plan.region.leads;
 }
 
 KeptPlan RestingSite::plan() const {
     KeptPlan made;
-    made.site = made.anchor = address();
+    made.site = address();
+    made.anchor = region().begin;
+    made.tactic = tactic();
+    made.before = before;
     made.first_length = first_length;
     made.region.count = count;
     made.region.length = patch.length;
     made.region.leads = leads;
-    for (u8 i = 0; i < patch.length; ++i) {
+    for (u8 i = 0; i < patch.length; ++i)
         made.region.bytes[i] = bytes[i];
-        if (i < first_length) made.first_bytes[i] = bytes[i];
-    }
+    // The region holds whole instructions.
+    for (u8 i = 0; i < first_length; ++i)
+        made.first_bytes[i] = bytes[to_ia + i];
     return made;
 }
 

@@ -18,7 +18,8 @@ struct RestingSite {
 
     djk_patch patch;  ///< the region; its original bytes are those below
     Member* next_near;
-    Slot::Words slot;
+    SlotChunk* slot_chunk;  ///< Slot::Words, without their padding
+    u16 slot_place, slot_granules;
     u8 bytes[kMostBytes];
     /// x86::DetourLayout, whose offsets are small here.
     struct Layout {
@@ -27,9 +28,12 @@ struct RestingSite {
     x86::Live live;
     Reads kept;  ///< Shape::kept
     u8 count, first_length;
+    u8 to_ia;    ///< bytes from the anchor to the IA (Slide)
+    u8 before;   ///< KeptPlan::before
     bool leads;  ///< KeptPlan::Region::leads
 
-    u64 address() const { return patch.address; }
+    u64 address() const { return patch.address + to_ia; }
+    x86::Tactic tactic() const { return to_ia ? x86::Tactic::Slide : x86::Tactic::Window; }
     Range region() const { return {patch.address, patch.address + patch.length}; }
     Span<const u8> original() const { return {bytes, patch.length}; }
 
@@ -37,6 +41,13 @@ struct RestingSite {
     static bool fits(const KeptPlan& plan, const SiteCode& code);
     /// Everything but the patch's place among others, `next_near` and the slot.
     void keep(const KeptPlan& plan, const x86::Live& live, const SiteCode& code);
+    /// Only one at a time owns the slot.
+    void keep_slot(const Slot::Words& words) {
+        slot_chunk = words.chunk;
+        slot_place = words.place;
+        slot_granules = words.granules;
+    }
+    Slot slot() const { return Slot({slot_chunk, slot_place, slot_granules}); }
     KeptPlan plan() const;
     x86::DetourLayout detour() const;
 };

@@ -73,7 +73,7 @@ void SiteTable::restore(FunctionCopy& copy) const {
         recover_board(site);
     });
     for_each_resting(range, [&](const Member& member) {
-        copy.overwrite(member.resting.address(), member.resting.original());
+        copy.overwrite(member.resting.region().begin, member.resting.original());
     });
 }
 

@@ -68,7 +68,8 @@ class SiteTable final : public OwnText {
     /// `use` must not remove any.
     template <class Use>
     void for_each_resting(Range range, Use&& use) const {
-        resting_.for_each({range.begin - RestingSite::kMostBytes, range.end}, [&](Member& member) {
+        constexpr u64 kReach = RestingSite::kMostBytes;
+        resting_.for_each({range.begin - kReach, range.end + kReach}, [&](Member& member) {
             if (member.resting.region().overlaps(range)) use(member);
         });
     }

@@ -61,6 +61,29 @@ TEST(Rest, IsOnlyInTheTextOfTheCoreKernel) {
     session.finish();
 }
 
+TEST(Rest, AlsoWithAJumpBeforeTheSite) {
+    const Found found = find_image(false, DJPROBE_TACTIC_SLIDE, 0);
+    Session session(found.seed);
+    const djp_verdict planned = session.explain(found.address);
+    Probe* const probe =
+        session.attach_one({.address = found.address, .program = Kernel::kCounter});
+    for (int i = 0; i < 2; ++i) {
+        session.settle();
+        EXPECT_FALSE(djk_find_trap(found.address) || djk_find_trap(planned.anchor)) << "it rests";
+        const djp_status status = session.query(*probe);
+        EXPECT_EQ(status.state, unsigned{DJPROBE_STATE_OPTIMIZED});
+        EXPECT_EQ(status.tactic, unsigned{DJPROBE_TACTIC_SLIDE});
+        EXPECT_EQ(status.anchor, planned.anchor);
+        EXPECT_EQ(session.explain(found.address).before, planned.before);
+        // A hit at the anchor passes the site.
+        EXPECT_EQ(session.kernel.watch.look().at(found.address).size(), 1U);
+        session.set_optimization(false);
+        EXPECT_EQ(state_of(session, *probe), unsigned{DJPROBE_STATE_ARMED});
+        session.set_optimization(true);
+    }
+    session.finish();
+}
+
 TEST_F(Resting, WhatRunsSomethingStaysAwake) {
     Probe* const program = attach(found_.address, 0);
     session_.settle();

@@ -33,6 +33,10 @@ bool any_near(const std::set<u64>& addresses, u64 address) {
 
 Session::Session(u64 seed, const std::function<void(TextImage&)>& change) : kernel(seed) {
     if (change) change(kernel.image);
+    kernel.watch.place_of = [this](const Handler& handler) {
+        const auto probe = std::ranges::find(probes_, &handler, &Probe::handler);
+        return probe == probes_.end() ? 0 : probe->address;
+    };
     if (const int reason = djp_start()) fail("djp_start: reason %d", reason);
     objects_at_start_ = kernel.watch.count_allocations().first;
 }

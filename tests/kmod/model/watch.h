@@ -6,6 +6,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <vector>
@@ -57,6 +58,9 @@ using Reached = std::map<u64, std::vector<const Handler*>>;
 class Watch {
   public:
     Watch(TextImage& image, Kprobes& kprobes) : image_(image), kprobes_(kprobes) {}
+
+    /// Where the probe of a handler is; 0: its request is under way.
+    std::function<u64(const Handler&)> place_of;
 
     /// Text of a module that goes: a jump of ours that lies under a kprobe there stays as it is.
     Range leaving;

@@ -284,12 +284,14 @@ void Watch::reach_detour(const Blob& blob, u64 anchor) {
         };
         if (site ? trap->site == site : std::ranges::any_of(held, is_of_one)) address = start;
     }
-    // A site at rest is in no table. Its jump is at its IA.
+    // A site at rest is in no table.
     if (!held.empty() && !djk_find_trap(anchor) && !leaving.contains(anchor)) {
         if (address) fail("%#lx: a site at rest is in the table", anchor);
         if (held.size() > 1 || !held[0]->link.counter)
             fail("%#lx: a site at rest does more than to count", anchor);
-        address = anchor;
+        address = place_of(*held[0]);
+        if (address && (address < anchor || address >= anchor + x86::kMaxRegion))
+            fail("%#lx: a site at rest counts for %#lx", anchor, address);
     }
     if (!held.empty()) {
         check_held(blob, held, anchor);
