@@ -51,21 +51,14 @@ class Array {
     size_t size_ = 0;
 };
 
-/// Where an object lies: a kind of which there may be very many has a cache of its own.
+/// Where objects lie. A kind of which there may be very many has a cache of its own.
 template <class T>
 struct Room {
     static void* take() { return djk_alloc(sizeof(T)); }
-    static void give_back(void* memory) { djk_free(memory); }
-};
-/// The room of a kind; `room` is at least sizeof(T).
-template <class T, djk_kind kind, size_t room>
-struct RoomInCache {
-    static void* take() {
-        static_assert(sizeof(T) <= room);
-        return djk_take(kind);
+    static void give_back(T& object) {
+        object.~T();
+        djk_free(&object);
     }
-    static void* insist() { return djk_insist(kind); }
-    static void give_back(void* memory) { djk_give_back(kind, memory); }
 };
 
 /// Owns one object.
@@ -81,16 +74,25 @@ class Box {
     }
     ~Box() { reset(); }
 
-    /// Empty when out of memory.
-    static Box create() {
+    /// Empty when out of memory. `which`: see the room.
+    template <class... Which>
+    static Box create(Which... which) {
         Box box;
-        if (void* memory = Room<T>::take()) box.object_ = new (memory) T();
+        if (void* memory = Room<T>::take(which...)) box.object_ = new (memory) T(which...);
+        return box;
+    }
+    /// Empty sooner than create(): before the kernel kills a task for it.
+    template <class... Which>
+    static Box attempt(Which... which) {
+        Box box;
+        if (void* memory = Room<T>::attempt(which...)) box.object_ = new (memory) T(which...);
         return box;
     }
     /// Never empty: it waits until there is memory. For what has a cache of its own.
-    static Box insist() {
+    template <class... Which>
+    static Box insist(Which... which) {
         Box box;
-        box.object_ = new (Room<T>::insist()) T();
+        box.object_ = new (Room<T>::insist(which...)) T(which...);
         return box;
     }
     /// Own an object again that release() has given away.
@@ -110,10 +112,7 @@ class Box {
         return object;
     }
     void reset() {
-        if (object_) {
-            object_->~T();
-            Room<T>::give_back(object_);
-        }
+        if (object_) Room<T>::give_back(*object_);
         object_ = nullptr;
     }
 

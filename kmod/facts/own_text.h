@@ -18,7 +18,8 @@ class OwnText {
     /// Calls use(board) for the springboards that belong to a site in or near `range`.
     virtual void for_each_board(Range range, FunctionRef<void(Range)> use) const = 0;
     /// Calls use(instruction) for every instruction that runs in a detour instead of in the text
-    /// and that leads elsewhere or takes an address, and perhaps for others: of sites in `text`.
+    /// and that leads elsewhere or takes an address, and perhaps for others: of sites in `text`,
+    /// which is a module's.
     virtual void for_each_displaced(Range text, FunctionRef<void(const x86::Insn&)> use) const = 0;
 
   protected:

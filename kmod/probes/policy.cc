@@ -88,8 +88,8 @@ bool djp_is_enabled() {
     return registry->is_enabled();
 }
 
-void djp_set_optimization(bool optimization) {
-    registry->set_optimization(optimization);
+bool djp_set_optimization(bool optimization) {
+    return registry->set_optimization(optimization);
 }
 
 bool djp_is_optimization_on() {

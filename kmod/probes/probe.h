@@ -5,7 +5,7 @@
 #include "../sites/sites.h"
 
 /// One attached probe. Under the registry lock, but for what Member says.
-struct djp_probe : djprobe::kmod::Discarded, djprobe::kmod::Member {
+struct djp_probe : djprobe::kmod::Member {
     bool once = false;  ///< a counter: Registry::end_once() disables it
     bool at_return = false;
     bool is_further = false;  ///< of its function's returns, not the first
@@ -34,7 +34,13 @@ struct djp_probe : djprobe::kmod::Discarded, djprobe::kmod::Member {
     }
 };
 
-namespace djprobe::kmod {
+static_assert(sizeof(djp_probe) <= DJK_PROBE_SIZE);
+
 template <>
-struct Room<djp_probe> : RoomInCache<djp_probe, DJK_PROBES, DJK_PROBE_SIZE> {};
-}  // namespace djprobe::kmod
+struct djprobe::kmod::Room<djp_probe> {
+    static void* take() { return djk_take(DJK_PROBES); }
+    static void give_back(djp_probe& probe) {
+        probe.~djp_probe();
+        djk_give_back(DJK_PROBES, &probe);
+    }
+};

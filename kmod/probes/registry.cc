@@ -10,7 +10,10 @@ namespace {
 
 /// Free a detached probe, whose handler no CPU runs any more.
 void free_probe(Discarded& self) {
-    auto& probe = static_cast<djp_probe&>(self);
+    constexpr size_t kOffset =
+        __builtin_offsetof(Member, away) + __builtin_offsetof(Away, discarded);
+    auto* const member = reinterpret_cast<Member*>(reinterpret_cast<char*>(&self) - kOffset);
+    auto& probe = static_cast<djp_probe&>(*member);
     djk_handler_destroy(probe.handler);
     Box<djp_probe>::adopt(&probe).reset();
 }
@@ -60,8 +63,8 @@ void Registry::detach(Probes probes) {
         leave(portion);
         for (djp_probe* probe : portion) {
             probes_.remove(*probe);
-            probe->free = free_probe;
-            reclaimer_.add(*probe);
+            probe->away.discarded.free = free_probe;
+            reclaimer_.add(probe->away.discarded);
         }
         return true;
     });
@@ -135,11 +138,11 @@ bool Registry::keep_for_kprobes() {
     return sites_.keep_for_kprobes(portions);
 }
 
-void Registry::set_optimization(bool optimization) {
+bool Registry::set_optimization(bool optimization) {
     RegistryLock lock;
-    if (optimization == sites_.is_optimization_on()) return;
+    if (optimization == sites_.is_optimization_on()) return true;
     Portions portions;
-    sites_.set_optimization(optimization, portions);
+    return sites_.set_optimization(optimization, portions);
 }
 
 void Registry::forget(Range text) {

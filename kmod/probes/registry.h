@@ -49,8 +49,9 @@ class Registry {
     /// that cannot come back keeps its refusal. One caller at a time.
     void set_enabled(bool enabled);
     bool is_enabled() const { return enabled_; }
-    /// Off: every site goes back to int3 and stays there. One caller at a time.
-    void set_optimization(bool optimization);
+    /// Off: every site goes back to int3 and stays there. One caller at a time. False: memory is
+    /// too short for that.
+    bool set_optimization(bool optimization);
     bool is_optimization_on() const { return sites_.is_optimization_on(); }
 
     /// The worker's turn: write the jumps of all sites that may have one, and free what was

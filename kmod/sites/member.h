@@ -2,6 +2,7 @@
 // A probe, as its site sees it.
 #pragma once
 
+#include "discarded.h"
 #include "resting_site.h"
 
 namespace djprobe::kmod {
@@ -16,6 +17,7 @@ struct Away {
     // What a kernel's kprobe at its site skips is counted there for the kprobe's whole life.
     u32 missed_in_kprobe = 0;  ///< while the probe was linked, but for its present link
     u32 missed_before = 0;     ///< the kprobe's number when the probe was linked
+    Discarded discarded;       ///< once it is detached
 };
 
 /// Under the registry lock, except `site`. Sites lets a site rest, and wakes it; else only the

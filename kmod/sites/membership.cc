@@ -63,15 +63,17 @@ Refusal Sites::plan_for(u64 address, x86::Plan& plan) {
 }
 
 Refusal Sites::make_site(const Member& member, Box<Site>& made) {
-    made = Box<Site>::create();
-    if (!made) return Refusal{Reason::NO_MEMORY};
-    Site& site = *made;
-    site.hit.trap.address = member.address;
     reclaimer_.restore_boards_near(member.address);
     x86::Plan plan;
     if (const Refusal refusal = analyst_.analyse(member.address, table_, plan)) return refusal;
     if (const Refusal refusal = check_operands(member.handler, plan)) return refusal;
-    site.plan = KeptPlan(plan);
+    const KeptPlan kept(plan);
+    const bool rests = member.handler->counter && RestingSite::fits(kept);
+    made = Box<Site>::create(rests ? Stay::Short : Stay::Long);
+    if (!made) return Refusal{Reason::NO_MEMORY};
+    Site& site = *made;
+    site.hit.trap.address = member.address;
+    site.plan = kept;
     // A program that comes to a counter's site later, and is left alone there, saves more than it
     // must.
     if (site.plan.may_jump())

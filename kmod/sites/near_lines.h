@@ -39,11 +39,12 @@ class NearLines {
             for (T* object = lines_[at % line_count_]; object; object = next_near(*object))
                 if (line(ia_of(*object)) == at) use(*object);
     }
-    /// The same for all objects, in no order, until use(T&) says false.
+    /// The same for all objects in the lists from number `list` on, until use(T&) says false. Then
+    /// `list` is that object's.
     template <class Use>
-    void for_all(Use&& use) const {
-        for (size_t i = 0; i < line_count_ && !is_empty(); ++i)
-            for (T* object = lines_[i]; object; object = next_near(*object))
+    void for_all_from(size_t& list, Use&& use) const {
+        for (; list < line_count_; ++list)
+            for (T* object = lines_[list]; object; object = next_near(*object))
                 if (!use(*object)) return;
     }
 

@@ -144,9 +144,15 @@ void Sites::optimize(Portions& portions) {
     rest_all(portions);
 }
 
-void Sites::set_optimization(bool optimization, Portions& portions) {
+bool Sites::set_optimization(bool optimization, Portions& portions) {
     optimization_ = optimization;
-    if (!optimization) wake_all(portions);
+    if (!optimization && !wake_all(portions)) {
+        optimization_ = true;
+        // Sites that came meanwhile are held.
+        unsettled_ = true;
+        djk_optimizer_kick();
+        return false;
+    }
     for_each_site(
         portions, [](Site&) { return true; },
         [&](SiteList& some) {
@@ -165,6 +171,7 @@ void Sites::set_optimization(bool optimization, Portions& portions) {
                 while (Site* site = list->take_first())
                     (void)settle(*site);
         });
+    return true;
 }
 
 }  // namespace djprobe::kmod

@@ -4,17 +4,11 @@
 
 #include "../border/memory.h"
 #include "../border/text_port.h"
+#include "discarded.h"
 #include "quiescence_clock.h"
 #include "site_table.h"
 
 namespace djprobe::kmod {
-
-/// The base of an object that a CPU may still run or read although nothing leads to it any more.
-/// Its owner gives it to Reclaimer::add().
-struct Discarded {
-    Discarded* next_discarded = nullptr;
-    void (*free)(Discarded& self) = nullptr;
-};
 
 /// Owns all that waits to be freed, and the clock that says for how long. Under the registry lock.
 /// Functions that touch springboards take the text lock, too.

@@ -17,7 +17,8 @@ bool is_quiet(const Site& site) {
     const Shape& shape = site.code.shape;
     return site.state == State::Optimized && is_alone && !site.hold && !site.int3_probes &&
            !site.is_reader && !site.bypassed && !site.holds_module && shape.holds() &&
-           site.hit.handlers->counter && RestingSite::fits(site.plan, site.code);
+           site.hit.handlers->counter && RestingSite::fits(site.plan) &&
+           RestingSite::fits(site.code);
 }
 
 bool has_anything_to_tell(const Away& away) {
@@ -53,13 +54,14 @@ void Sites::rest(SiteList& sites) {
             member.resting.keep(site.plan, site.live, site.code);
             member.resting.keep_slot(site.code.slot.release());
             show_patch(text, member.resting);
-            table_.remove(site);
-            table_.insert_resting(member);
         }
     }
-    // A hit may still be in code that the site had before, which knows the site.
-    while (Site* const site = sites.take_first())
+    while (Site* const site = sites.take_first()) {
+        table_.remove(*site);
+        table_.insert_resting(*site->member);
+        // A hit may still be in code that the site had before, which knows the site.
         reclaimer_.add(*site);
+    }
 }
 
 void Sites::rest_all(Portions& portions) {
@@ -69,9 +71,9 @@ void Sites::rest_all(Portions& portions) {
 }
 
 /// Make the site of a member again; it is nowhere yet.
-void Sites::begin_waking(Member& member, SiteList& waking) {
+void Sites::begin_waking(Member& member, Box<Site>&& fresh, SiteList& waking) {
     djk_breathe();
-    Site& site = *Box<Site>::insist().release();
+    Site& site = *fresh.release();
     const RestingSite& resting = member.resting;
     site.hit.trap.address = member.address;
     site.hit.handlers = member.handler;
@@ -90,35 +92,60 @@ void Sites::begin_waking(Member& member, SiteList& waking) {
 
 void Sites::finish_waking(SiteList& waking) {
     if (!waking.first()) return;
-    KernelText text;
+    {
+        KernelText text;
+        for (Site& site : waking) {
+            Member& member = *site.member;
+            hide_patch(text, member.resting);
+            table_.remove_resting(member);
+            member.away = {};
+            member.rests = false;
+            show_patch(text, site);
+            update_patch(text, site);
+        }
+    }
     while (Site* const site = waking.take_first()) {
-        Member& member = *site->member;
-        hide_patch(text, member.resting);
-        table_.remove_resting(member);
-        member.away = {};
-        member.rests = false;
-        show_patch(text, *site);
-        update_patch(text, *site);
         table_.insert(*site);
         site->anchor_armed = site->slides();
         if (site->anchor_armed) table_.insert(site->anchor);
-        set_site(member, site);
+        set_site(*site->member, site);
     }
 }
 
 void Sites::wake(size_t count, FunctionRef<Member&(size_t)> member_at) {
     SiteList waking;
     for (size_t i = 0; i < count; ++i)
-        if (Member& member = member_at(i); member.rests) begin_waking(member, waking);
+        if (Member& member = member_at(i); member.rests)
+            begin_waking(member, Box<Site>::insist(Stay::Short), waking);
     finish_waking(waking);
 }
 
 /// All that have a byte of `range` in their regions. They may rest again soon.
 void Sites::wake_in(Range range) {
     SiteList waking;
-    table_.for_each_resting(range, [&](Member& member) { begin_waking(member, waking); });
+    table_.for_each_resting(range, [&](Member& member) {
+        begin_waking(member, Box<Site>::insist(Stay::Short), waking);
+    });
     if (waking.first()) djk_optimizer_kick();
     finish_waking(waking);
+}
+
+/// False: there is no memory for all of them at once, short of letting the kernel kill a task.
+bool Sites::wake_all(Portions& portions) {
+    size_t line = 0;
+    for (bool is_enough = true;; portions.pause()) {
+        SiteList waking;
+        size_t left = portions.size();
+        table_.for_resting_from(line, [&](Member& member) {
+            Box<Site> site = Box<Site>::attempt(Stay::Short);
+            is_enough = static_cast<bool>(site);
+            if (is_enough) begin_waking(member, static_cast<Box<Site>&&>(site), waking);
+            return is_enough && --left > 0;
+        });
+        const bool any = waking.first();
+        finish_waking(waking);
+        if (!any || !is_enough) return is_enough;
+    }
 }
 
 /// The site whose IA this is, or nullptr.
@@ -126,20 +153,6 @@ Site* Sites::find_awake(u64 address) {
     if (const Member* const resting = table_.find_resting(address))
         wake_in(resting->resting.region());
     return table_.find(address);
-}
-
-void Sites::wake_all(Portions& portions) {
-    for (;;) {
-        SiteList waking;
-        size_t left = portions.size();
-        table_.for_all_resting([&](Member& member) {
-            begin_waking(member, waking);
-            return --left > 0;
-        });
-        if (!waking.first()) return;
-        finish_waking(waking);
-        portions.pause();
-    }
 }
 
 }  // namespace djprobe::kmod

@@ -3,11 +3,11 @@
 
 namespace djprobe::kmod {
 
-bool RestingSite::fits(const KeptPlan& plan, const SiteCode& code) {
+bool RestingSite::fits(const KeptPlan& plan) {
     // The first instruction's bytes are among the region's.
     return plan.may_jump() && plan.tactic != x86::Tactic::Springboard &&
            plan.site - plan.anchor + plan.first_length <= plan.region.length &&
-           plan.region.length <= kMostBytes && code.layout.size <= 0xff;
+           plan.region.length <= kMostBytes;
 }
 
 void RestingSite::keep(const KeptPlan& plan, const x86::Live& alive, const SiteCode& code) {

@@ -37,8 +37,9 @@ struct RestingSite {
     Range region() const { return {patch.address, patch.address + patch.length}; }
     Span<const u8> original() const { return {bytes, patch.length}; }
 
-    /// Whether the site's region and code fit.
-    static bool fits(const KeptPlan& plan, const SiteCode& code);
+    /// Whether the region of the site fits, and whether its code does.
+    static bool fits(const KeptPlan& plan);
+    static bool fits(const SiteCode& code) { return code.layout.size <= 0xff; }
     /// Everything but the patch's place among others, `next_near` and the slot.
     void keep(const KeptPlan& plan, const x86::Live& live, const SiteCode& code);
     /// Only one at a time owns the slot.

@@ -28,9 +28,14 @@ enum class Quiescence : u8 {
     Running,  ///< hits at the int3 resume behind the region; the wait begins after that
 };
 
+/// Whether a site may come to rest soon.
+enum class Stay : u8 { Short, Long };
+
 /// One IA. Under the registry lock, except `hit` and the other traps, which hits read without a
 /// lock, and `state`, which waiting tasks read.
 struct Site {
+    explicit Site(Stay how_long) : stay(how_long) {}
+
     djk_site hit{};     ///< first: the detour's argument
     djk_trap anchor{};  ///< the int3 where a jump before the IA begins (Slide): it runs no handler
                         ///< and resumes in the detour, which passes the IA
@@ -45,6 +50,7 @@ struct Site {
     bool holds_module = false;  ///< see keep_module()
     bool only_board = false;    ///< the table lists it for its springboard: SiteTable::remove()
     bool arming = false;        ///< Sites::arm() has it in its list
+    Stay stay;
     Refusal hold;  ///< why there is no jump now: the plan's refusal, or a cause that may pass
     u32 int3_probes = 0;  ///< probes that have asked for int3
     u32 joining = 0;      ///< members of any request that have joined and are not linked yet
@@ -112,8 +118,25 @@ struct Site {
     u64 displaced() const { return code.slot.address() + code.layout.displaced; }
 };
 
+static_assert(sizeof(Site) <= DJK_SITE_SIZE);
+
+/// Those that never rest keep whole pages: they have a room of their own.
 template <>
-struct Room<Site> : RoomInCache<Site, DJK_SITES, DJK_SITE_SIZE> {};
+struct Room<Site> {
+    static void* take(Stay stay) { return djk_take(kind_of(stay)); }
+    static void* attempt(Stay stay) { return djk_attempt(kind_of(stay)); }
+    static void* insist(Stay stay) { return djk_insist(kind_of(stay)); }
+    static void give_back(Site& site) {
+        const djk_kind kind = kind_of(site.stay);
+        site.~Site();
+        djk_give_back(kind, &site);
+    }
+
+  private:
+    static djk_kind kind_of(Stay stay) {
+        return stay == Stay::Short ? DJK_SITES : DJK_LASTING_SITES;
+    }
+};
 
 inline u64 ia_of(const Site& site) {
     return site.address();

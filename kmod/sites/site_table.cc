@@ -90,18 +90,13 @@ void SiteTable::for_each_board(Range range, FunctionRef<void(Range)> use) const 
 }
 
 void SiteTable::for_each_displaced(Range text, FunctionRef<void(const x86::Insn&)> use) const {
-    const auto use_all = [&](const KeptPlan& kept) {
-        const x86::Plan plan = kept.expand();
+    // Sites that rest are in the core kernel's text, and `text` is a module's.
+    for (const Site* site = first(); site; site = site->next) {
+        if (!site->plan.region.leads || !text.contains(site->address())) continue;
+        const x86::Plan plan = site->plan.expand();
         for (const x86::Insn& insn : plan.region.all())
             use(insn);
-    };
-    for (const Site* site = first(); site; site = site->next)
-        if (site->plan.region.leads && text.contains(site->address())) use_all(site->plan);
-    resting_.for_all([&](const Member& member) {
-        const RestingSite& resting = member.resting;
-        if (resting.leads && text.contains(resting.address())) use_all(resting.plan());
-        return true;
-    });
+    }
 }
 
 }  // namespace djprobe::kmod

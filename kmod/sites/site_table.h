@@ -73,10 +73,11 @@ class SiteTable final : public OwnText {
             if (member.resting.region().overlaps(range)) use(member);
         });
     }
-    /// All of them, until use(Member&) says false.
+    /// Calls use(Member&) for those in the lists from number `list` on, until it says false. `list`
+    /// is then where to go on, once those that were used are removed.
     template <class Use>
-    void for_all_resting(Use&& use) const {
-        resting_.for_all(use);
+    void for_resting_from(size_t& list, Use&& use) const {
+        resting_.for_all_from(list, use);
     }
 
     void restore(FunctionCopy& copy) const override;

@@ -77,8 +77,9 @@ class Sites {
     /// Write the jumps of all sites that may have one, and free what was detached. One quiescence
     /// serves both; others have the lock meanwhile.
     void optimize(Portions& portions);
-    /// Off: every site goes back to int3 and stays there.
-    void set_optimization(bool optimization, Portions& portions);
+    /// Off: every site goes back to int3 and stays there. Each takes more memory then: false when
+    /// that is short, and jumps stay on.
+    bool set_optimization(bool optimization, Portions& portions);
     [[nodiscard]] bool is_optimization_on() const { return optimization_; }
 
   private:
@@ -89,11 +90,11 @@ class Sites {
     [[nodiscard]] bool may_rest(const Site& site);
     void rest(SiteList& sites);
     void rest_all(Portions& portions);
-    void begin_waking(Member& member, SiteList& waking);
+    void begin_waking(Member& member, Box<Site>&& fresh, SiteList& waking);
     void finish_waking(SiteList& waking);
     void wake_in(Range range);
     Site* find_awake(u64 address);
-    void wake_all(Portions& portions);
+    bool wake_all(Portions& portions);
 
     Shape wanted_shape(const Site& site, const djk_handler* joining);
     void lead_to_code(Site& site);

@@ -293,6 +293,9 @@ std::uint32_t Device::set_switches(std::uint32_t change, std::uint32_t on) const
     if (errno == EPERM)
         fail(ExitCode::kNoPermission, "switching the probes of all: not permitted: {}",
              why_denied({Capability::kSysAdmin}));
+    if (errno == ENOMEM)
+        fail(ExitCode::kFailure,
+             "jumps stay on: at int3 the probes that count need more memory than is free");
     fail_request("switching", errno);
 }
 

@@ -17,6 +17,8 @@ extern "C" {
 struct djk_handler {
 	struct djk_handler *next;
 	unsigned int wants; /* enum djk_wants, or-ed; it never changes */
+	bool plain;	    /* the C side's: a program that runs at the site, at each hit, and needs
+			     * no context */
 	long counter;	    /* a 64-bit counter per CPU, by its offset from %gs: a hit only
 			     * increments it, or does what djk_handler_actions() says with it
 			     * and those behind it. 0: the handler runs something. It never

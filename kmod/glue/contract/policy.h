@@ -116,7 +116,9 @@ void djp_list(djp_status_visit visit, void *context);
  * every probe; a probe that cannot come back keeps the reason. */
 void djp_set_enabled(bool enabled); /* off: no probe is in the text; each keeps its own state */
 bool djp_is_enabled(void);
-void djp_set_optimization(bool optimization); /* off: every site is at int3 and stays there */
+/* Off: every site is at int3 and stays there. False: memory is too short for that, and jumps stay
+ * on. */
+bool djp_set_optimization(bool optimization);
 bool djp_is_optimization_on(void);
 /* Whether the optimizer has decided about the probe's site. Does not sleep. Under RCU, which keeps
  * the site. */

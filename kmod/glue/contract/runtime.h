@@ -19,12 +19,15 @@ void djk_free(void *memory);
 void *djk_alloc_large(size_t size);
 void djk_free_large(void *memory);
 /* Memory for things of which there may be hundreds of thousands: none is lost between those of a
- * kind. djk_take() is like djk_alloc(); djk_insist() waits until there is memory, for what must be
- * there, and not under djk_text_lock(). */
-enum djk_kind { DJK_PROBES, DJK_SITES };
-#define DJK_PROBE_SIZE 160
+ * kind. djk_take() is like djk_alloc(). djk_attempt() gives up before the kernel kills a task for
+ * it. djk_insist() waits until there is memory, for what must be there, and not under
+ * djk_text_lock(). */
+enum djk_kind { DJK_PROBES, DJK_SITES, DJK_LASTING_SITES };
+#define DJK_PROBE_SIZE 144
 #define DJK_SITE_SIZE 464
+#define DJK_LASTING_SITE_SIZE 480 /* another size: the kernel would give both one cache */
 void *djk_take(enum djk_kind kind);
+void *djk_attempt(enum djk_kind kind);
 void *djk_insist(enum djk_kind kind);
 void djk_give_back(enum djk_kind kind, void *memory);
 void djk_breathe(void); /* lets the scheduler in, in long loops */

@@ -27,15 +27,14 @@ struct djk_full_handler {
 	struct djk_action_list *actions; /* what it does where it counts, or NULL: it increments; of
 					  * a program the conditions in front of it, or NULL */
 	struct bpf_map *map; /* it only counts: the map that holds link.counter; or NULL */
-	bool begins;	     /* it decides at the entry whether to see the return */
-	bool needs_context;  /* it calls helpers that read its cookie or its kprobe */
-	bool asks_where;     /* it calls bpf_get_func_ip(), or a program that may */
+	/* A handler that only counts ends here: djk_runs(). */
+	bool begins;	    /* it decides at the entry whether to see the return */
+	bool needs_context; /* it calls helpers that read its cookie or its kprobe */
+	bool asks_where;    /* it calls bpf_get_func_ip(), or a program that may */
 	bool copies;	  /* a program that it calls may write to the registers, and gets a copy */
-	bool plain;	  /* a program that runs at the site, at each hit, and needs no context */
 	bool as_kprobe;	  /* the program sees `ip` as at a kprobe of the kernel's own */
 	bool inside;	  /* with as_kprobe: the kernel sees no function's entry there */
 	bool as_returned; /* it sees `ip` and `sp` as they are behind the return */
-	/* A handler that only counts ends here: djk_runs(). */
 	struct bpf_prog *prog;	     /* what runs: this, */
 	struct bpf_prog *entry_prog; /* a session's program for the entry, or NULL */
 	struct djprobe *c_probe;     /* or this, */
@@ -48,7 +47,7 @@ struct djk_full_handler {
 };
 
 /* What is allocated of a handler that only counts. There may be hundreds of thousands. */
-#define DJK_COUNTER_SIZE offsetof(struct djk_full_handler, prog)
+#define DJK_COUNTER_SIZE offsetof(struct djk_full_handler, begins)
 
 /* Whether it runs something: only such a handler has all fields. */
 static inline bool djk_runs(const struct djk_full_handler *handler)

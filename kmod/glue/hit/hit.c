@@ -103,7 +103,7 @@ static __always_inline bool run_handlers(struct pt_regs *regs, const struct djk_
 	__this_cpu_add(*djk_bpf_active(), DJK_OUR_MARK);
 	djk_lock_rcu();
 	for (handler = first_handler(site); handler; handler = next_handler(handler)) {
-		if (likely(handler->plain)) {
+		if (likely(handler->link.plain)) {
 			djk_run_plain(handler, regs);
 			continue;
 		}

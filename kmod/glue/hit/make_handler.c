@@ -333,7 +333,7 @@ bool djk_handler_shows_other(const struct djk_handler *link)
 {
 	const struct djk_full_handler *handler = container_of(link, struct djk_full_handler, link);
 
-	return handler->as_kprobe || handler->as_returned;
+	return djk_runs(handler) && (handler->as_kprobe || handler->as_returned);
 }
 
 void djk_handler_show_own(struct djk_handler *link)
@@ -349,7 +349,8 @@ void djk_handler_set_plain(struct djk_handler *link)
 
 	handler->needs_context = false;
 	/* In shadow mode it does not run at the site. */
-	handler->plain = !handler->shadow && !handler->actions && !djk_handler_shows_other(link);
+	handler->link.plain =
+		!handler->shadow && !handler->actions && !djk_handler_shows_other(link);
 }
 
 bool djk_handler_may_be_at(const struct djk_handler *link, unsigned long address, bool entry)

@@ -13,20 +13,28 @@
 /* One task at a time sets a switch: each walks over all sites. */
 static DEFINE_MUTEX(switching);
 
-static int set(void (*set)(bool on), bool on)
+static bool set_enabled(bool enabled)
 {
+	djp_set_enabled(enabled);
+	return true;
+}
+
+static int set(bool (*set)(bool on), bool on)
+{
+	bool enough;
+
 	if (on && !djk_may_touch_text())
 		return -EPERM;
 	if (mutex_lock_killable(&switching))
 		return -EINTR;
-	set(on);
+	enough = set(on);
 	mutex_unlock(&switching);
-	return 0;
+	return enough ? 0 : -ENOMEM;
 }
 
 int djk_set_enabled(bool enabled)
 {
-	return set(djp_set_enabled, enabled);
+	return set(set_enabled, enabled);
 }
 
 int djk_set_optimization(bool optimization)
@@ -72,9 +80,9 @@ int djk_switch(void __user *argument)
 	/* Every task that may probe may see how they stand. */
 	if (wanted.change && !djk_may_switch())
 		return -EPERM;
-	/* Off is never refused: do it first, whatever becomes of the rest. */
+	/* Off comes first, whatever becomes of the rest. */
 	error = switch_off(wanted.change & ~on);
-	/* -EINTR: the caller is being killed. */
+	/* -EINTR: the caller is being killed. -ENOMEM: jumps stay on. */
 	if (error)
 		return error;
 	failed = switch_on(on);

@@ -8,20 +8,28 @@
 #include "../hit/handler.h"
 #include "../kernel.h"
 
-/* kmalloc() has no room of these sizes. It would also mix them with what others keep. */
-static struct kmem_cache *probes, *sites, *counters;
+/*
+ * kmalloc() has no room of these sizes. A kernel that can is told to keep them apart from all else:
+ * it then says at unloading when one is left.
+ */
+#ifndef SLAB_NO_MERGE
+#define SLAB_NO_MERGE 0
+#endif
 
-static struct kmem_cache *make_cache(const char *name, unsigned int size)
+static struct kmem_cache *caches[DJK_LASTING_SITES + 1], *counters;
+
+static bool make_cache(struct kmem_cache **cache, const char *name, unsigned int size)
 {
-	return kmem_cache_create(name, size, 0, 0, NULL);
+	*cache = kmem_cache_create(name, size, 0, SLAB_NO_MERGE, NULL);
+	return *cache;
 }
 
 int djk_memory_start(void)
 {
-	probes = make_cache("djprobe_probe", DJK_PROBE_SIZE);
-	sites = make_cache("djprobe_site", DJK_SITE_SIZE);
-	counters = make_cache("djprobe_counter", DJK_COUNTER_SIZE);
-	if (probes && sites && counters)
+	if (make_cache(&caches[DJK_PROBES], "djprobe_probe", DJK_PROBE_SIZE) &&
+	    make_cache(&caches[DJK_SITES], "djprobe_site", DJK_SITE_SIZE) &&
+	    make_cache(&caches[DJK_LASTING_SITES], "djprobe_lasting", DJK_LASTING_SITE_SIZE) &&
+	    make_cache(&counters, "djprobe_counter", DJK_COUNTER_SIZE))
 		return 0;
 	djk_memory_stop();
 	return -ENOMEM;
@@ -29,29 +37,31 @@ int djk_memory_start(void)
 
 void djk_memory_stop(void)
 {
-	kmem_cache_destroy(probes);
-	kmem_cache_destroy(sites);
-	kmem_cache_destroy(counters);
-}
+	size_t i;
 
-static struct kmem_cache *cache_of(enum djk_kind kind)
-{
-	return kind == DJK_PROBES ? probes : sites;
+	for (i = 0; i < ARRAY_SIZE(caches); i++)
+		kmem_cache_destroy(caches[i]);
+	kmem_cache_destroy(counters);
 }
 
 void *djk_take(enum djk_kind kind)
 {
-	return kmem_cache_zalloc(cache_of(kind), GFP_KERNEL);
+	return kmem_cache_zalloc(caches[kind], GFP_KERNEL);
+}
+
+void *djk_attempt(enum djk_kind kind)
+{
+	return kmem_cache_zalloc(caches[kind], GFP_KERNEL | __GFP_RETRY_MAYFAIL | __GFP_NOWARN);
 }
 
 void *djk_insist(enum djk_kind kind)
 {
-	return kmem_cache_zalloc(cache_of(kind), GFP_KERNEL | __GFP_NOFAIL);
+	return kmem_cache_zalloc(caches[kind], GFP_KERNEL | __GFP_NOFAIL);
 }
 
 void djk_give_back(enum djk_kind kind, void *memory)
 {
-	kmem_cache_free(cache_of(kind), memory);
+	kmem_cache_free(caches[kind], memory);
 }
 
 void *djk_alloc_counter(void)

@@ -443,6 +443,10 @@ void* djk_take(djk_kind kind) {
     return djk_alloc(size_of(kind));
 }
 
+void* djk_attempt(djk_kind kind) {
+    return djk_take(kind);
+}
+
 void* djk_insist(djk_kind kind) {
     return kernel->insist(size_of(kind));
 }

@@ -25,7 +25,7 @@ struct ManySites::All {
 ManySites::ManySites(size_t count, u64 begin, u64 distance)
     : all_(new All{.begin = begin, .distance = distance, .sites = Array<Site*>(count)}) {
     for (size_t i = 0; i < count; ++i) {
-        Site* const site = all_->sites[i] = new Site;
+        Site* const site = all_->sites[i] = new Site(kmod::Stay::Long);
         site->hit.trap.address = all_->address(i);
         site->hit.trap.site = &site->hit;
         all_->table->insert(*site);

@@ -149,6 +149,19 @@ TEST_F(Resting, NoJumpIsForgottenWhenJumpsAreSwitchedOff) {
     session_.finish();
 }
 
+/// At int3 each takes more memory.
+TEST_F(Resting, WithoutMemoryJumpsStayOn) {
+    expect_rest();
+    kernel_.fail_after = 0;
+    session_.set_optimization(false);
+    EXPECT_EQ(kernel_.failed, 1);
+    EXPECT_TRUE(session_.is_optimizing());
+    expect_rest();
+    session_.set_optimization(false);
+    EXPECT_EQ(state_of(session_, *counter_), unsigned{DJPROBE_STATE_ARMED});
+    session_.finish();
+}
+
 TEST_F(Resting, WithoutMemoryItLeavesAllTheSame) {
     expect_rest();
     kernel_.fail_after = 0;
@@ -174,6 +187,57 @@ TEST_F(Resting, AKprobeOnItsJumpKeepsTheModule) {
         counter_ = attach(found_.address);
     }
     session_.finish();
+}
+
+/// While a request enables two that could not come back, all are switched off and on: both come
+/// back, and rest, before the request has come to the second one.
+TEST(Rest, MayBeginWhileItsProbeIsEnabled) {
+    std::vector<u64> places;
+    u64 seed = 0;
+    const auto use = [&](u64 its_seed, u64 site, const djp_verdict& verdict) {
+        if (its_seed != seed) places.clear();
+        seed = its_seed;
+        const bool is_far = places.empty() || site > places.back() + 2 * x86::kMaxRegion;
+        if (is_far && verdict.region_len <= 8) places.push_back(site);
+        return places.size() == 2;
+    };
+    for_each_jump(DJPROBE_TACTIC_WINDOW, false, use);
+    Session session(seed);
+    Kernel& kernel = session.kernel;
+    const std::vector<Wish> wishes = {{.address = places[0], .program = Kernel::kCounter},
+                                      {.address = places[1], .program = Kernel::kCounter}};
+    const auto rest = [&] {
+        session.settle();
+        return !djk_find_trap(places[0]) && !djk_find_trap(places[1]);
+    };
+    Group group = session.attach(wishes).probes;
+    // A counter may also read registers, and stays awake then.
+    for (int i = 0; i < 100 && !rest(); ++i) {
+        session.detach(group);
+        group = session.attach(wishes).probes;
+    }
+    ASSERT_TRUE(rest());
+    session.set_enabled(false);
+    kernel.fail_after = 0;
+    kernel.keep_failing = true;
+    session.set_enabled(true);
+    kernel.fail_after = -1;
+    ASSERT_EQ(state_of(session, *group[1]), unsigned{DJPROBE_STATE_DISARMED});
+    kernel.portion = 1;
+    bool came_back = false;
+    kernel.on_pause = [&] {
+        if (came_back) return;
+        came_back = true;
+        session.set_enabled(false);
+        session.set_enabled(true);
+        for (int i = 0; i < 3; ++i)
+            session.run_optimizer();
+    };
+    EXPECT_EQ(session.enable(group).reason, 0U);
+    EXPECT_TRUE(came_back);
+    kernel.on_pause = {};
+    EXPECT_TRUE(rest());
+    session.finish();
 }
 
 /// Its code destroys what the handler of a kprobe reads, and cannot be replaced yet: the optimizer

@@ -323,7 +323,11 @@ void Session::set_optimization(bool optimization) {
     note("  set_optimization %d", optimization);
     optimizing_ = optimization;
     switching_ = true;
-    djp_set_optimization(optimization);
+    const int failed = kernel.failed;
+    const bool done = djp_set_optimization(optimization);
+    if (!done && (optimization || failed == kernel.failed))
+        fail("jumps cannot be switched %s", optimization ? "on" : "off");
+    if (!done) optimizing_ = true;
     switching_ = false;
     check();
 }
