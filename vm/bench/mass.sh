@@ -10,17 +10,17 @@ used() { sed -n "s/^$1: *\([0-9]*\) kB\$/\1/p" /proc/meminfo; }
 milliseconds() { awk '{ print int($1 * 1000) }' /proc/uptime; }
 
 probeload count 'vfs_*' -c true >/tmp/out 2>&1 # the warm-up
-slab=$(used Slab) available=$(used MemAvailable)
+slab=$(used Slab) vmalloc=$(used VmallocUsed) percpu=$(used Percpu)
 begin=$(milliseconds)
 # shellcheck disable=SC2086  # no word where there is no option
 probeload count $how "$glob" \
-    -c "sed -n 's/^\(Slab\|MemAvailable\): *\([0-9]*\) kB/\1 \2/p; s/^\([0-9.]*\) .*/Uptime \1/p' \
+    -c "sed -n 's/^\(Slab\|VmallocUsed\|Percpu\): *\([0-9]*\) kB/\1 \2/p; s/^\([0-9.]*\) .*/Uptime \1/p' \
         /proc/uptime /proc/meminfo" >/tmp/out 2>&1 || true
 end=$(milliseconds)
 things=$(sed -n "s/^\([0-9]*\) functions* like .*/\1 functions/p; s/^counting \([0-9]* blocks\) of .*/\1/p" /tmp/out)
-during=$(sed -n 's/^Slab \([0-9]*\)$/\1/p' /tmp/out)
+# more WHAT BEFORE: how much more of it there is while all are counted.
+more() { echo $(($(sed -n "s/^$1 \([0-9]*\)$/\1/p" /tmp/out) - $2)); }
 counting=$(awk '$1 == "Uptime" { print int($2 * 1000) }' /tmp/out)
-left=$(sed -n 's/^MemAvailable \([0-9]*\)$/\1/p' /tmp/out)
 count=${things%% *}
 [ "${count:-0}" -gt 0 ] || {
     cat /tmp/out >&2
@@ -29,5 +29,6 @@ count=${things%% *}
 }
 echo "$things, all counted $((counting - begin)) ms after the command"
 echo "$((end - begin)) ms until all text is the original again: $(((end - begin) * 1000 / count)) us each"
-echo "$((during - slab)) KiB of slabs: $(((during - slab) * 1024 / count)) bytes each"
-echo "$(((available - left) / 1024)) MiB less memory in all"
+slab=$(more Slab "$slab") vmalloc=$(more VmallocUsed "$vmalloc") percpu=$(more Percpu "$percpu")
+echo "$(((slab + vmalloc + percpu) / 1024)) MiB more in the kernel: $slab KiB of slabs, $((slab * 1024 / count)) bytes each;"
+echo "  $vmalloc KiB of code and arrays, $((vmalloc * 1024 / count)) bytes each; $percpu KiB of counters"
