@@ -477,11 +477,12 @@ enum djprobe_switches {
  *
  * A change needs CAP_SYS_ADMIN: else EPERM, and nothing is written back. With it probes are always
  * switched off. At int3 a site that counts takes more memory than with its jump: ENOMEM, and jumps
- * stay on, when it is short for all of them. To switch on is to attach all that was off: where
- * lockdown forbids that, EPERM with LOCKDOWN, and what was to be off is off. A probe that cannot
- * come back stays disabled, and DJPROBE_IOC_QUERY tells why. EINVAL: an unknown switch, or one that
- * is to be on but not to be changed. EINTR: the caller was killed while another task used the
- * switches. Doing it twice is no error. May sleep; switching on may wait for a quiescence.
+ * stay on, when it is short for all of them; nothing is switched on then, or written back. To
+ * switch on is to attach all that was off: where lockdown forbids that, EPERM with LOCKDOWN, and
+ * what was to be off is off. A probe that cannot come back stays disabled, and DJPROBE_IOC_QUERY
+ * tells why. EINVAL: an unknown switch, or one that is to be on but not to be changed. EINTR: the
+ * caller was killed while another task used the switches. Doing it twice is no error. May sleep;
+ * switching on may wait for a quiescence.
  */
 struct djprobe_switch {
 	__u32 size;   /* in */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // A probe joins its site and leaves it.
+#include "../facts/kernel_text.h"
 #include "operand_checks.h"
 #include "patched_text.h"
 #include "sites.h"
@@ -68,7 +69,8 @@ Refusal Sites::make_site(const Member& member, Box<Site>& made) {
     if (const Refusal refusal = analyst_.analyse(member.address, table_, plan)) return refusal;
     if (const Refusal refusal = check_operands(member.handler, plan)) return refusal;
     const KeptPlan kept(plan);
-    const bool rests = member.handler->counter && RestingSite::fits(kept);
+    const bool rests = member.handler->counter && !member.int3_only && RestingSite::fits(kept) &&
+                       core_text().contains(member.address) && !code_.reads_of(member.handler);
     made = Box<Site>::create(rests ? Stay::Short : Stay::Long);
     if (!made) return Refusal{Reason::NO_MEMORY};
     Site& site = *made;
@@ -157,7 +159,7 @@ Refusal Sites::join(const Member& member, Site*& site) {
 
 bool Sites::link(Site& site, Member& member) {
     if (!is_live(site.state)) return false;
-    if (!site.has_probes()) site.member = &member;
+    site.note_member(nullptr, &member);
     djk_handler_start(member.handler);
     add(site, member.handler);
     stop_joining(site);
@@ -177,7 +179,7 @@ void Sites::take_back(Site& site, const Member& member, SiteList& empty) {
 
 void Sites::unlink(Site& site, const Member& member, SiteList& empty) {
     remove(site, member.handler);
-    if (site.member == &member) site.member = nullptr;
+    site.note_member(&member, nullptr);
     djk_handler_stop(member.handler);
     site.int3_probes -= member.int3_only;
     let_go(site, empty);

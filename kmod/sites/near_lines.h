@@ -19,7 +19,8 @@ class NearLines {
     NearLines& operator=(const NearLines&) = delete;
 
     void enter(T& object) {
-        if (++object_count_ > line_count_) add_lines();
+        // Where memory is short, not at each further one.
+        if (++object_count_ > line_count_ && object_count_ % (line_count_ / 4) == 0) add_lines();
         link(object);
     }
     void leave(T& object) {
@@ -30,6 +31,7 @@ class NearLines {
         --object_count_;
     }
     bool is_empty() const { return !object_count_; }
+    size_t count() const { return object_count_; }
 
     /// Calls use(T&) for all in the lines of `range`. `use` must not let any leave.
     template <class Use>

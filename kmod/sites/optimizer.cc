@@ -145,7 +145,9 @@ void Sites::optimize(Portions& portions) {
 }
 
 bool Sites::set_optimization(bool optimization, Portions& portions) {
+    if (!optimization && !djk_may_take(DJK_SITES, table_.count_resting())) return false;
     optimization_ = optimization;
+    // While others had the lock the memory may have gone.
     if (!optimization && !wake_all(portions)) {
         optimization_ = true;
         // Sites that came meanwhile are held.

@@ -13,7 +13,7 @@ static_assert(__builtin_offsetof(Member, resting) == 0);
 
 /// The jump is there to stay, and no hit reads the site: its detour does all the work.
 bool is_quiet(const Site& site) {
-    const bool is_alone = site.member && !site.hit.handlers->next && !site.joining;
+    const bool is_alone = site.has_only_member() && !site.joining;
     const Shape& shape = site.code.shape;
     return site.state == State::Optimized && is_alone && !site.hold && !site.int3_probes &&
            !site.is_reader && !site.bypassed && !site.holds_module && shape.holds() &&
@@ -32,7 +32,7 @@ bool has_anything_to_tell(const Away& away) {
 bool Sites::may_rest(const Site& site) {
     // All jumps are about to go: set_optimization().
     if (!optimization_) return false;
-    if (!is_quiet(site) || has_anything_to_tell(site.member->away)) return false;
+    if (!is_quiet(site) || has_anything_to_tell(site.only_member().away)) return false;
     // A module's text goes with the module.
     if (!core_text().contains(site.address())) return false;
     bool is_close = false;
@@ -47,18 +47,18 @@ void Sites::rest(SiteList& sites) {
     {
         KernelText text;
         for (Site& site : sites) {
-            Member& member = *site.member;
+            Member& member = site.only_member();
             hide_patch(text, site);
             set_site(member, nullptr);
             member.rests = true;
-            member.resting.keep(site.plan, site.live, site.code);
+            (new (&member.resting) RestingSite())->keep(site.plan, site.live, site.code);
             member.resting.keep_slot(site.code.slot.release());
             show_patch(text, member.resting);
         }
     }
     while (Site* const site = sites.take_first()) {
         table_.remove(*site);
-        table_.insert_resting(*site->member);
+        table_.insert_resting(site->only_member());
         // A hit may still be in code that the site had before, which knows the site.
         reclaimer_.add(*site);
     }
@@ -84,7 +84,7 @@ void Sites::begin_waking(Member& member, Box<Site>&& fresh, SiteList& waking) {
     site.code.shape.kept = resting.kept;
     site.code.layout = resting.detour();
     site.code.slot = resting.slot();
-    site.member = &member;
+    site.note_member(nullptr, &member);
     lead_to_code(site);
     set_resume(site, site.displaced());
     waking.add(site);
@@ -95,10 +95,10 @@ void Sites::finish_waking(SiteList& waking) {
     {
         KernelText text;
         for (Site& site : waking) {
-            Member& member = *site.member;
+            Member& member = site.only_member();
             hide_patch(text, member.resting);
             table_.remove_resting(member);
-            member.away = {};
+            new (&member.away) Away();
             member.rests = false;
             show_patch(text, site);
             update_patch(text, site);
@@ -108,7 +108,7 @@ void Sites::finish_waking(SiteList& waking) {
         table_.insert(*site);
         site->anchor_armed = site->slides();
         if (site->anchor_armed) table_.insert(site->anchor);
-        set_site(*site->member, site);
+        set_site(site->only_member(), site);
     }
 }
 

@@ -11,7 +11,6 @@ bool RestingSite::fits(const KeptPlan& plan) {
 }
 
 void RestingSite::keep(const KeptPlan& plan, const x86::Live& alive, const SiteCode& code) {
-    *this = {};
     patch.original = bytes;
     patch.address = plan.anchor;
     patch.length = plan.region.length;

@@ -57,7 +57,7 @@ struct Site {
     unsigned int joining_wants = 0;  ///< enum djk_wants, or-ed over these
     Reads joining_reads;             ///< likewise
     SiteCode code;
-    Member* member = nullptr;     ///< the first one, as long as it is linked
+    Member* members[2] = {};      ///< the first two that are linked, as long as they are
     u64 board_entry = 0;          ///< where the springboard in the text leads, until a
                                   ///< quiescence after the last jump to it; 0: there is none
     djk_patch patch{};            ///< the first instruction or the region, for djk_show_patch()
@@ -86,6 +86,21 @@ struct Site {
     /// The last try to write its jump failed, because another patcher's bytes are in the way.
     bool is_obstructed() const {
         return state == State::Armed && hold.reason == Reason::TEXT_CHANGED;
+    }
+    /// Only one is linked, and it is among the first two.
+    bool has_only_member() const {
+        const bool known = is_first(members[0]) || is_first(members[1]);
+        return hit.handlers && !hit.handlers->next && known;
+    }
+    /// Only if there is one.
+    Member& only_member() const { return *members[is_first(members[0]) ? 0 : 1]; }
+    bool is_first(const Member* member) const { return member && member->handler == hit.handlers; }
+    void note_member(const Member* gone, Member* come) {
+        for (Member*& member : members)
+            if (member == gone) {
+                member = come;
+                return;
+            }
     }
     /// No probe needs it any more.
     bool is_abandoned() const { return !has_probes() && !joining; }

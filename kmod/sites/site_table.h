@@ -73,6 +73,7 @@ class SiteTable final : public OwnText {
             if (member.resting.region().overlaps(range)) use(member);
         });
     }
+    size_t count_resting() const { return resting_.count(); }
     /// Calls use(Member&) for those in the lists from number `list` on, until it says false. `list`
     /// is then where to go on, once those that were used are removed.
     template <class Use>

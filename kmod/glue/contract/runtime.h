@@ -24,8 +24,10 @@ void djk_free_large(void *memory);
  * djk_text_lock(). */
 enum djk_kind { DJK_PROBES, DJK_SITES, DJK_LASTING_SITES };
 #define DJK_PROBE_SIZE 144
-#define DJK_SITE_SIZE 464
-#define DJK_LASTING_SITE_SIZE 480 /* another size: the kernel would give both one cache */
+#define DJK_SITE_SIZE 472
+#define DJK_LASTING_SITE_SIZE 488 /* another size: the kernel would give both one cache */
+/* Whether so many at once leave others enough memory. */
+bool djk_may_take(enum djk_kind kind, size_t count);
 void *djk_take(enum djk_kind kind);
 void *djk_attempt(enum djk_kind kind);
 void *djk_insist(enum djk_kind kind);

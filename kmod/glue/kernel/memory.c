@@ -44,6 +44,14 @@ void djk_memory_stop(void)
 	kmem_cache_destroy(counters);
 }
 
+bool djk_may_take(enum djk_kind kind, size_t count)
+{
+	const size_t pages = count * kmem_cache_size(caches[kind]) / PAGE_SIZE;
+
+	/* Half of it: what another task asks for meanwhile must not be what kills one. */
+	return (long)pages <= si_mem_available() / 2;
+}
+
 void *djk_take(enum djk_kind kind)
 {
 	return kmem_cache_zalloc(caches[kind], GFP_KERNEL);

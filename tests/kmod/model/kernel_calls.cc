@@ -439,6 +439,10 @@ static size_t size_of(djk_kind kind) {
     return kind == DJK_PROBES ? DJK_PROBE_SIZE : DJK_SITE_SIZE;
 }
 
+bool djk_may_take(djk_kind, size_t count) {
+    return count <= kernel->most_taken;
+}
+
 void* djk_take(djk_kind kind) {
     return djk_alloc(size_of(kind));
 }

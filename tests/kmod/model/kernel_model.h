@@ -46,6 +46,8 @@ class Kernel {
     /// The caller is killed when it looks for the so manieth time; a negative number: never.
     int dies_after = -1;
 
+    /// So many sites at once leave others enough memory.
+    size_t most_taken = 1'000'000;
     /// Fail the allocation after so many; a negative number: none.
     int fail_after = -1;
     int failed = 0;             ///< how many have failed

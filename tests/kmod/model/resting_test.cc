@@ -107,6 +107,18 @@ TEST_F(Resting, AnotherMemberWakesItForGood) {
     session_.finish();
 }
 
+/// Two count the same blocks, and the first one ends.
+TEST_F(Resting, TheSecondOfTwoMembersRestsAlone) {
+    expect_rest();
+    Probe* const second = attach(found_.address);
+    ASSERT_TRUE(second);
+    session_.settle();
+    session_.detach({counter_});
+    counter_ = second;
+    expect_rest();
+    session_.finish();
+}
+
 TEST_F(Resting, AProbeWithinItsRegionWakesIt) {
     expect_rest();
     Probe* const within = attach(found_.inside[0]);
@@ -157,6 +169,11 @@ TEST_F(Resting, WithoutMemoryJumpsStayOn) {
     EXPECT_EQ(kernel_.failed, 1);
     EXPECT_TRUE(session_.is_optimizing());
     expect_rest();
+    kernel_.most_taken = 0;
+    session_.set_optimization(false);
+    EXPECT_TRUE(session_.is_optimizing());
+    EXPECT_TRUE(rests()) << "nothing is tried";
+    kernel_.most_taken = 1;
     session_.set_optimization(false);
     EXPECT_EQ(state_of(session_, *counter_), unsigned{DJPROBE_STATE_ARMED});
     session_.finish();

@@ -325,7 +325,7 @@ void Session::set_optimization(bool optimization) {
     switching_ = true;
     const int failed = kernel.failed;
     const bool done = djp_set_optimization(optimization);
-    if (!done && (optimization || failed == kernel.failed))
+    if (!done && (optimization || (failed == kernel.failed && kernel.most_taken)))
         fail("jumps cannot be switched %s", optimization ? "on" : "off");
     if (!done) optimizing_ = true;
     switching_ = false;
