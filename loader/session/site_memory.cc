@@ -9,8 +9,8 @@
 namespace djprobe::loader {
 namespace {
 
-// In the kernel, measured: 5 to 8 KiB with a program; with a counter and its code 0.3 KiB by a jump,
-// and 0.75 KiB at int3, where all may have to stand.
+// In the kernel, measured: 5 to 8 KiB with a program; with a counter and its code 0.3 KiB by a
+// jump, and 0.75 KiB at int3, where all may have to stand.
 constexpr std::uint64_t kBytesPerSite = 8192, kBytesPerCounter = 1024;
 
 }  // namespace
