@@ -11,7 +11,7 @@ struct Member;
 
 /// What is left of a site whose jump is in the text and whose detour does all the work of its only
 /// member, which counts: no hit needs more. The rest is made again when the site changes, or when
-/// another one comes close. There may be hundreds of thousands: each takes a sixth of a Site.
+/// another one comes close. There may be hundreds of thousands: each takes a fifth of a Site.
 struct RestingSite {
     /// A longer region is rare, and its site does not rest.
     static constexpr size_t kMostBytes = 12;

@@ -295,7 +295,8 @@ std::uint32_t Device::set_switches(std::uint32_t change, std::uint32_t on) const
              why_denied({Capability::kSysAdmin}));
     if (errno == ENOMEM)
         fail(ExitCode::kFailure,
-             "jumps stay on: at int3 the probes that count need more memory than is free");
+             "jumps stay on: at int3 the probes that count would take more than half of the memory "
+             "that is free: free some, or end some of them ('probeload list')");
     fail_request("switching", errno);
 }
 
